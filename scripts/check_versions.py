@@ -15,7 +15,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("export", "gym", "joblib", "play", "ray", "review", "slurm", "tune")
+EXTRAS = (
+    "export",
+    "gym",
+    "joblib",
+    "mlflow",
+    "play",
+    "ray",
+    "review",
+    "slurm",
+    "trackio",
+    "tune",
+    "wandb",
+    "watch",
+)
 
 
 def run(*command: str | Path) -> None:

@@ -132,8 +132,8 @@ the exploitability).
 - Player, chosen before the runs: `greedy` of `dqn`, `current` of `reinforce`, `weight_average` of
   `vpg`, `ppo`, `mmd`, `actor_critic` and `vine`, `average` of all others.
 - Decisions: moves of a learning policy; for solvers, decision nodes of the tree that they visit.
-- Seconds: elapsed time on one core while the other was busy, evaluations included. The first run on
-  a machine also compiles the rules (`cfr` on Leduc and on three-player Kuhn).
+- Seconds: elapsed time on one core while the other was busy, with evaluations, for `cfr` on Leduc
+  and on three-player Kuhn also with the compilation of the rules.
 - The interval of `ac_leduc` is too narrow: with two more seeds it has 0.080 ± 0.009.
 - `python scripts/small_games.py` repeats all rows; [rows.csv](benchmark/rows.csv) has the commit
   and the peak memory of each.
@@ -144,7 +144,7 @@ the exploitability).
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `sd_cfr` | `vpg`, `mmd`, `vine` |
 | no-limit Leduc | `nfsp_ppo` (same on Leduc) | |
 
-All others have their settings of another game here, or defaults, which were chosen on Kuhn poker.
+All others have the settings of another of these games, or defaults, which were chosen on Kuhn.
 """
 
 
@@ -351,7 +351,7 @@ def section(game: str, rows: list[Kept]) -> Iterator[str]:
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
     machines = sorted({one for row in rows for one in row.about["machines"].split("; ")})
-    yield f"Machine: {'; '.join(machines)}. Measurements: [{game}.csv](benchmark/{game}.csv)."
+    yield f"{'; '.join(machines)}; measurements: [{game}.csv](benchmark/{game}.csv)"
     if drawn(rows):
         yield f"![Distance from equilibrium over decisions and seconds](images/small_{game}.png)"
 

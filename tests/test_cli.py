@@ -8,16 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import yaml
-from commands import TRAIN, list_runs, read_last_row, run_command
+from commands import ENVIRONMENT, PROGRAM, TRAIN, list_runs, read_last_row, run_command
 
-import poker_rl
 from poker_rl import cli
 from poker_rl.config.compose import compose_config, initialize_hydra
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
@@ -55,13 +53,13 @@ def finished_run(working_folder: None, finished_outputs: Path) -> Path:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
-def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help(arguments, capsys):
     assert run_command(*arguments) == 0
     out = capsys.readouterr().out
     assert all(f"poker-rl {name}" in out for name in cli.COMMANDS)
 
 
-def test_help_imports_nothing_slow() -> None:
+def test_help_imports_nothing_slow():
     slow = "{'torch', 'numba', 'hydra', 'numpy', 'matplotlib'} & sys.modules.keys()"
     program = (
         f"import sys; from poker_rl import cli; cli.run_command(['--help']); sys.exit(len({slow}))"
@@ -69,7 +67,7 @@ def test_help_imports_nothing_slow() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_list_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_shows_every_option(capsys):
     assert run_command("list") == 0
     out = capsys.readouterr().out
     for group, options in list_options_by_group([SHIPPED_OPTION_DIR]).items():
@@ -83,7 +81,7 @@ def test_list_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert "kuhn" not in capsys.readouterr().out
 
 
-def test_all_settings_are_shown_with_their_comments(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_settings_are_shown_with_their_comments(capsys):
     assert run_command("train", "game=kuhn_3p", "algo=ppo", "seed=7", "--cfg", "job") == 0
     out = capsys.readouterr().out
     assert "seed: 7  # seed of all random generators\n" in out
@@ -110,7 +108,7 @@ def test_all_settings_are_shown_with_their_comments(capsys: pytest.CaptureFixtur
         for name in list_options_by_group([SHIPPED_OPTION_DIR]).get(group, {})
     ],
 )
-def test_every_option_builds(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_option_builds(choice, monkeypatch):
     """The comment of an algorithm ends with its headline player, the first of its players."""
     started: list[tuple[dict[str, Any], Any]] = []
 
@@ -137,7 +135,7 @@ def test_every_option_builds(choice: str, monkeypatch: pytest.MonkeyPatch) -> No
 # Runs.
 
 
-def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], get_refusal: Any) -> None:
+def test_train_evaluate_resume(capsys, get_refusal):
     assert run_command(*TRAIN, "seed=3", "threads=1") == 0
     (folder,) = list_runs("kuhn/cfr_plus")
     out = capsys.readouterr().out
@@ -200,9 +198,7 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], get_refusal: 
     assert get_refusal("train", run, "threads=10000").startswith("threads: 10000 are more than")
 
 
-def test_a_lack_of_memory_while_training_is_printed_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lack_of_memory_while_training_is_printed_in_a_line(monkeypatch, capsys):
     monkeypatch.setattr("poker_rl.algos.tabular.cfr.CFR.learn", lambda self: torch.empty(10**15))
     assert run_command(*TRAIN) == 1
     (message,) = [line for line in capsys.readouterr().err.splitlines() if "poker-rl: " in line]
@@ -210,7 +206,7 @@ def test_a_lack_of_memory_while_training_is_printed_in_a_line(
     assert json.loads((list_runs()[0] / "manifest.json").read_text())["status"] == "failed"
 
 
-def test_a_run_with_a_name(get_refusal: Any) -> None:
+def test_a_run_with_a_name(get_refusal):
     assert run_command(*TRAIN, "name=first", "outputs=there") == 0
     folder = Path("there/kuhn/cfr_plus/first")
     again = f"name: {folder} is there already; give another name, or resume it with resume={folder}"
@@ -221,7 +217,7 @@ def test_a_run_with_a_name(get_refusal: Any) -> None:
     assert read_last_row(Path("moved"))["iterations"] == 30
 
 
-def test_a_run_of_a_users_game(get_refusal: Any, started_configs: list[dict[str, Any]]) -> None:
+def test_a_run_of_a_users_game(get_refusal, started_configs):
     Path("mine/game").mkdir(parents=True)
     game = Path("mine/game/five.yaml")
     game.write_text("# Five cards\ndefaults: [kuhn, _self_]\nname: five\nranks: TJQKA\n")
@@ -238,9 +234,7 @@ def test_a_run_of_a_users_game(get_refusal: Any, started_configs: list[dict[str,
     assert get_refusal(*TRAIN, *options).startswith("game: ")
 
 
-def test_options_of_the_user_have_precedence(
-    started_configs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], get_refusal: Any
-) -> None:
+def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusal):
     mine = Path("mine")
     (mine / "game").mkdir(parents=True)
     (mine / "player").mkdir()
@@ -292,7 +286,7 @@ def test_options_of_the_user_have_precedence(
     assert "--config-dir: mine/games is no group; did you mean game? allowed: algo, eval" in wrong
 
 
-def test_mistakes_in_options_of_the_user(get_refusal: Any) -> None:
+def test_mistakes_in_options_of_the_user(get_refusal):
     for group in ("experiment", "algo"):
         Path("mine", group).mkdir(parents=True)
     own = ["--config-dir", "mine"]
@@ -306,12 +300,12 @@ def test_mistakes_in_options_of_the_user(get_refusal: Any) -> None:
     assert message == "budget_unit: missing; give budget_unit=…"
 
 
-def test_flags_may_stand_anywhere(started_configs: list[dict[str, Any]]) -> None:
+def test_flags_may_stand_anywhere(started_configs):
     assert run_command("train", "algo=cfr", "-m", "seed=1,2", "budget=3") == 0
     assert [(config["seed"], config["budget"]) for config in started_configs] == [(1, 3), (2, 3)]
 
 
-def test_a_run_is_named_by_its_folder(finished_run: Path, get_refusal: Callable[..., str]) -> None:
+def test_a_run_is_named_by_its_folder(finished_run, get_refusal):
     for more in ("@10", ":average", "@10:average"):
         message = get_refusal("evaluate", f"run={finished_run}{more}")
         assert message.startswith(f"run: {finished_run}{more} is no run folder: ")
@@ -319,7 +313,7 @@ def test_a_run_is_named_by_its_folder(finished_run: Path, get_refusal: Callable[
     assert get_refusal("evaluate", f"run={finished_run}", "player=best").startswith("player: ")
 
 
-def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_any_two_players(capsys):
     players = ["game=kuhn", "player=call", "against=[raise,equilibrium]", "deals=100"]
     assert run_command("evaluate", *players) == 0
     out = capsys.readouterr().out
@@ -352,7 +346,7 @@ def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     assert [path.name for path in Path("figures").glob("*/*")] == ["outcomes.png"]
 
 
-def test_evaluate_exactly_by_the_public_tree(capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_exactly_by_the_public_tree(capsys):
     """Always calling has NashConv 2.9333 in Leduc; the cost is printed before the evaluation."""
     walked = ["evaluation.max_tree_nodes=1", "exact=true", "evaluation.opponents=[raise]"]
     assert run_command("evaluate", "game=leduc", "player=call", *walked, "deals=30") == 0
@@ -364,7 +358,7 @@ def test_evaluate_exactly_by_the_public_tree(capsys: pytest.CaptureFixture[str])
     assert "exact: " in err
 
 
-def test_evaluate_prints_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_prints_the_larger_of_two_bounds(capsys):
     words = ["game=leduc", "player=raise", "lbr=true", "best_responses=[fold]", "deals=60"]
     words += ["evaluation.max_tree_nodes=1", "evaluation.opponents=[]"]
     assert run_command("evaluate", *words) == 0
@@ -373,7 +367,7 @@ def test_evaluate_prints_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[
     assert re.search(r"raise +bound/fold +-.*lower_bound, vacuous +60\n", out)
 
 
-def test_exact_evaluations_have_an_interval_of_their_own() -> None:
+def test_exact_evaluations_have_an_interval_of_their_own():
     pace = ["evaluate_every=2", "evaluation.max_tree_nodes=1", "evaluation.exact_every=5"]
     assert run_command(*TRAIN, *pace, "algo.iterations_per_step=1") == 0
     (folder,) = list_runs()
@@ -384,7 +378,7 @@ def test_exact_evaluations_have_an_interval_of_their_own() -> None:
     assert rows[-1]["eval/average/exploitability"] == pytest.approx(0.0327, abs=0.001)
 
 
-def test_evaluate_a_mixed_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_a_mixed_table(capsys):
     # A player that folds to every bet loses the ante to a player that always bets, in any seat.
     assert run_command("evaluate", "game=kuhn_3p", "seats=[raise,fold,fold]", "deals=50") == 0
     out = capsys.readouterr().out
@@ -412,9 +406,7 @@ def test_evaluate_a_mixed_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"\nraise +table +-", out)
 
 
-def test_a_bot_with_settings_of_the_user(
-    capsys: pytest.CaptureFixture[str], get_refusal: Callable[..., str]
-) -> None:
+def test_a_bot_with_settings_of_the_user(capsys, get_refusal):
     own = {**load_option("player", "mcts"), "simulations": 5}
     Path("mine.yaml").write_text(json.dumps(own))  # which is YAML
     match = ["evaluate", "game=kuhn", "player=mine.yaml", "against=[call,mine.yaml]", "deals=30"]
@@ -433,9 +425,7 @@ def test_a_bot_with_settings_of_the_user(
     assert get_refusal(*TRAIN, "opponent=no.yaml") == "opponent: no.yaml: no such file"
 
 
-def test_the_opponents_of_a_run_are_bundled(
-    finished_run: Path, monkeypatch: pytest.MonkeyPatch, get_refusal: Callable[..., str]
-) -> None:
+def test_the_opponents_of_a_run_are_bundled(finished_run, monkeypatch, get_refusal):
     other = finished_run
     newest = read_last_row(other)["decisions"]
     Path("mine.yaml").write_text(json.dumps(load_option("player", "uniform")))
@@ -471,15 +461,12 @@ def test_the_opponents_of_a_run_are_bundled(
 
 
 @pytest.mark.parametrize("arguments", [["list"], TRAIN])
-def test_a_closed_pipe(arguments: list[str]) -> None:
+def test_a_closed_pipe(arguments):
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-c", "from poker_rl.cli import main; main()", *arguments]
-    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
     with open(writer, "wb") as pipe:
-        done = subprocess.run(
-            command, stdout=pipe, stderr=subprocess.PIPE, env=os.environ | here, check=False
-        )
+        outputs = {"stdout": pipe, "stderr": subprocess.PIPE}
+        done = subprocess.run([*PROGRAM, *arguments], **outputs, env=ENVIRONMENT, check=False)
     assert (done.returncode, done.stderr) == (141, b"")
     for folder in list_runs():
         assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
@@ -491,70 +478,48 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
 MISTAKES = [
     # Commands and arguments.
     ("trian", "trian: no such command", "did you mean train? allowed: advise"),
-    ("list gam", "gam: no such group", "did you mean game? allowed: algo"),
     ("train --seed 3", "unrecognized arguments: --seed", "a setting has no dashes: seed=…"),
-    ("train --cfg jbo", "argument -c/--cfg: invalid choice: 'jbo'", "job"),
     ("train .", ".: can't be read", "a run folder is given as run=., or resume=. to train on"),
     ("evaluate run", "run: can't be read", "write key=value"),
-    ("evaluate --config-dir no game=kuhn", "--config-dir: no is not a folder", ""),
     ("train algo.lr.end=1 ++algo.lr.end=0", "algo.lr.end: given twice", "give it once"),
     (f"train seed={'[' * 500}{']' * 500}", f"seed={'[' * 55}…: ", ""),
     # Options of groups.
     ("train game=khun", "game=khun: no such option", "did you mean kuhn? allowed: big2, "),
     ("train game=[kuhn,leduc]", "game: give the name of one option", ""),
     ("train game=null", "game: missing", "give game=…"),
-    ("train ~algo", "algo: missing", "give algo=…"),
-    ("train algo=cfr net=mlp_small", "net: algo=cfr has no networks", ""),
+    ("train algo=cfr net=mlp_small", "net: the algorithm has no networks", ""),
     ("train player=call", "player: no selected option takes one", ""),
     ("train game=leduc evaluation=k2", "evaluation._target_: ", ""),
     # Keys.
     ("train gmae=kuhn", "gmae: no such setting", "did you mean game? allowed: algo, budget"),
-    ("train lr=3e-4", "lr: no such setting", "did you mean algo.lr? allowed: algo, budget"),
-    ("train +algo.foo=1", "algo.foo: no such setting", "allowed: average_policy, "),
     ("train hydra.run.dir=x", "hydra.run.dir: has no effect here", "only hydra/launcher and"),
     ("train hydra/launcher=basic", "hydra/launcher: is of a sweep", "give -m"),
     # Values.
-    ("train algo.gamma=3.96", "algo.gamma: 3.96 is not in [0, 1]", ""),
     ("train algo.gamma=0.9,1", "algo.gamma=0.9,1: several values need -m", "a list is key=[a,b]"),
     ("train algo.lr=fast", 'algo.lr: "fast" is neither a number nor a schedule', "{start, end, "),
     ("train budget_unit=hands", "algo.lr.horizon: can't follow the budget", "give a number of"),
-    ("train budget_unit=hand", 'budget_unit: "hand" is no choice', "did you mean hands? allowed"),
-    ("train name=../x", 'name: "../x" is no name of a folder', "allowed: up to 60 letters"),
-    ("train algo._target_=os.system", 'algo._target_: "os.system" is not a class of', "poker_rl"),
-    ("train game._target_=poker_rl.nets.dense.MLPConfig", "game._target_: MLPConfig is not a", ""),
     # Sizes.
-    ("train algo.epochs=1e18", "algo.epochs: 1000000000000000000 is not in [1, 1000]", ""),
     ("train algo.minibatches=8193", "algo.minibatches: 8,193 parts of the 8,192 decisions", ""),
     ("train algo=nfsp algo.replay_capacity=1e13", "algo.replay_capacity: 10,000,000,000,000", ""),
-    ("train game=limit_holdem algo=cfr", "game: limit_holdem has ", ""),
     # Players and runs.
     ("train opponent=unifrm", "opponent: no player is called unifrm", "did you mean uniform?"),
-    ("train game=leduc opponent=equilibrium", "opponent: equilibrium: known only of Kuhn", ""),
     ("train algo=cfr opponent=uniform", "opponent: CFR takes none", ""),
     ("train resume=outputs/none", "resume: outputs/none is no run folder", ""),
-    ("train algo=cfr warm_start=.", "warm_start: cfr has no networks", ""),
     # Sweeps.
     ("train -m hydra/launcher=jobli seed=1,2", "hydra/launcher=jobli: no such option", "joblib"),
     ("train -m seed=range(0,1e300)", "-m: 5,001 jobs; a sweep has at most 5,000 jobs", ""),
     ("train -m seed=interval(0,1)", "seed=interval(0,1): has infinitely many values", "seed=a,b"),
-    ("train -m seed=range(0,3000) algo=cfr,ppo", "-m: 6,000 jobs", "at most 5,000"),
     # Evaluations and tournaments.
     ("evaluate", "run: missing", "give run=FOLDER, or game=NAME and player=NAME or seats=[…]"),
     ("evaluate game=kuhn", "player: missing", "give player=NAME or player=FOLDER"),
-    ("evaluate game=kuhn player=call against=call", 'against: "call" is not a list', '["call"]'),
-    ("evaluate game=kuhn player=call deals=1e12", "deals: 1000000000000 is not in [30, ", "1e+07]"),
     ("evaluate game=kuhn_3p seats=[call,raise]", "seats: 2 given, but kuhn_3p has 3 seats", ""),
     ("evaluate game=limit_holdem player=call exact=true", "exact: the public tree of limit_", ""),
-    ("evaluate game=kuhn player=call out=/dev/null/x", "out: /dev/null is not a folder", ""),
     ("tournament players=[call,raise]", "game: missing", "give game=NAME players=[…], or resume"),
-    ("tournament game=kuhn players=[call,raise] deals=3", "deals: 3 is not in [30, 1e+06]", ""),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "mistake", "allowed"), MISTAKES)
-def test_a_mistake_is_explained_in_one_line(
-    arguments: str, mistake: str, allowed: str, get_refusal: Any
-) -> None:
+def test_a_mistake_is_explained_in_one_line(arguments, mistake, allowed, get_refusal):
     message = get_refusal(*arguments.split(" "))
     assert message.startswith(mistake)
     assert allowed in message
@@ -563,50 +528,26 @@ def test_a_mistake_is_explained_in_one_line(
 
 
 # Names that users of Stable-Baselines3, CleanRL and RLlib know.
-@pytest.mark.parametrize(
-    ("word", "key"),
-    [
-        ("learning_rate", "algo.lr"),
-        ("ent_coef", "algo.entropy_coef"),
-        ("vf_coef", "algo.value_coef"),
-        ("n_steps", "algo.rollout_steps"),
-        ("clip_range", "algo.clip_coef"),
-        ("n_epochs", "algo.epochs"),
-        ("total_timesteps", "budget"),
-        ("batch_size", "algo.minibatches"),
-        ("num_envs", "algo.tables"),
-        ("grad_clip", "algo.max_grad_norm"),
-        ("net_arch", "net.hidden_sizes"),
-        ("env", "game"),
-    ],
-)
-def test_keys_of_other_libraries_lead_to_ours(word: str, key: str) -> None:
+OTHER_NAMES = {"ent_coef": "algo.entropy_coef", "n_steps": "algo.rollout_steps"}
+OTHER_NAMES |= {"total_timesteps": "budget", "net_arch": "net.hidden_sizes", "env": "game"}
+OTHER_NAMES |= {"learning_rate": "algo.lr", "algo.clip_range": "algo.clip_coef"}
+
+
+@pytest.mark.parametrize(("word", "key"), OTHER_NAMES.items())
+def test_keys_of_other_libraries_lead_to_ours(word, key):
     hint = f"{word}: no such setting; did you mean {key}? allowed: "
-    with initialize_hydra([SHIPPED_OPTION_DIR]):
-        with pytest.raises(ConfigError, match=f"^{re.escape(hint)}"):
-            compose_config([f"{word}=1"])
-        if word != key.removeprefix("algo.") and not key.startswith(("net.", "game")):
-            with pytest.raises(ConfigError, match=f"^algo.{re.escape(hint)}"):
-                compose_config([f"algo.{word}=1"])
-        hint = "did you mean algo.actor_lr or algo.critic_lr?"
-        with pytest.raises(ConfigError, match=re.escape(hint)):
-            compose_config(["algo=vpg", "learning_rate=1"])
+    raises = pytest.raises(ConfigError, match=f"^{re.escape(hint)}")
+    with initialize_hydra([SHIPPED_OPTION_DIR]), raises:
+        compose_config([f"{word}=1"])
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_no_cuda(get_refusal: Any) -> None:
+def test_no_cuda(get_refusal):
     assert get_refusal(*TRAIN, "device=cuda").startswith("device: no cuda here, torch ")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "game: {}",
-        "{game: {}, algo: {}, evaluation: {}, names: {}}",
-    ],
-)
-def test_folders_without_a_run(text: str, get_refusal: Any) -> None:
+@pytest.mark.parametrize("text", ["", "{game: {}, algo: {}, evaluation: {}, names: {}}"])
+def test_folders_without_a_run(text, get_refusal):
     folder = Path("outputs/x")
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(text)
@@ -616,7 +557,7 @@ def test_folders_without_a_run(text: str, get_refusal: Any) -> None:
     assert len(list(folder.iterdir())) == 2
 
 
-def test_a_config_that_was_edited(finished_run: Path, get_refusal: Any) -> None:
+def test_a_config_that_was_edited(finished_run, get_refusal):
     path = finished_run / "config.yaml"
     config = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(config | {"game": {"_target_": "os.system", "command": "true"}}))
@@ -631,9 +572,7 @@ def test_a_config_that_was_edited(finished_run: Path, get_refusal: Any) -> None:
 # Ends of a run.
 
 
-def test_a_bug_prints_a_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bug_prints_a_traceback(monkeypatch, capsys):
     monkeypatch.setattr(train_module, "train_in_folder", lambda *_, **__: 1 / 0)
     assert run_command(*TRAIN) == 1
     err = capsys.readouterr().err
@@ -645,15 +584,24 @@ def test_a_bug_prints_a_traceback(
     ("error", "exit_code"),
     [(DivergedError("loss/policy is nan"), 2), (RunInterruptedError(15, "stopped"), 143)],
 )
-def test_a_run_that_stops(
-    error: Exception,
-    exit_code: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_run_that_stops(error, exit_code, monkeypatch, capsys):
     def train(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
     assert run_command(*TRAIN) == exit_code
     assert capsys.readouterr().err == f"poker-rl: {error}\n"
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command("--version") == 0
+    assert capsys.readouterr().out.startswith("poker-rl 0.")
+
+
+def test_ctrl_c_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train_module, "train_in_folder", train)
+    assert run_command(*TRAIN) == 130
+    assert run_command(*TRAIN, "-m", "seed=1,2") == 130

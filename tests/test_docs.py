@@ -33,7 +33,7 @@ def without_code(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page)):
         if "://" in target:
             continue
@@ -43,11 +43,11 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(linked), target
 
 
-def test_navigation_of_the_site_has_every_page_once() -> None:
+def test_navigation_of_the_site_has_every_page_once():
     entries = re.findall(r"[-:] (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert sorted(entries) == sorted(map(str, find_pages()))
 
 
 @pytest.mark.skipif(find_spec("zensical") is None, reason="the extra docs is not installed")
-def test_site_builds_without_warnings() -> None:
+def test_site_builds_without_warnings():
     subprocess.run([sys.executable, "scripts/build_docs.py"], cwd=ROOT, check=True)

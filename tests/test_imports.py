@@ -30,6 +30,7 @@ LAYERS = (
 # Libraries that only these modules or packages import.
 ONLY_IN = {
     "gymnasium": ("integrations.",),
+    "mlflow": ("training.loggers.mlflow",),
     "optuna": ("sweeps.",),
     "onnx": ("reports.onnx_policy",),
     "onnxruntime": ("reports.onnx_policy",),
@@ -37,6 +38,9 @@ ONLY_IN = {
     "pokerkit": ("games.poker.phh_reader",),
     "safetensors": ("storage.safetensors_file",),
     "stable_baselines3": ("integrations.sb3_env",),
+    "rich": ("reports.watch",),
+    "trackio": ("training.loggers.trackio",),
+    "wandb": ("training.loggers.wandb",),
     "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_launcher"),
     "omegaconf": ("config.build", "config.compose", "config.option_files", "config.sweep_launcher"),
 }
@@ -54,7 +58,7 @@ def imports() -> Iterator[tuple[str, str]]:
                 yield from ((module, f"{node.module}.{alias.name}") for alias in node.names)
 
 
-def test_imports_go_down() -> None:
+def test_imports_go_down():
     layer_of = {package: n for n, packages in enumerate(LAYERS) for package in packages}
     assert layer_of.keys() == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     wrong = []
@@ -66,7 +70,7 @@ def test_imports_go_down() -> None:
     assert not wrong
 
 
-def test_libraries_stay_where_they_belong() -> None:
+def test_libraries_stay_where_they_belong():
     for module, name in imports():
         library = name.partition(".")[0]
         assert module.startswith(ONLY_IN.get(library, "")), f"{module} imports {library}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -25,19 +25,17 @@ PACKAGES = ("algos", "config", "evaluation", "games", "learning", "nets", "playe
 
 
 @pytest.mark.parametrize(("code", "output"), [part[1:] for part in PARTS], ids=lambda _: "")
-def test_examples_print_their_output(
-    code: str, output: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_examples_print_their_output(code, output, capsys):
     assert len(code.splitlines()) <= 14  # about ten, and the imports
     exec(compile(code, "library.md", "exec"), {"__name__": "notebook"})
     assert capsys.readouterr().out == output
 
 
-def test_every_example_is_run() -> None:
+def test_every_example_is_run():
     assert len(PARTS) == PAGE.count("```python") == PAGE.count("\n## ") == 6
 
 
-def test_overrides_without_effect_are_errors() -> None:
+def test_overrides_without_effect_are_errors():
     with pytest.raises(ConfigError, match="game: has no effect here; allowed: settings of algo, "):
         load_algorithm("ppo", load_game("kuhn"), "game=leduc")
     with pytest.raises(ConfigError, match="seed: has no effect here"):
@@ -67,7 +65,7 @@ def all_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 @pytest.mark.usefixtures("all_cores")
-def test_as_many_threads_as_on_the_command_line(load: Callable[[], object]) -> None:
+def test_as_many_threads_as_on_the_command_line(load):
     load()
     default = compose_plain_config([])["threads"]
     assert (torch.get_num_threads(), numba.get_num_threads()) == (default, default)
@@ -77,7 +75,7 @@ def test_as_many_threads_as_on_the_command_line(load: Callable[[], object]) -> N
 
 
 @pytest.mark.usefixtures("all_cores")
-def test_a_chosen_number_of_threads_is_kept() -> None:
+def test_a_chosen_number_of_threads_is_kept():
     max_threads = numba.config.NUMBA_NUM_THREADS
     set_threads(max_threads)
     load_algorithm("ppo", load_game("kuhn"))
@@ -90,7 +88,7 @@ def test_a_chosen_number_of_threads_is_kept() -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_public_names_have_docstrings(package: str) -> None:
+def test_public_names_have_docstrings(package):
     module = import_module(f"poker_rl.{package}")
     assert module.__all__
     for name in module.__all__:

@@ -51,20 +51,20 @@ def plugin(folder: Path, package: str, entry: str = "", **files: str) -> Path:
     return folder
 
 
-def test_the_tests_of_the_example(example: Path, tmp_path: Path) -> None:
+def test_the_tests_of_the_example(example, tmp_path):
     """Away from the example's sources: what is tested is what was installed."""
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLE / "tests"]
     done = run(tests, tmp_path, example)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_list_shows_the_origin_of_options(example: Path, tmp_path: Path) -> None:
+def test_list_shows_the_origin_of_options(example, tmp_path):
     out = run([COMMAND, "list"], tmp_path, example).stdout.splitlines()
     options = [line.split()[0] for line in out if line.endswith("  [goofspiel]")]
     assert options == ["fictitious_play", "goofspiel", "matching"]
 
 
-def test_without_the_plugin_its_code_is_not_known(example: Path, tmp_path: Path) -> None:
+def test_without_the_plugin_its_code_is_not_known(example, tmp_path):
     """Only an installed plug-in is trusted, not every package that can be imported."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "goofspiel").symlink_to(example / "goofspiel")
@@ -77,7 +77,7 @@ def test_without_the_plugin_its_code_is_not_known(example: Path, tmp_path: Path)
     assert not (tmp_path / "outputs").exists()
 
 
-def test_names_of_the_program_stay_its_own(tmp_path: Path) -> None:
+def test_names_of_the_program_stay_its_own(tmp_path):
     """A plug-in's option of a shipped option's name is not used; a user's own wins over both."""
     greedy = "# Not Kuhn\n_target_: greedy.game.Game\n"
     bot = "# Of the plug-in\n_target_: poker_rl.players.bots.basic_bots.UniformBot\n"
@@ -95,7 +95,7 @@ def test_names_of_the_program_stay_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("entry", ["gone", "lost.nested"])
-def test_a_broken_plugin_is_reported_and_left_out(entry: str, tmp_path: Path) -> None:
+def test_a_broken_plugin_is_reported_and_left_out(entry, tmp_path):
     site = plugin(tmp_path / "site", "lost", entry)
     for command in (["list", "game"], ["train", "--cfg=job"]):
         done = run([COMMAND, *command], tmp_path, site)
@@ -106,7 +106,7 @@ def test_a_broken_plugin_is_reported_and_left_out(entry: str, tmp_path: Path) ->
         assert "kuhn" in done.stdout
 
 
-def test_a_missing_import_of_a_plugin_is_reported_in_a_line(tmp_path: Path) -> None:
+def test_a_missing_import_of_a_plugin_is_reported_in_a_line(tmp_path):
     game = "# A game\n_target_: lacking.game.Game\n"
     code = "import surely_not_installed\n"
     site = plugin(tmp_path / "site", "lacking", conf__game__lacking_yaml=game, game_py=code)
@@ -116,7 +116,7 @@ def test_a_missing_import_of_a_plugin_is_reported_in_a_line(tmp_path: Path) -> N
     assert done.stderr == f"poker-rl: game._target_: the plug-in's module lacking.game {why}\n"
 
 
-def test_edited_rules_are_compiled_again(tmp_path: Path) -> None:
+def test_edited_rules_are_compiled_again(tmp_path):
     """The cached loop is of poker_rl, and the edit in another file of the plug-in."""
     rules = "from poker_rl.games import jit\nfrom moving.points import points\n\n\n"
     rules += "@jit\ndef payoffs(game, table, out):\n    out[0] = points(table)\n"

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "simulated_device"
     reason="this version of torch cannot simulate a device",
 )
 @pytest.mark.parametrize("file", sorted(path.name for path in FOLDER.glob("*.py")))
-def test_on_a_device_of_its_own(file: str) -> None:
+def test_on_a_device_of_its_own(file):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(FOLDER / file)],
         capture_output=True,

@@ -62,14 +62,14 @@ def option(name: str, text: str) -> None:
         "defaults:\n  - override hydra/job_logging: default\n",
     ],
 )
-def test_settings_of_hydra_in_an_option_are_refused(text: str, get_refusal: Any) -> None:
+def test_settings_of_hydra_in_an_option_are_refused(text, get_refusal):
     option("experiment/x.yaml", text)
     message = get_refusal(*TRAIN, "-m", "experiment=x", "--config-dir=mine")
     assert message.startswith(f"{Path('mine/experiment/x.yaml').absolute()}: hydra: has no effect")
 
 
 @pytest.mark.parametrize("path", ["hydra/job_logging/none.yaml", "player/x.yaml"])
-def test_settings_of_hydra_in_other_places_have_no_effect(path: str) -> None:
+def test_settings_of_hydra_in_other_places_have_no_effect(path):
     protected = victim()
     option(path, LOGGING)
     defaults = "defaults: [/player@hydra.job_logging: x]\n" if path.startswith("player") else ""
@@ -78,7 +78,7 @@ def test_settings_of_hydra_in_other_places_have_no_effect(path: str) -> None:
     assert protected.read_text() == "precious"
 
 
-def test_a_file_is_written_under_an_unpredictable_name() -> None:
+def test_a_file_is_written_under_an_unpredictable_name():
     path, written = victim(), Path("written")
     Path("written.part").symlink_to(path)
     names = []
@@ -92,7 +92,7 @@ def test_a_file_is_written_under_an_unpredictable_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["taken", "taken/players"])
-def test_a_folder_with_a_link_or_a_pipe_is_not_written_to(name: str) -> None:
+def test_a_folder_with_a_link_or_a_pipe_is_not_written_to(name):
     Path("elsewhere").mkdir()
     Path(name).mkdir(parents=True)
     disk.check_no_special_files(Path("taken"))
@@ -106,7 +106,7 @@ def test_a_folder_with_a_link_or_a_pipe_is_not_written_to(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["players", "figures", "evaluations", "metrics.jsonl"])
-def test_a_run_with_a_link_is_neither_resumed_nor_evaluated(name: str, get_refusal: Any) -> None:
+def test_a_run_with_a_link_is_neither_resumed_nor_evaluated(name, get_refusal):
     assert run_command(*TRAIN) == 0
     (run,) = list_runs()
     elsewhere = Path("elsewhere").absolute()
@@ -121,7 +121,7 @@ def test_a_run_with_a_link_is_neither_resumed_nor_evaluated(name: str, get_refus
     assert sorted(elsewhere.rglob("*")) == before
 
 
-def test_links_where_a_run_a_study_and_a_tournament_begin(get_refusal: Any) -> None:
+def test_links_where_a_run_a_study_and_a_tournament_begin(get_refusal):
     path = victim()
     for folder, command in (
         ("outputs/kuhn/cfr_plus/new", [*TRAIN, "name=new"]),
@@ -134,7 +134,7 @@ def test_links_where_a_run_a_study_and_a_tournament_begin(get_refusal: Any) -> N
     assert path.read_text() == "precious"
 
 
-def test_a_session_is_not_written_through_a_link() -> None:
+def test_a_session_is_not_written_through_a_link():
     Path("link.jsonl").symlink_to(victim())
     with pytest.raises(ConfigError, match=r"link\.jsonl is not a file"):
         SessionJournal(Path("link.jsonl"))
@@ -154,7 +154,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name: str) -> None:
+def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name):
     path = write_run_folder("r", [make_row(0, 1)]) / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
@@ -193,13 +193,13 @@ def endless() -> list[Any]:
     ],
     ids=["billions", "endless", "strides", "meta", "sparse"],
 )
-def test_checkpoints_with_more_values_than_bytes(value: Any) -> None:
+def test_checkpoints_with_more_values_than_bytes(value):
     torch.save({"game": {}, "players": {"current": value}}, "x.pt")
     with pytest.raises(ConfigError, match=r"x\.pt"):
         checkpoint.load_checked(Path("x.pt"))
 
 
-def test_a_checkpoint_that_unpacks_to_more_bytes() -> None:
+def test_a_checkpoint_that_unpacks_to_more_bytes():
     torch.save({"a": torch.zeros(10)}, "x.pt")
     with zipfile.ZipFile("x.pt") as plain, zipfile.ZipFile("y.pt", "w", zipfile.ZIP_DEFLATED) as y:
         for entry in plain.infolist():
@@ -209,12 +209,12 @@ def test_a_checkpoint_that_unpacks_to_more_bytes() -> None:
         checkpoint.load_checked(Path("y.pt"))
 
 
-def test_control_characters_are_escaped() -> None:
+def test_control_characters_are_escaped():
     assert escape_control_characters("½ é 牌\n") == "½ é 牌\n"
     assert escape_control_characters(ESCAPES) == r"\x1b]0;renamed\x07\x1b[31mred\x9b5m\u202e"
 
 
-def test_text_of_strangers_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_of_strangers_is_escaped(capsys):
     measured = {"eval/average/exploitability": {"unit": ESCAPES, "kind": "exact"}}
     manifest = {"cpu": ESCAPES, "measurements": measured}
     write_run_folder(

@@ -46,14 +46,14 @@ def run(installed: Path, cwd: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_trains_in_another_folder(installed: Path, tmp_path: Path) -> None:
+def test_trains_in_another_folder(installed, tmp_path):
     run(installed, tmp_path, "train", "game=kuhn", "algo=cfr_plus")
     (folder,) = tmp_path.glob("outputs/kuhn/cfr_plus/*")
     last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
     assert last["eval/average/exploitability"] < 1e-3
 
 
-def test_holds_all_of_conf_and_nothing_else(installed: Path, tmp_path: Path) -> None:
+def test_holds_all_of_conf_and_nothing_else(installed, tmp_path):
     conf = installed / "poker_rl" / "conf"
     shipped = {path.relative_to(conf) for path in conf.rglob("*") if path.is_file()}
     ours = {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
@@ -63,11 +63,11 @@ def test_holds_all_of_conf_and_nothing_else(installed: Path, tmp_path: Path) -> 
     assert "leduc" in run(installed, tmp_path, "list", "game")
 
 
-def test_has_the_marker_of_typed_packages(installed: Path) -> None:
+def test_has_the_marker_of_typed_packages(installed):
     assert (installed / "poker_rl" / "py.typed").read_bytes() == b""
 
 
-def test_files_name_the_same_version() -> None:
+def test_files_name_the_same_version():
     in_citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     in_changelog = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
     assert in_citation is not None
@@ -94,7 +94,7 @@ def read_pins(**environment: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
-def test_pins_fit_every_python(python: str) -> None:
+def test_pins_fit_every_python(python):
     """Each package of pyproject.toml has one pin, within the versions that it allows."""
     environment = {"python_version": python, "python_full_version": f"{python}.1"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -108,7 +108,7 @@ def test_pins_fit_every_python(python: str) -> None:
             assert requirement.specifier.contains(version, prereleases=True), requirement
 
 
-def test_all_packages_that_make_installs_are_pinned() -> None:
+def test_all_packages_that_make_installs_are_pinned():
     """The CUDA libraries of torch are left out, as torch pins them itself.
 
     `make test` does not install the packages of `bench`. Without them the test checks their own

@@ -36,8 +36,7 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.advantages import compute_doubly_robust
-from poker_rl.learning.averaging.average_policy import AveragePolicySettings, PolicyAverages
-from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
+from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
@@ -68,7 +67,6 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
     output_init_scale: NonNegativeFloat
     ema_decay: Probability
     average_policy: AveragePolicySettings | None
-    exact_average_interval: PositiveInt | None
 
     min_gpu_work: ClassVar = 1e8
     warm_start_parts: ClassVar = ("actor", "critic", "weight_average", "average")
@@ -101,28 +99,16 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             self.average_policy,
             output_init_scale=self.output_init_scale,
         )
-        self._exact_average = None
-        if self.exact_average_interval is not None:
-            iteration_weight_power = (
-                0.0 if self.average_policy is None else self.average_policy.iteration_weight_power
-            )
-            self._exact_average = ExactAveragePolicy(
-                game, self.exact_average_interval, iteration_weight_power, self.instances
-            )
-        deal_number, traverser = np.divmod(
-            np.arange(self.instances * self.hands_per_iteration),
-            game.seats if context.opponent is None else 1,
-        )
-        self._traverser_of_table = traverser  # [tables]
+        traverser_count = game.seats if context.opponent is None else 1
+        tables = np.arange(self.instances * self.hands_per_iteration)
+        deal_number, self._traverser_of_table = np.divmod(tables, traverser_count)
         self._decks = None  # cards to deal [tables, dealt]; None: random
         if self.enumerate_deals:
-            traversals = game.count_deals() * (game.seats if context.opponent is None else 1)
+            traversals = game.count_deals() * traverser_count
             if self.hands_per_iteration % traversals:
-                requirement = f"to deal every deal of {game.name} to every traverser"
-                raise ConfigError(
-                    f"hands_per_iteration: {self.hands_per_iteration:,}; {requirement}: a multiple"
-                    f" of {traversals:,}"
-                )
+                allowed = f"a multiple of {traversals:,}, for every deal of {game.name}"
+                problem = f"{self.hands_per_iteration:,}, but each traverser needs {allowed}"
+                raise ConfigError(f"hands_per_iteration: {problem}")
             deals = game.list_deals()
             self._decks = deals[deal_number % len(deals)]
         self._unit_chips = game.unit_chips
@@ -130,10 +116,6 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
 
     def run_iteration(self) -> dict[str, float]:
         """Play the hands of one iteration and train both networks on them for one epoch."""
-        iteration = self.progress.iterations + 1
-        if self._exact_average is not None:
-            player = self.core.build_player(self._actor)
-            self._exact_average.add(player, range(self.core.game.seats), iteration)
         self._recorded_policies.clear()
         batch = self.core.rollout.play_full_hands(self._choose_actions, self._decks)
         empty_policy = np.zeros((0, self.core.game.action_count), np.float32)
@@ -146,20 +128,16 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         if (average_policy := self._averages.average_policy) is not None:
             rows = is_traverser if is_traverser.all() else ~is_traverser
             replica, observation, mask = batch.replica, batch.observation, batch.mask
-            average_policy.add(
-                replica[rows], observation[rows], mask[rows], policy[rows], iteration
-            )
+            decisions = replica[rows], observation[rows], mask[rows], policy[rows]
+            average_policy.add(*decisions, self.progress.iterations + 1)
             metrics |= average_policy.learn()
         self.count_progress(len(batch))
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy (if any), EMA and current policy, and the exact average."""
+        """Return the average policy (if any), the EMA of the weights and the current policy."""
         critic = self.core.build_player_critic(self._critic, self.reward_scale, per_action=True)
-        players = self._averages.build_players(critic)
-        if self._exact_average is not None:
-            players["average_exact"] = self._exact_average.build_player()
-        return players
+        return self._averages.build_players(critic)
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
         policy = self.core.compute_probs(self._actor, rows)
@@ -191,6 +169,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
         kl_weight = kl_coef * self._unit_chips / self.reward_scale
         metric_sums, updates = torch.zeros(3, device=self.core.device), 0
+        norm_sum = torch.zeros((), device=self.core.device)
         size = int(np.bincount(batch.replica, minlength=self.core.replicas).max())
         size = collectives.max_over_processes(size)
         uniform = draw_uniform(torch.tensor(self.core.sample_seed()), len(batch))
@@ -215,22 +194,23 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 parts = torch.stack([critic_loss, actor_loss, entropy])
                 metrics = (row_weight * parts).sum((1, 2))  # replica means, summed over replicas
                 loss = metrics[0] + metrics[1]
-                take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
+                norm_sum += take_gradient_step(
+                    loss, self._optimizer, self._actor, self.max_grad_norm
+                )
                 metric_sums += metrics.detach()
             updates += 1
         self.progress.updates += updates
         metric_means = (metric_sums / (updates * self.core.replicas)).tolist()
         return {
             **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), metric_means, strict=True)),
+            "gradient/norm": norm_sum.item() / updates,
             "schedule/kl_uniform_coef": kl_coef,
         }
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "actor": self._actor,
             "critic": self._critic,
             "optimizer": self._optimizer,
             **self._averages.stateful_parts(),
-            "average_exact": self._exact_average,
         }

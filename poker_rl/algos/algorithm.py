@@ -35,11 +35,7 @@ class Progress:
         return asdict(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`.
-
-        Raises:
-            ValueError: if a counter is negative or too large.
-        """
+        """Restore a `state_dict`."""
         counters = {name: state[name] for name in vars(self)}
         check_range("progress", np.array([*counters.values()], np.int64), 0, MAX_COUNT)
         vars(self).update(counters)
@@ -160,11 +156,7 @@ class NetworkLearner(ABC):
                 part.load_state_dict(state[name])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`, and an opponent pool if both have one, from another run's state.
-
-        Raises:
-            ConfigError, RuntimeError: if a part is missing or has other shapes.
-        """
+        """Copy `warm_start_parts`, and a common opponent pool, from the state of another run."""
         parts = self._all_stateful_parts()
         for name in self.warm_start_parts:
             if (name in parts) != (name in state):

@@ -61,13 +61,10 @@ def build_algorithm(
     workers: int = 1,
     rank: int = 0,
 ) -> Algorithm:
-    """Build the algorithm that a run's config describes.
+    """Build the algorithm that a run's config describes; see `LearnerContext` for the arguments.
 
     Args:
         config: has `algo`, `net` if it needs networks, and horizons from `resolve_horizons`.
-        opponent: a fixed player in every seat but agent 0's, or None for self-play.
-        workers: number of processes that train together.
-        rank: rank of this process.
 
     Raises:
         ConfigError: if a setting is invalid, `net` is missing, or the algorithm does not support

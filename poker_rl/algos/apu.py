@@ -304,15 +304,18 @@ class APU(NetworkLearner):
                 reward=(reward / self.reward_scale)[owned_rows],
             )
 
-    def _update_networks(self, learner: TargetNetworkLearner) -> Tensor:
-        """Take one gradient step and update the target networks; return the losses and entropy."""
+    def _update_networks(self, learner: TargetNetworkLearner) -> tuple[Tensor, Tensor]:
+        """Take one gradient step and update the target networks.
+
+        Return the losses and entropy of `_compute_losses`, and the gradient norm.
+        """
         metrics = self._compute_losses(learner)
         with self.core.timer.time_networks():
             step = learner.updates
             loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
-            learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
+            norm = learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
             learner.update_targets(self.tau)
-        return metrics.detach()
+        return metrics.detach(), norm
 
     def _compute_losses(self, learner: TargetNetworkLearner) -> Tensor:
         """Return means of critic loss, actor loss and entropy on a batch, summed over replicas."""
@@ -337,17 +340,18 @@ class APU(NetworkLearner):
         torch._foreach_copy_(list(copied_actor.parameters()), list(self._actor.parameters()))
 
     def _compute_metrics(
-        self, step_metrics: list[Tensor], learner: TargetNetworkLearner
+        self, step_metrics: list[tuple[Tensor, Tensor]], learner: TargetNetworkLearner
     ) -> dict[str, float]:
         metrics = {"schedule/epsilon": self._epsilon, "memory/replay": learner.buffer.fill_fraction}
         if step_metrics:
             names = ("loss/critic", "loss/actor", "policy/entropy")
-            means = torch.stack(step_metrics).mean(0) / learner.buffer.replicas
+            losses, norms = (torch.stack(parts) for parts in zip(*step_metrics, strict=True))
+            means = losses.mean(0) / learner.buffer.replicas
             metrics |= dict(zip(names, means.tolist(), strict=True))
+            metrics["gradient/norm"] = norms.mean().item()
         return metrics
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         learners = {f"learner_{i}": learner for i, learner in enumerate(self._learners)}
         return {
             **self._networks,
@@ -364,10 +368,8 @@ def compute_published_rewards(
     """Return the published reward of each decision, see the module, [N] float64.
 
     Args:
-        batch: finished hands.
         paid: chips that the player had put in before each decision, [N].
         final_paid_by_seat: chips that each seat had put in at the end, [tables, seats].
-        unit: chips per unit of reward.
         power: power of the chips taken from the pot; 2 as published.
     """
     ended = batch.next_row == HAND_ENDED

@@ -211,15 +211,15 @@ class DQN(NetworkLearner):
         return mse_loss(q.squeeze(2), td_target, reduction="sum") / self.batch_size
 
     def _compute_metrics(self) -> dict[str, float]:
-        losses = {"loss/q": self._stepper.pop_mean_loss()} if self._stepper.losses_summed else {}
-        return losses | {
+        means = self._stepper.pop_means() if self._stepper.losses_summed else ()
+        return {
+            **dict(zip(("loss/q", "gradient/norm"), means, strict=False)),
             "schedule/epsilon": self._epsilon,
             "schedule/lr": self.lr.value(self._stepper.updates),
             "memory/replay": self._buffer.fill_fraction,
         }
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "q": self._q_network,
             "target": self._target_network,

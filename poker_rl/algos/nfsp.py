@@ -23,7 +23,7 @@ from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.dqn import DQN
 from poker_rl.config.validation import Probability
 from poker_rl.learning.acting_networks import ActingNetworks
-from poker_rl.learning.averaging.average_policy import AveragePolicy, AveragePolicySettings
+from poker_rl.learning.average_policy import AveragePolicy, AveragePolicySettings
 from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
 from poker_rl.learning.gradient_steps import CapturedUpdates
 from poker_rl.learning.learner_core import LearnerContext
@@ -102,7 +102,6 @@ class NFSP(DQN):
         return metrics | {"memory/average": buffer.fill_fraction}
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return super().stateful_parts() | {
             "average": self._average_policy,
             "best_response_seats": self._best_response_seats,

@@ -34,13 +34,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from poker_rl.algos import ppo_loss
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.algos.ppo_loss import (
-    METRIC_TAGS,
-    build_same_type_matrix,
-    compute_explained_variance,
-    compute_ppo_loss,
-)
 from poker_rl.config.schedules import ScheduleOverInstanceDecisions
 from poker_rl.config.validation import (
     ConfigError,
@@ -52,7 +47,7 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.advantages import estimate_step_advantages
-from poker_rl.learning.averaging.average_policy import AveragePolicySettings, PolicyAverages
+from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.learning.distributed import collectives
@@ -112,9 +107,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     def __post_init__(self, context: LearnerContext) -> None:
         sees_hidden_cards = self.critic_view == "perfect_information"
         if sees_hidden_cards and self.shared_layers:
-            raise ConfigError(
-                "shared_layers: a critic that sees more than the actor shares no layer: 0"
-            )
+            raise ConfigError("shared_layers: a critic that sees more shares no layer; allowed: 0")
         decisions = self.tables * self.rollout_steps
         if self.minibatches > decisions:
             problem = f"{self.minibatches:,} parts of the {decisions:,} decisions of an iteration"
@@ -145,9 +138,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         )
         self._same_type = None
         if self.entropy_over == "action_types":
-            self._same_type = build_same_type_matrix(context.game.action_types)
-            if self._same_type is not None:
-                self._same_type = self._same_type.to(device)
+            self._same_type = ppo_loss.build_same_type_matrix(context.game.action_types, device)
         self._averages = PolicyAverages(
             self.core,
             self._actor,
@@ -189,15 +180,13 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._seed.fill_(self.core.sample_seed())
             with timer.time_networks():
                 self._learn_epoch()
-        # EMA warm-up: the decay grows with iteration t so that early weights are forgotten.
-        t = self._warm_start_iterations + self.progress.iterations
-        self._averages.weight_ema.decay = min(self.ema_decay, t / (t + 3))
-        self._averages.weight_ema.update(self._actor)
+        iterations = self._warm_start_iterations + self.progress.iterations
+        self._averages.weight_ema.update(self._actor, iterations)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
             batch, rows = self._step_rollout.batch, self._data["is_used"].nonzero()[:, 0]
             replica, observation, mask, action = (
-                column.flatten(0, 1)[self._places[rows]].cpu().numpy()
+                column.flatten(0, 1)[self._cells[rows]].cpu().numpy()
                 for column in (batch.replica, batch.observation, batch.mask, batch.action)
             )
             policy = self._average_policy_targets(rows, action)
@@ -210,23 +199,22 @@ class PPO(NetworkLearner, NetworkAssignment):
             [self._metric_sums / updates, self._data["explained_variance"]]
         ).tolist()
         return metrics | {
-            **dict(zip(METRIC_TAGS, means, strict=True)),
+            **dict(zip(ppo_loss.METRIC_TAGS, means, strict=True)),
             "value/explained_variance": explained_variance,
             **{f"schedule/{name}": value for name, value in schedule_values.items()},
         }
 
     def players(self) -> dict[str, Player]:
         """Return the average policy if any, the EMA of the weights and the current policy."""
-        critic = self.core.build_player_critic(
-            self._critic, self.reward_scale, self.gamma, per_action=False
-        )
+        scale, gamma = self.reward_scale, self.gamma
+        critic = self.core.build_player_critic(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)
 
     def _set_up_captured_steps(self) -> None:
         """Set the inputs of networks, and the steps that a GPU replays."""
         core, batch = self.core, self._step_rollout.batch
         device, count = core.device, batch.action.numel()
-        self._places = torch.arange(count, device=device)  # of the decisions used, [N]
+        self._cells = torch.arange(count, device=device)  # of the decisions used, [N]
         self._actor_inputs = NetworkInputs.from_tensor(batch.observation.flatten(0, 1))
         self._critic_inputs = self._actor_inputs
         self._critic_rows: Tensor | None = None
@@ -237,13 +225,10 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._seed = torch.zeros((), dtype=torch.int64, device=device)  # of the order of rows
         self._data: dict[str, Tensor] = {}
         self._loss_columns = ["mask", "action", "log_prob", "advantage", "target"]
-        needed = {
-            "value": self.clip_value_loss,
-            "old": self.kl_old_coef is not None,
-            "same_type": self._same_type is not None,
-        }
-        self._loss_columns += [name for name, is_needed in needed.items() if is_needed]
-        self._metric_sums = torch.zeros(len(METRIC_TAGS), device=device)
+        self._loss_columns += ["value"] * self.clip_value_loss
+        self._loss_columns += ["old"] * (self.kl_old_coef is not None)
+        self._loss_columns += ["same_type"] * (self._same_type is not None)
+        self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
         self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
         self._prepare_data = CapturedStep(
             self._compute_data, device, is_capturable=core.replicas == 1
@@ -251,14 +236,14 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
 
     def _compact_batch(self) -> None:
-        """Leave out the places without a decision, which saves work where no shape is fixed."""
+        """Leave out the cells without a decision, which saves work where no shape is fixed."""
         batch = self._step_rollout.batch
-        self._places = batch.is_decision.flatten().nonzero()[:, 0]
-        observations = batch.observation.flatten(0, 1)[self._places]
+        self._cells = batch.is_decision.flatten().nonzero()[:, 0]
+        observations = batch.observation.flatten(0, 1)[self._cells]
         self._actor_inputs = NetworkInputs(observations.numpy(), self.core.device)
         self._critic_inputs = self._actor_inputs
         if self._critic_rows is not None:
-            hidden_cards = batch.hidden_cards.flatten(0, 1)[self._places]
+            hidden_cards = batch.hidden_cards.flatten(0, 1)[self._cells]
             critic_rows = torch.cat([observations, hidden_cards], 1)
             self._critic_inputs = NetworkInputs(critic_rows.numpy(), self.core.device)
 
@@ -278,13 +263,6 @@ class PPO(NetworkLearner, NetworkAssignment):
         elif size > self._minibatch_rows:
             self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
-
-    def _keep(self, name: str, values: Tensor) -> None:
-        """Set a tensor of `_data`; on a GPU, it keeps its address."""
-        if name in self._data and values.device.type != "cpu":
-            self._data[name].copy_(values)
-        else:
-            self._data[name] = values
 
     def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
         """Return the target of the average-policy network at rows [N] of `_data`, [N, A]."""
@@ -308,7 +286,7 @@ class PPO(NetworkLearner, NetworkAssignment):
 
         def select(column: Tensor) -> Tensor:
             flat = column.flatten(0, 1)
-            return flat[self._places] if device.type == "cpu" else flat
+            return flat[self._cells] if device.type == "cpu" else flat
 
         mask, action, replica = select(batch.mask), select(batch.action), select(batch.replica)
         row_replica = replica if self.core.replicas > 1 else None
@@ -321,12 +299,12 @@ class PPO(NetworkLearner, NetworkAssignment):
             logits = self._actor_inputs.forward_all(self._actor, row_replica)
             log_policies["old"] = masked_log_softmax(logits, mask)
         value = self._critic_inputs.forward_all(self._critic, row_replica)[:, 0]
-        place_values = value
+        cell_values = value
         if device.type == "cpu":
-            place_values = value.new_zeros(batch.action.numel()).index_copy_(0, self._places, value)
+            cell_values = value.new_zeros(batch.action.numel()).index_copy_(0, self._cells, value)
         advantages, is_complete = estimate_step_advantages(
             batch,
-            place_values.view_as(batch.action),
+            cell_values.view_as(batch.action),
             self.gamma,
             self.gae_lambda,
             self.reward_scale,
@@ -351,16 +329,19 @@ class PPO(NetworkLearner, NetworkAssignment):
             "advantage": advantage,
             "target": advantage + value,
             "is_used": is_used,
-            "explained_variance": compute_explained_variance(advantage, value, is_used),
+            "explained_variance": ppo_loss.compute_explained_variance(advantage, value, is_used),
         }
         for name, values in computed.items():
-            self._keep(name, values)
+            if name in self._data and device.type != "cpu":
+                self._data[name].copy_(values)  # on a GPU, tensors keep their addresses
+            else:
+                self._data[name] = values
 
     def _take_gradient_steps(self) -> None:
-        """Take the gradient steps of one epoch and add their metrics, of METRIC_TAGS."""
+        """Take the gradient steps of one epoch and add their metrics to the sums."""
         uniform = draw_uniform(self._seed, self._step_rollout.batch.action.numel())
         if self.core.device.type == "cpu":
-            uniform = uniform[self._places]
+            uniform = uniform[self._cells]
         for index, row_weight in iterate_minibatches(
             self._data["replica"],
             self._data["is_used"],
@@ -369,38 +350,33 @@ class PPO(NetworkLearner, NetworkAssignment):
             self.minibatches,
             self._minibatch_rows,
         ):
-            self._take_gradient_step(index, row_weight)
-
-    def _take_gradient_step(self, index: Tensor, row_weight: Tensor) -> None:
-        """Take one gradient step on rows `index` [K, B] of `_data` with weights [K, B]."""
-        minibatch = {name: self._data[name][index] for name in self._loss_columns}
-        legal = None
-        if "legal" in self._data:
-            legal = LegalActions(self._data["legal"][index], self._data["count"][index])
-        if self._critic_inputs is self._actor_inputs:
-            logits, value = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
-        else:
-            logits = self._actor_inputs.forward_rows(self._actor, index, legal)
-            value = self._critic_inputs.forward_rows(self._critic, index)
-        loss, metrics = compute_ppo_loss(
-            logits,
-            value[..., 0],
-            minibatch,
-            row_weight,
-            self._schedule_values,
-            self.value_coef,
-            normalizes_advantages=self.normalize_advantages,
-            clips_value_loss=self.clip_value_loss,
-        )
-        take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
-        self._metric_sums += metrics
+            minibatch = {name: self._data[name][index] for name in self._loss_columns}
+            legal = None
+            if "legal" in self._data:
+                legal = LegalActions(self._data["legal"][index], self._data["count"][index])
+            if self._critic_inputs is self._actor_inputs:
+                logits, value = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
+            else:
+                logits = self._actor_inputs.forward_rows(self._actor, index, legal)
+                value = self._critic_inputs.forward_rows(self._critic, index)
+            loss, metrics = ppo_loss.compute_ppo_loss(
+                logits,
+                value[..., 0],
+                minibatch,
+                row_weight,
+                self._schedule_values,
+                self.value_coef,
+                normalizes_advantages=self.normalize_advantages,
+                clips_value_loss=self.clip_value_loss,
+            )
+            norm = take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
+            self._metric_sums += torch.cat([metrics, norm[None]])
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parts, and the iterations of runs that a warm start continues."""
         return super().state_dict() | {"warm_start_iterations": self._warm_start_iterations}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         super().load_state_dict(state)
         self._learn_epoch.reset()  # loading has replaced the moments of the optimizer
         self._warm_start_iterations = state["warm_start_iterations"]
@@ -412,7 +388,6 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._warm_start_iterations = iterations
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "networks": self._actor_critic,
             "optimizer": self._optimizer,

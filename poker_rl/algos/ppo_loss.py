@@ -17,6 +17,7 @@ METRIC_TAGS = (
     "policy/entropy",
     "policy/approx_kl",
     "policy/clip_fraction",
+    "gradient/norm",
 )
 
 
@@ -31,7 +32,7 @@ def compute_ppo_loss(
     normalizes_advantages: bool,
     clips_value_loss: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss, and the metrics of METRIC_TAGS, [5].
+    """Return the loss, and the metrics of METRIC_TAGS before the gradient norm, [5].
 
     Args:
         logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
@@ -86,9 +87,9 @@ def compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor
     return 1 - compute_variance(advantage) / target_variance.clamp(min=1e-8)
 
 
-def build_same_type_matrix(action_types: np.ndarray) -> Tensor | None:
+def build_same_type_matrix(action_types: np.ndarray, device: torch.device) -> Tensor | None:
     """Return 1 for actions of equal type, else 0, [A, A]; None if each action has its own type."""
     is_same_type = action_types[:, None] == action_types
     if is_same_type.sum() == len(action_types):
         return None
-    return torch.from_numpy(is_same_type.astype(np.float32))
+    return torch.from_numpy(is_same_type.astype(np.float32)).to(device)

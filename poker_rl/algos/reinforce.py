@@ -85,7 +85,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
             log_policy = masked_log_softmax(logits, self.core.to_tensor(batch.mask))
             log_prob = log_policy.gather(1, self.core.to_tensor(batch.action)[:, None])[:, 0]
             loss = -(log_prob * self.core.to_tensor(advantage)).sum() / self.hands_per_iteration
-            take_gradient_step(loss, self._optimizer)
+            norm = take_gradient_step(loss, self._optimizer)
             entropy = -(log_policy.exp() * log_policy).sum(1).mean()
         if self.baseline is not None:
             last = batch.next_row == HAND_ENDED  # the last decision of each seat in each hand
@@ -97,6 +97,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         return {
             "loss/policy": loss.item() / self.instances,
             "policy/entropy": entropy.item(),
+            "gradient/norm": norm.item(),
             **{f"value/baseline/seat_{seat}": float(chips) for seat, chips in enumerate(averages)},
         }
 
@@ -129,12 +130,10 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         return super().state_dict() | {"baseline": torch.from_numpy(self._baselines.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         super().load_state_dict(state)
         self._baselines[:] = state["baseline"].numpy()
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "policy": self._policy_network,
             "optimizer": self._optimizer,

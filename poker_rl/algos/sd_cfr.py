@@ -36,7 +36,6 @@ from poker_rl.config.validation import (
     PositiveFloat,
     PositiveInt,
 )
-from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch
 from poker_rl.learning.external_sampling import traverse
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
@@ -63,7 +62,6 @@ class SDCFR(NetworkLearner):
     max_grad_norm: PositiveFloat
     reward_scale: PositiveFloat
     output_init_scale: NonNegativeFloat
-    exact_average_interval: PositiveInt | None
     network_sharing: Literal["shared", "per_seat"]
     instances: PositiveInt
 
@@ -93,11 +91,6 @@ class SDCFR(NetworkLearner):
         self._average_buffer = MergingBuffer(
             core, self.capacity, self.iteration_weight_power, other_buffers=[self._regret_buffer]
         )
-        self._exact_average = None
-        if self.exact_average_interval is not None:
-            self._exact_average = ExactAveragePolicy(
-                game, self.exact_average_interval, self.iteration_weight_power, self.instances
-            )
 
     def run_iteration(self) -> dict[str, float]:
         """For each seat in turn, traverse hands and fit both networks."""
@@ -108,10 +101,6 @@ class SDCFR(NetworkLearner):
         self._average_buffer.start_iteration()
         seats, decisions = range(self.core.game.seats), 0
         for traverser in seats:
-            if self._exact_average is not None:
-                player = self.core.build_player(self._regret_network, RegretMatchingPlayer)
-                other_seats = [seat for seat in seats if seat != traverser]
-                self._exact_average.add(player, other_seats, self.progress.iterations + 1)
             traverser_decisions, other_decisions = traverse(
                 self.core, traverser, self._compute_policy
             )
@@ -135,19 +124,20 @@ class SDCFR(NetworkLearner):
             losses.append([regret_loss, average_loss])
         self.count_progress(decisions)
         self.progress.updates += len(seats) * self.regret_gradient_steps
-        regret_loss, average_loss = np.mean(losses, 0).tolist()
-        return {"loss/regrets": regret_loss, "loss/average": average_loss}
+        (regret_loss, regret_norm), (average_loss, average_norm) = np.mean(losses, 0).tolist()
+        return {
+            "loss/regrets": regret_loss,
+            "loss/average": average_loss,
+            "gradient/norm": regret_norm,
+            "gradient/norm_average": average_norm,
+        }
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy, the current policy, and the exact average if there is one."""
-        core = self.core
-        players: dict[str, Player] = {
-            "average": core.build_player(self._average_network),
-            "current": core.build_player(self._regret_network, RegretMatchingPlayer),
+        """Return the average policy and the current policy."""
+        return {
+            "average": self.core.build_player(self._average_network),
+            "current": self.core.build_player(self._regret_network, RegretMatchingPlayer),
         }
-        if self._exact_average is not None:
-            players["average_exact"] = self._exact_average.build_player()
-        return players
 
     def _compute_policy(
         self, observation: np.ndarray, mask: np.ndarray, replica: np.ndarray
@@ -172,19 +162,22 @@ class SDCFR(NetworkLearner):
         buffer: MergingBuffer,
         gradient_steps: int,
         compute_error: Callable[[Tensor, TargetBatch], Tensor],
-    ) -> float:
-        """Take `gradient_steps` steps on batches of a buffer; return the mean error per replica."""
-        total = torch.zeros((), device=self.core.device)
+    ) -> list[float]:
+        """Take `gradient_steps` steps on batches of a buffer.
+
+        Return the mean error per replica and the mean gradient norm.
+        """
+        sums = torch.zeros(2, device=self.core.device)
         for _ in range(gradient_steps):
             targets = buffer.sample_targets(self.batch_size)
             with self.core.timer.time_networks():
                 loss = (targets.weight * compute_error(module(targets.observation), targets)).sum()
-                take_gradient_step(loss, optimizer, module, self.max_grad_norm)
-                total += loss.detach()
-        return float(total) / (gradient_steps * self.core.replicas)
+                norm = take_gradient_step(loss, optimizer, module, self.max_grad_norm)
+                sums += torch.stack([loss.detach(), norm])
+        error_sum, norm_sum = sums.tolist()
+        return [error_sum / (gradient_steps * self.core.replicas), norm_sum / gradient_steps]
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "regrets": self._regret_network,
             "average": self._average_network,
@@ -192,5 +185,4 @@ class SDCFR(NetworkLearner):
             "average_optimizer": self._average_optimizer,
             "regret_buffer": self._regret_buffer,
             "average_buffer": self._average_buffer,
-            "average_exact": self._exact_average,
         }

@@ -59,7 +59,7 @@ from poker_rl.players.player import Player
 from poker_rl.players.successors import MAX_TABLES, compute_successor_values
 
 ADAM_EPSILON = 1e-5
-METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl")
+METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "gradient/norm")
 
 
 @dataclass(kw_only=True)
@@ -148,11 +148,8 @@ class Vine(NetworkLearner):
         updates = self.gradient_steps if self._buffer.min_size >= self.batch_size else 0
         for _ in range(updates):
             metric_sums += self._update_networks(kl_old_coef, entropy_coef)
-        # EMA warm-up: the decay grows with iteration t so that early weights are forgotten.
-        t = self.progress.iterations + 1
-        for ema, module in ((self._actor_ema, self._actor), (self._critic_ema, self._critic)):
-            ema.decay = min(self.ema_decay, t / (t + 3))
-            ema.update(module)
+        self._actor_ema.update(self._actor, self.progress.iterations + 1)
+        self._critic_ema.update(self._critic, self.progress.iterations + 1)
         self.progress.updates += updates
         self.count_progress(int((batch.next_row != NEXT_PENDING).sum()) + self._rollout_decisions)
         metrics = {"memory/fill": self._buffer.fill_fraction, "schedule/kl_old_coef": kl_old_coef}
@@ -277,13 +274,12 @@ class Vine(NetworkLearner):
             value_loss = (value - rows["value"]).square()
             actor_loss = -expected_advantage + kl_old_coef * kl - entropy_coef * policy_entropy
             loss = (actor_loss + weight * value_loss).mean(1).sum()
-            take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
+            norm = take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
             with torch.no_grad():
                 parts = (-expected_advantage, value_loss, policy_entropy, kl)
-                return torch.stack([part.mean() for part in parts])
+                return torch.stack([*(part.mean() for part in parts), norm])
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "networks": self._actor_critic,
             "optimizer": self._optimizer,

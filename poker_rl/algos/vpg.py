@@ -117,7 +117,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         old_log_prob = self.core.to_tensor(batch.log_prob)
         network_rows = np.bincount(batch.replica)[batch.replica]  # rows of each row's network [N]
         row_weight = self.core.to_tensor((1 / network_rows).astype(np.float32))
-        losses = np.zeros(3)
+        losses, norm = np.zeros(3), 0.0
         for _ in range(self.gradient_steps):
             with self.core.timer.time_networks():
                 logits = inputs.forward_all(self._actor, replica)  # [N, A]
@@ -127,7 +127,7 @@ class VPG(NetworkLearner, NetworkAssignment):
                 objective = self._compute_objective(advantage, log_prob, old_log_prob)
                 actor_loss = -(row_weight * (objective + entropy_coef * entropy)).sum()
                 actor = self._actor_optimizer, self._actor
-                take_gradient_step(actor_loss, *actor, self.max_grad_norm)
+                norm += take_gradient_step(actor_loss, *actor, self.max_grad_norm).item()
                 value_error = inputs.forward_all(self._critic, replica)[:, 0] - target
                 critic_loss = (row_weight * value_error.square()).sum()
                 critic = self._critic_optimizer, self._critic
@@ -145,6 +145,7 @@ class VPG(NetworkLearner, NetworkAssignment):
             "loss/actor": -losses[0],
             "loss/critic": losses[1],
             "policy/entropy": losses[2],
+            "gradient/norm": norm / self.gradient_steps,
             "schedule/entropy_coef": entropy_coef,
         }
 
@@ -197,7 +198,6 @@ class VPG(NetworkLearner, NetworkAssignment):
         return self.core.sample_actions(self._actor, rows)
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "actor": self._actor,
             "critic": self._critic,

@@ -1,4 +1,4 @@
-"""Table of the commands, and the functions of train, list and sweep."""
+"""Table of the commands, and the functions of train, list, sweep and watch."""
 
 from __future__ import annotations
 
@@ -208,6 +208,21 @@ def show_sweep(arguments: list[str]) -> int:
     return 0
 
 
+def watch(arguments: list[str]) -> int:
+    """Show the progress of a run until it ends; return the exit code."""
+    namespace = ArgumentParser("folders").parse_intermixed_args(arguments)
+    if namespace.help:
+        print_line(COMMAND_HELP["watch"])
+        return 0
+    if len(namespace.folders) != 1:
+        raise ConfigError("RUN: give one run folder")
+
+    from poker_rl.reports.watch import watch_run
+
+    watch_run(Path(namespace.folders[0]))
+    return 0
+
+
 COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
     "train": run_train,
     "evaluate": SettingsCommand(
@@ -235,6 +250,7 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
         ("runs", "settings"),
     ),
     "sweep": show_sweep,
+    "watch": watch,
     "report": SettingsCommand(
         "poker_rl.reports.html_report.ReportConfig",
         "poker_rl.reports.html_report.write_report",

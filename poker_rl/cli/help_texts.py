@@ -9,6 +9,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl play [key=value …]                   play yourself, in a browser or in a terminal
   poker-rl compare RUN… [key=value …]           figures and curves of several runs, over their seeds
   poker-rl sweep FOLDER                         progress of the jobs of a sweep, at any time
+  poker-rl watch RUN                            progress of a run while it trains
   poker-rl report RUN… [key=value …]            runs as a page to read and print, one HTML file
   poker-rl advise game=NAME player=PLAYER hand=CARDS …   the policy of a player in a position
   poker-rl review hands=FILE run=FOLDER …                grades of the decisions in recorded hands
@@ -45,6 +46,12 @@ writes the table as a CSV file too, and works at any time and on any machine tha
 The folder is outputs/sweeps/NAME, which `poker-rl train -m` prints when it begins.
 
 "running or killed" is a run that has begun and has not recorded an end.""",
+    "watch": """\
+poker-rl watch RUN
+
+Shows the progress of a run while it trains: the first measure of each player, rates, time left, and
+the share of the learning time in networks. Ends with the run or at Ctrl-C, which does not stop the
+run. In a pipe, it prints a line for each row of metrics.jsonl.""",
     "list": f"""\
 poker-rl list [GROUP …] [--config-dir FOLDER]
 

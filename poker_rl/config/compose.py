@@ -47,14 +47,6 @@ NO_MATCH_ERROR = re.compile(
     r"(?:Could not (?:override|delete)|No earlier Group Default for) '([^']+)'"
     r"(?:\.\s+No match in the defaults list| exists)"
 )
-# Messages of Hydra 1.3 and 1.4 for several values, key=a,b, without -m.
-AMBIGUOUS_VALUE_ERROR = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'")
-# Messages of OmegaConf 2.3 and 2.4 for a list as the value of a mapping, such as a schedule.
-LIST_MERGE_ERROR = re.compile(
-    r"Error merging override ([^=]+)=.*Cannot merge "
-    r"(?:DictConfig with ListConfig|incompatible container types.*object_type=dict)",
-    re.S,
-)
 
 LAUNCHER_GROUP = "hydra/launcher"
 # With these overrides Hydra itself writes no logs and no files in a sweep.
@@ -213,7 +205,7 @@ def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> Dic
     try:
         return hydra.compose(config_name, list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        raise ConfigError(_explain_hydra_error(error, overrides)) from None
+        raise ConfigError(_explain_hydra_error(error)) from None
     except RecursionError:
         problem = "lists within lists without end, or defaults that lead back to themselves"
         raise ConfigError(f"{shorten_text(' '.join(overrides))}: {problem}") from None
@@ -221,7 +213,7 @@ def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> Dic
         raise ConfigError(f"{shorten_text(' '.join(overrides))}: {error}") from None
 
 
-def _explain_hydra_error(error: Exception, overrides: Sequence[str]) -> str:
+def _explain_hydra_error(error: Exception) -> str:
     """Return the message of an error of Hydra or OmegaConf as one line that names the key."""
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
@@ -235,16 +227,10 @@ def _explain_hydra_error(error: Exception, overrides: Sequence[str]) -> str:
         root_keys = {field.name for field in fields(RootConfig)}
         hint = suggest_allowed(word, siblings, keys | root_keys)
         return f"{cause.full_key}: no such setting; {hint}"
-    if match := AMBIGUOUS_VALUE_ERROR.match(str(error)):
-        return f"{match[1]}: several values need -m, a sweep; a list is key=[a,b]"
     if match := NO_MATCH_ERROR.search(str(error)):
-        # Sorted, algo=… comes before experiment=…, whose algorithm it replaces.
-        learners = sorted(o for o in overrides if o.startswith(("algo=", "experiment=")))
-        if match[1] == "net" and learners:
-            return f"net: {learners[0]} has no networks"
-        return f"{match[1]}: no selected option takes one"
-    if match := LIST_MERGE_ERROR.search(f"{error} {cause}"):
-        return f"{match[1]}: is no list; give {match[1]}.NAME=VALUE, or one value for all"
+        is_net = match[1] == "net"
+        problem = "the algorithm has no networks" if is_net else "no selected option takes one"
+        return f"{match[1]}: {problem}"
     first_line_of_cause = "".join(str(cause or "").splitlines()[:1])
     return " ".join(f"{error} {first_line_of_cause}".split())
 

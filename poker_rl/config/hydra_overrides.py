@@ -121,10 +121,10 @@ def to_hydra_override(override: Override) -> str:
         raise ConfigError(f"{group}: is of a sweep; give -m")
     if not group:
         raise ConfigError(f"{text}: can't be read; write key=value")
+    if override.is_sweep_override():
+        raise ConfigError(f"{text}: several values need -m, a sweep; a list is key=[a,b]")
     options, value = list_group_options(group), override.value()
     if not options or isinstance(value, list) or override.is_delete():
-        return text
-    if override.is_sweep_override():
         return text
     if value is None:
         return f"~{override.get_key_element()}"

@@ -45,10 +45,7 @@ NAMES_IN_OTHER_LIBRARIES = {
 def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[str] = ()) -> str:
     """Return a hint for a wrong word, such as "did you mean gamma? allowed: epochs, gamma".
 
-    Args:
-        word: the wrong word.
-        options: the words that are allowed instead.
-        dotted_keys: keys to suggest, which may be of other groups; if empty, `options`.
+    Keys of other groups may be suggested too, if `dotted_keys` has them.
     """
     options = sorted(options)
     keys = sorted(dotted_keys or options, key=lambda key: (key.count("."), key))

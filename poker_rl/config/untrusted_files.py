@@ -23,12 +23,7 @@ MAX_DEPTH = 50  # levels of nested collections; the settings of a run have four
 
 
 def open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
-    """Open a file for reading, unless it is a folder, a pipe or a device, or is too large.
-
-    Raises:
-        ConfigError: if it is one of these.
-        OSError: if it does not exist or can't be read.
-    """
+    """Open a file; raise ConfigError for a folder, a pipe or a device, and if it is too large."""
     file_status = path.stat()
     if not stat.S_ISREG(file_status.st_mode):
         raise ConfigError(f"{path} is not a file")
@@ -47,12 +42,7 @@ def read_yaml_text(path: Path, decode_errors: str = "strict") -> str:
 
 
 def read_checked_yaml_text(path: Path) -> str:
-    """Return the text of a YAML file that is safe to load.
-
-    Raises:
-        ConfigError: if it is not YAML, has aliases or nests too deep.
-        OSError: if it does not exist or can't be read.
-    """
+    """Return the text of a YAML file; raise ConfigError if it has aliases or is nested too deep."""
     text = read_yaml_text(path)
     depth = 0
     try:
@@ -69,12 +59,7 @@ def read_checked_yaml_text(path: Path) -> str:
 
 
 def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
-    """Return the content of a JSON file.
-
-    Raises:
-        ConfigError, OSError: in the cases that `open_regular_file` lists.
-        ValueError: if it is not JSON, or is nested too deep.
-    """
+    """Return the content of a JSON file; raise ValueError if it is not JSON or nested too deep."""
     with open_regular_file(path, max_bytes) as file:
         try:
             return json.loads(file.read(max_bytes))

@@ -16,7 +16,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import EXACT, Result
 from poker_rl.games.game import Game
-from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.game_tree import GameTree
 from poker_rl.games.poker.betting import CALL, RAISE
 from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs, is_kuhn
 from poker_rl.players.player import Player
@@ -56,7 +56,7 @@ class KuhnDistanceEvaluator(PlayerEvaluator):
     """Evaluator of squared distances to optimal, without that of `other_seats_player`."""
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
-        if game.count_deals() != 6 or not is_kuhn(get_tree(game)):
+        if not is_kuhn(game):
             raise ConfigError(
                 f"_target_: {type(self).__name__} is for Kuhn poker, not for {game.name}"
             )

@@ -119,10 +119,8 @@ class PlayerEvaluator:
     ) -> list[Result]:
         """Return all results of all players, which do not depend on earlier evaluations.
 
-        Args:
-            players: the players, the headline player first.
-            half_snapshot: the run's newest snapshot from at most half as many decisions, if any.
-            exact: whether to walk the public tree of a game that is too large to enumerate.
+        `half_snapshot` is the run's newest snapshot from at most half as many decisions, if any.
+        If `exact`, the public tree of a game that is too large to enumerate is walked.
         """
         results = [
             result

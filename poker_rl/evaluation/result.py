@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +78,21 @@ def first_of_each(results: Iterable[Result]) -> list[Result]:
     for result in results:
         first_results.setdefault(result.player, result)
     return list(first_results.values())
+
+
+def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
+    """Return results of the headline player by tags that are the same for every learner.
+
+    The headline player is the first player of a learner (see `Algorithm.players`), so its results
+    come first. The tags are "exploitability", "nash_conv" and "return/<opponent>".
+    """
+    headlines = {}
+    for result in results:
+        if result.player == results[0].player and not result.is_percentile:
+            tag = result.measure.replace("against/", "return/")
+            if tag in ("exploitability", "nash_conv") or tag.startswith("return/"):
+                headlines[tag] = result
+    return headlines
 
 
 def format_number(value: float, half_width: float | None = None) -> str:

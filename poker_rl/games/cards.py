@@ -60,11 +60,7 @@ def card_name(card: int, ranks: str, suits: str) -> str:
 
 
 def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
-    """Return the cards in a text such as `AsKd` or `As Kd` as integers.
-
-    Raises:
-        ConfigError: if a card is not one of the deck.
-    """
+    """Return the cards in a text such as `AsKd` or `As Kd` as integers."""
     card_by_name = {card_name(card, ranks, suits): card for card in range(len(ranks) * len(suits))}
     characters_per_card = 2 if len(suits) > 1 else 1
     compact_text = "".join(text.split())
@@ -126,11 +122,8 @@ def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
 
     A score has 25 bits: 4 for the category, 4 for the main rank plus one, 4 for the second rank
     plus one (0 without one), and 13 for the set of kickers. `AAAKK` has the main rank A and the
-    second rank K; `AKJ52` has the main rank A. A straight has only its highest rank.
-
-    Args:
-        ranks_held_at_least: for each hand the sets of ranks that occur at least 1, 2, 3 and 4
-            times, [4, N], with bit r for rank r.
+    second rank K; `AKJ52` has the main rank A. A straight has only its highest rank. The argument
+    has the sets of ranks that occur at least 1, 2, 3 and 4 times, [4, N], with bit r for rank r.
     """
     highest_rank_plus_one = np.array([ranks.bit_length() for ranks in range(1 << MAX_RANKS + 1)])
     rank_bit = np.array([0, *(1 << np.arange(MAX_RANKS + 1))])
@@ -236,10 +229,8 @@ def evaluate_hand(cards: Any, count: int, suits: int, short_deck: Any = False) -
 def in_short_deck(best: Any, cards: Any, count: int, suits: int) -> Any:
     """Return the strength of five to seven cards in short-deck hold'em as an int32.
 
-    A6789 gets the strength that A2345 has in a full deck; no short-deck hand has it otherwise.
-
-    Args:
-        best: the result of `evaluate_best_five`, which does not know A6789 as a straight.
+    `best` is the result of `evaluate_best_five`, for which A6789 is no straight. Here it gets the
+    strength that A2345 has in a full deck; no short-deck hand has it otherwise.
     """
     held = 0
     for i in range(count):

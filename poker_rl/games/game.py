@@ -209,6 +209,12 @@ def random_bits(table):
 
 
 @jit
+def random_uniform(table):
+    """Return a random number in [0, 1)."""
+    return (random_bits(table) >> np.uint64(11)) * 2.0**-53
+
+
+@jit
 def random_below(table, count):
     """Return a random integer from 0 to count - 1; count has to be less than 2^32."""
     return np.int64((random_bits(table) >> np.uint64(32)) * np.uint64(count) >> np.uint64(32))

@@ -10,7 +10,7 @@ import numpy as np
 from poker_rl.games.game import Game
 from poker_rl.games.sequence_layout import build_sequence_form
 from poker_rl.games.tables import tables_from_records
-from poker_rl.games.tree_nodes import MAX_BYTES, TreeNodes
+from poker_rl.games.tree_nodes import TreeNodes
 
 
 class GameTree(TreeNodes):
@@ -23,8 +23,8 @@ class GameTree(TreeNodes):
         part_of_deal: the part with the information sets that a seat reaches in a deal, [seats, D]
     """
 
-    def __init__(self, game: Game, max_bytes: int = MAX_BYTES) -> None:
-        super().__init__(game, max_bytes)
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
         self.sequence_form, self.part_of_deal = build_sequence_form(self)
 
     @property

@@ -28,11 +28,7 @@ def hand_history_from_record(game: Game, record: np.void, actions: tuple[int, ..
 
 
 def replay_hand(game: Game, history: HandHistory) -> Iterator[np.ndarray]:
-    """Yield a copy of the table [1] before each action and after the last one.
-
-    Raises:
-        ValueError: if the cards are invalid for the game, or an action is illegal.
-    """
+    """Yield a copy of the table [1] before each action and after the last one."""
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.array([history.deck]), variants=history.variant)
     yield tables.records.copy()

@@ -23,35 +23,21 @@ from poker_rl.games.game import jit
 class SequenceForm(NamedTuple):
     """The arrays of a tree with I information sets, A actions, L leaves, P parts and R runs.
 
-    A leaf combines all terminal nodes that have the same last edge of every seat. A run is a range
-    of adjacent information sets of one part.
-
-    Attributes:
-        previous_edge: the owner's last edge before each information set, or its root
-            I * A + owner, [I] uint32.
-        legal_mask: action mask of each information set, [I, A] bool.
-        first_part_of_seat: first part of each seat, then P, [seats + 1].
-        run_start, run_end: bounds of the runs, ordered by part, parents before children, [R].
-        first_run_of_part: first run of each part, then R, [P + 1].
-        leaf_edge: the last edge of each seat at a leaf, [seats, seats * L] uint32. There is a
-            column for each leaf and seat, with the edge of this seat first, then those of the
-            seats to its left.
-        leaf_payoff: for each column, the payoff of this seat in chips times the probability of the
-            deals, [seats * L].
-        first_leaf_of_group: columns are grouped by the part of the first edge, or by seat if this
-            edge is a root: first column of each part, then of each seat, then seats * L,
-            [P + seats + 1].
+    A leaf combines all terminal nodes that have the same last edge of every seat. `leaf_edge` has a
+    column for each leaf and seat, with the edge of this seat first, then those of the seats to its
+    left. Columns are grouped by the part of the first edge, or by seat if this edge is a root. A
+    run is a range of adjacent information sets of one part.
     """
 
-    previous_edge: np.ndarray
-    legal_mask: np.ndarray
-    first_part_of_seat: np.ndarray
-    run_start: np.ndarray
-    run_end: np.ndarray
-    first_run_of_part: np.ndarray
-    leaf_edge: np.ndarray
-    leaf_payoff: np.ndarray
-    first_leaf_of_group: np.ndarray
+    previous_edge: np.ndarray  # the owner's last edge before, or its root I * A + owner [I] uint32
+    legal_mask: np.ndarray  # [I, A] bool
+    first_part_of_seat: np.ndarray  # then P [seats + 1]
+    run_start: np.ndarray  # ordered by part, parents before children [R]
+    run_end: np.ndarray  # [R]
+    first_run_of_part: np.ndarray  # then R [P + 1]
+    leaf_edge: np.ndarray  # [seats, seats * L] uint32
+    leaf_payoff: np.ndarray  # chips times the probability of the deals [seats * L]
+    first_leaf_of_group: np.ndarray  # of each part, each seat, then seats * L [P + seats + 1]
 
 
 def split_parts(first_part: int, stop_part: int, thread_count: int) -> tuple[list[int], list[int]]:
@@ -64,9 +50,7 @@ def split_parts(first_part: int, stop_part: int, thread_count: int) -> tuple[lis
 def compute_reach(sequences, part, policy, reach):  # type: ignore[no-untyped-def]
     """Write the owner's contribution to the reach probability of each edge of a part.
 
-    Args:
-        policy: probabilities of actions, [I, A].
-        reach: output, [I * A + seats] float64; the entry of the owner's root has to be 1.
+    In `reach` [I * A + seats] float64, the entry of the owner's root has to be 1.
     """
     actions = policy.shape[1]
     for infoset_run in range(
@@ -128,13 +112,9 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ig
 def compute_best_response(sequences, part, counterfactual_values):  # type: ignore[no-untyped-def]
     """Propagate the values of a seat's best response from its last moves to its first.
 
-    Args:
-        counterfactual_values: the result of `collect_leaf_values`, [I * A + seats], which is
-            changed: the best value at an information set is added to the edge before it.
-
-    Returns:
-        the best-response value of the part in chips per hand: the sum over its information sets
-        whose previous edge is the root.
+    The best value at an information set is added to the edge before it in `counterfactual_values`
+    [I * A + seats], the result of `collect_leaf_values`. Return the value of the part in chips per
+    hand: the sum over its information sets whose previous edge is the root.
     """
     actions = sequences.legal_mask.shape[1]
     root_value = 0.0

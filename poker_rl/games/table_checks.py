@@ -17,11 +17,7 @@ from poker_rl.games.tables import check_decks, copy_records, tables_from_records
 
 
 def check_tables(game: Game, records: np.ndarray) -> None:
-    """Check that each table [B] is in a state that play can lead to, or before its first hand.
-
-    Raises:
-        ValueError: if a table is in neither state.
-    """
+    """Raise ValueError unless each table [B] is in a state of play, or before its first hand."""
     fresh = np.zeros_like(records)
     fresh["key"], fresh["over"] = records["key"], 1
     started = np.flatnonzero((to_bytes(records) != to_bytes(fresh)).any(1))

@@ -110,8 +110,7 @@ def step_autoreset_loop(
 def compile_loop(loop: Any, rules: ModuleType, parallel: bool, rule: str = "") -> Any:
     """Compile a loop with the rules as its globals; numba caches each combination on disk.
 
-    Args:
-        rule: name of the rule that `rule_loop`, `output_rule_loop` or `seat_rule_loop` calls.
+    `rule` is the name of the rule that `rule_loop`, `output_rule_loop` or `seat_rule_loop` calls.
     """
     loop_globals = {
         **vars(rules),

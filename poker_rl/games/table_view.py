@@ -21,11 +21,11 @@ class SeatView:
 
     cards: tuple[str, ...]  # cards that the viewer may see, such as ("As", "Kd")
     hidden_card_count: int  # number of cards held that the viewer may not see
-    bet: int  # chips put in on this street; 0 in games without bets
-    paid: int  # chips put in during the whole hand
-    stack: int | None  # chips left to bet; None if stacks are unlimited
-    folded: bool
-    notes: tuple[str, ...]  # such as "button", "big blind", "all-in"
+    bet: int = 0  # chips put in on this street; 0 in games without bets
+    paid: int = 0  # chips put in during the whole hand
+    stack: int | None = None  # chips left to bet; None if stacks are unlimited
+    folded: bool = False
+    notes: tuple[str, ...] = ()  # such as "button", "big blind", "all-in"
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class TableView:
 
     seats: tuple[SeatView, ...]  # in the order of their numbers in the game
     board: tuple[str, ...]  # cards face up in the middle: board cards, or the hand to beat
-    pots: tuple[int, ...]  # chips put in on earlier streets, the main pot first
-    street: str  # such as "preflop"; "" in games without streets
     to_act: int | None  # the seat to act; None when the hand is over
-    hand_name: str  # of the viewer, such as "two pair, kings and fours"; "" if there is none
+    pots: tuple[int, ...] = ()  # chips put in on earlier streets, the main pot first
+    street: str = ""  # such as "preflop"; "" in games without streets
+    hand_name: str = ""  # of the viewer, such as "two pair, kings and fours"; "" if there is none
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class LegalMove:
     action: int
     name: str  # the name by `Game.move_name`, which transcripts use
     action_type: str  # fold, check, call, bet or raise; in Big 2 pass or such as "pair"
-    chips_added: int | None  # chips that the seat puts in now; None in games without bets
-    raise_to: int | None  # total bet on this street after a bet or raise, else None
-    cards: tuple[str, ...]  # cards that the action plays; () in poker
-    size_name: str  # such as "half pot" or "all-in"; "" if the size has no name
+    chips_added: int | None = None  # chips that the seat puts in now; None in games without bets
+    raise_to: int | None = None  # total bet on this street after a bet or raise, else None
+    cards: tuple[str, ...] = ()  # cards that the action plays; () in poker
+    size_name: str = ""  # such as "half pot" or "all-in"; "" if the size has no name
 
     @property
     def label(self) -> str:

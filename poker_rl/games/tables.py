@@ -137,10 +137,7 @@ class Tables:
         return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write the observations [B, W], with suits in canonical order if `sorted_suits`.
-
-        See `suit_isomorphism` for the order.
-        """
+        """Write the observations [B, W]; `sorted_suits` have the order of `suit_isomorphism`."""
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
@@ -180,11 +177,11 @@ class Tables:
         keys = self._apply_rule(seat_rule_loop, "infoset", rows, size, np.uint8)
         return keys.view(f"S{size}")[:, 0]
 
-    def resample_hidden_cards(self, rows: np.ndarray | None = None) -> None:
+    def resample_hidden_cards(self) -> None:
         """Deal again the cards that each seat to act cannot see; the random states advance."""
         if not hasattr(self.game.rules, "resample_hidden_cards"):
             raise ConfigError(f"game: {self.game.name} has no rule `resample_hidden_cards`")
-        self.run_loop(rule_loop, rows, rule="resample_hidden_cards")
+        self.run_loop(rule_loop, None, rule="resample_hidden_cards")
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Play one action at each table; actions are [B]."""

@@ -39,21 +39,21 @@ class TreeNodes:
             seat are adjacent and in the order of their depth
 
     Raises:
-        ConfigError: if building the tree would take more than `max_bytes` of memory, or the game
+        ConfigError: if building the tree would take more than `MAX_BYTES` of memory, or the game
             has no rule `infoset`, several definitions, betting lines that depend on the cards, or
             an information set that is reached after different numbers of moves.
     """
 
-    def __init__(self, game: Game, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, game: Game) -> None:
         self.game = game
         if len(game.definitions) > 1:
             problem = "samples its definition for each hand, and is not enumerated"
             raise ConfigError(f"game: {game.name} {problem}")
-        needed_bytes = estimate_bytes(game, max_bytes)
-        _check_memory(game, needed_bytes, max_bytes)
+        needed_bytes = estimate_bytes(game)
+        _check_memory(game, needed_bytes)
         deals = game.list_deals()
         self.deal_count = len(deals)
-        arrays_by_level, infoset_keys = _enumerate_nodes(game, deals, needed_bytes, max_bytes)
+        arrays_by_level, infoset_keys = _enumerate_nodes(game, deals, needed_bytes)
         self.level_starts = np.cumsum([0] + [len(part) for part in arrays_by_level["seat"]])
         arrays: dict[str, Any] = {
             name: _concatenate(arrays_by_level.pop(name)) for name in list(arrays_by_level)
@@ -105,19 +105,19 @@ def count_nodes(game: Game, limit: int) -> int:
     return nodes_per_deal * deal_count
 
 
-def _check_memory(game: Game, needed_bytes: int, max_bytes: int) -> None:
-    if needed_bytes > max_bytes:
+def _check_memory(game: Game, needed_bytes: int) -> None:
+    if needed_bytes > MAX_BYTES:
         raise ConfigError(
             f"game: {game.name} has {describe_node_count(game)}; to enumerate them would take more"
-            f" than {max_bytes / 1e9:.3g} GB of memory, the most that is allowed"
+            f" than {MAX_BYTES / 1e9:.3g} GB of memory, the most that is allowed"
         )
 
 
-def estimate_bytes(game: Game, limit: int) -> int:
-    """Estimate the bytes that building the tree takes, or return some number over `limit` if more.
+def estimate_bytes(game: Game) -> int:
+    """Estimate the bytes that building the tree takes, or some number over `MAX_BYTES` if more.
 
-    The estimate counts the tables and action masks of two levels at a time, and the arrays of all
-    nodes with their intermediate arrays, but not the arrays of information sets.
+    It counts tables and action masks of two levels, and the arrays of all nodes with intermediate
+    ones, but not the arrays of information sets.
     """
     deal_count, bytes_per_node = game.count_deals(), 64 + 16 * game.seats
     nodes_per_deal = previous_level_size = max_two_level_size = needed_bytes = 0
@@ -129,7 +129,7 @@ def estimate_bytes(game: Game, limit: int) -> int:
             nodes_per_deal * bytes_per_node
             + max_two_level_size * (game.table_dtype.itemsize + game.action_count)
         )
-        if needed_bytes > limit:
+        if needed_bytes > MAX_BYTES:
             break
     return needed_bytes
 
@@ -161,7 +161,7 @@ def describe_node_count(game: Game) -> str:
 
 
 def _enumerate_nodes(
-    game: Game, decks: np.ndarray, needed_bytes: int, max_bytes: int
+    game: Game, decks: np.ndarray, needed_bytes: int
 ) -> tuple[dict[str, list[np.ndarray]], np.ndarray]:
     """Enumerate all nodes level by level, and number information sets in that order.
 
@@ -193,7 +193,7 @@ def _enumerate_nodes(
         infoset[decision_rows] += first_infoset
         # Information sets are counted only now; concatenation doubles the memory of action masks.
         needed_bytes += len(level_keys) * (game.table_dtype.itemsize + 2 * game.action_count)
-        _check_memory(game, needed_bytes, max_bytes)
+        _check_memory(game, needed_bytes)
         mask = tables.legal_mask(decision_rows)
         to_act = tables.records["to_act"][decision_rows].astype(np.int64)
         seat_and_line = to_act * (betting_line.max(initial=0) + 1) + betting_line[decision_rows]

@@ -18,9 +18,6 @@ class ActingNetworks:
 
     On a GPU one captured step runs all replicas of all networks on as many rows as there are
     tables, and picks each row's outputs. On a CPU each network runs on its own rows.
-
-    Args:
-        modules: M networks with K replicas, whose outputs are the game's actions.
     """
 
     def __init__(self, modules: Sequence[nn.Module], core: LearnerCore) -> None:

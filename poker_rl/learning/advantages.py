@@ -19,13 +19,9 @@ from poker_rl.learning.table_group import StepBatch
 def estimate_advantages(
     batch: RolloutBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> Tensor:
-    """Return the generalized advantages of N decisions, in units of `reward_scale` chips.
+    """Return the generalized advantages of N decisions, [N] float32; 0 at NEXT_PENDING rows.
 
-    Args:
-        value: the critic's values V, [N], in the same units.
-
-    Returns:
-        [N] float32 on the device of `value`; 0 at NEXT_PENDING rows.
+    They and the critic's values V, [N], are in units of `reward_scale` chips.
     """
     reward = batch.reward / np.float32(reward_scale)
     advantage = compute_gae(reward, value.cpu().numpy(), batch.next_row, gamma, gae_lambda)
@@ -35,13 +31,12 @@ def estimate_advantages(
 def estimate_step_advantages(
     batch: StepBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the generalized advantages of a rollout, in units of `reward_scale` chips.
+    """Return the generalized advantages of a rollout, given the critic's values V, [R, T].
 
-    Args:
-        value: the critic's values V, [R, T], in the same units.
+    Both are in units of `reward_scale` chips.
 
     Returns:
-        advantages [R, T], and which places hold a decision whose end is known, [R, T] bool. Where
+        advantages [R, T], and which cells hold a decision whose end is known, [R, T] bool. Where
         it is not known, the advantage is 0, and V only bootstraps the same seat's decision before.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
@@ -82,13 +77,7 @@ def compute_gae(
 ) -> np.ndarray:
     """Return A = d + gamma lambda A(next), d = r + gamma V(next) - V, for rows in order of play.
 
-    Args:
-        reward: r, won until the agent's next decision, [N] float32.
-        value: V, [N] float32.
-        next_rows: row of the agent's next decision, HAND_ENDED or NEXT_PENDING, [N] int64.
-
-    Returns:
-        [N] float32; 0 at NEXT_PENDING rows, whose V only bootstraps the agent's row before.
+    It is 0 at NEXT_PENDING rows, whose V only bootstraps the agent's row before; all are [N].
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)
@@ -119,11 +108,8 @@ def compute_doubly_robust(
 
     Args:
         batch: N decisions of finished hands, with log-probabilities of the behavior policy b.
-        policy: the current policy pi, [N, A].
-        action_values: the critic's Q, [N, A], in units of `reward_scale` chips.
-        retrace_lambda: lambda of Retrace.
+        policy, action_values: pi and the critic's Q in units of `reward_scale` chips, [N, A].
         min_behavior_prob: lower bound of b(x) in the divisor of d, to limit its variance.
-        reward_scale: chips per unit of value.
 
     Returns:
         targets [N] and advantages [N, A], 0 at illegal actions; float32 in the units of Q.

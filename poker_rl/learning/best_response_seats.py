@@ -52,7 +52,6 @@ class BestResponseSeats:
         return {"is_best_response": torch.from_numpy(self.is_best_response.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.is_best_response[:] = state["is_best_response"].numpy()
 
 

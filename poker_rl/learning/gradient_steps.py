@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
 
 from poker_rl.config.schedules import Schedule
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.captured_step import CapturedStep, ParallelBranch
-from poker_rl.learning.chunked_adam import ChunkedAdam
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.state_checks import load_optimizer
 from poker_rl.learning.timing import LearnerTimer
@@ -21,6 +21,8 @@ from poker_rl.nets.replicas import clip_gradients, count_replicas
 OptimizerName = Literal["adam", "sgd"]
 
 STEPS_PER_GRAPH = 8  # a graph of several steps samples all their batches at once
+MIN_CHUNK = 2048  # numbers that the 512 threads of a block handle at once
+MAX_CHUNKS = 128  # about the number of multiprocessors
 
 
 def set_learning_rates(optimizer: torch.optim.Optimizer, *learning_rates: float) -> None:
@@ -34,20 +36,71 @@ def take_gradient_step(
     optimizer: torch.optim.Optimizer,
     clipped_module: nn.Module | None = None,
     max_grad_norm: float | None = None,
-) -> None:
+) -> Tensor:
     """Take one optimizer step on a loss, with gradients averaged over the processes of the run.
 
-    Args:
-        loss: sum over the replicas of each replica's mean loss.
-        clipped_module: networks whose gradients are clipped.
-        max_grad_norm: largest gradient norm of each replica; None: no clipping.
+    The loss is the sum of each replica's mean loss. The gradients of `clipped_module` are clipped
+    to `max_grad_norm` for each replica, unless that is None.
+
+    Returns:
+        The gradient norm before clipping, []: the mean over the replicas of `clipped_module`, or
+        without clipping the norm of all gradients of the optimizer.
     """
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     collectives.average_gradients(optimizer)
     if clipped_module is not None and max_grad_norm is not None:
-        clip_gradients(clipped_module, max_grad_norm)
+        norm = clip_gradients(clipped_module, max_grad_norm).mean()
+    else:
+        weights = (weight for group in optimizer.param_groups for weight in group["params"])
+        norm = get_total_norm([weight.grad for weight in weights if weight.grad is not None])
     optimizer.step()
+    return norm
+
+
+class ChunkedAdam(torch.optim.Adam):
+    """Fused Adam with one parameter group, whose kernel handles small parts of the weights.
+
+    A block of torch's fused kernel handles 65,536 numbers of a tensor one after the other. So a
+    small network keeps a few multiprocessors busy, for 50 microseconds on an H200. Here the kernel
+    gets each tensor as several short ones, which share its memory.
+    """
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Take one step; the first one allocates the moments, as torch does it."""
+        if not self.state:
+            super().step(closure)
+            return
+        (group,) = self.param_groups
+        weights = [weight for weight in group["params"] if weight.grad is not None]
+        states = [self.state[weight] for weight in weights]
+        chunk = MIN_CHUNK * -(-sum(map(torch.numel, weights)) // (MAX_CHUNKS * MIN_CHUNK))
+
+        def split(tensors: list[Tensor]) -> list[Tensor]:
+            return [part for tensor in tensors for part in torch.split(tensor.view(-1), chunk)]
+
+        torch._foreach_add_([state["step"] for state in states], 1)
+        beta1, beta2 = group["betas"]
+        torch._fused_adam_(
+            split(weights),
+            split([weight.grad for weight in weights]),
+            split([state["exp_avg"] for state in states]),
+            split([state["exp_avg_sq"] for state in states]),
+            [],
+            [
+                state["step"]
+                for weight, state in zip(weights, states, strict=True)
+                for _ in range(-(-weight.numel() // chunk))
+            ],
+            lr=group["lr"],
+            beta1=beta1,
+            beta2=beta2,
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            amsgrad=False,
+            maximize=False,
+        )
 
 
 class GradientStepper:
@@ -60,7 +113,7 @@ class GradientStepper:
         compute_loss: returns the sum of the replicas' mean losses on a batch of the buffer.
 
     Attributes:
-        losses_summed: number of steps since the last `pop_mean_loss`.
+        losses_summed: number of steps since the last `pop_means`.
         captured_steps: recordings of this optimizer's steps.
     """
 
@@ -93,7 +146,7 @@ class GradientStepper:
             self._optimizer = ChunkedAdam(
                 module.parameters(), lr=lr, fused=True, capturable=device.type == "cuda"
             )
-        self._loss_sum, self.losses_summed = torch.zeros((), device=device), 0
+        self._sums, self.losses_summed = torch.zeros(2, device=device), 0  # losses and norms
 
     def prepare_steps(self, steps: int) -> None:
         """Set the learning rates of the next `steps` steps, at most STEPS_PER_GRAPH; count them."""
@@ -111,22 +164,24 @@ class GradientStepper:
         for batch, lr in zip(batches, self._lr_tensors, strict=False):
             loss = self._compute_loss(batch)
             self._optimizer.param_groups[0]["lr"] = lr
-            take_gradient_step(loss, self._optimizer, self.module, self._max_grad_norm)
-            self._loss_sum += loss.detach()
+            norm = take_gradient_step(loss, self._optimizer, self.module, self._max_grad_norm)
+            self._sums += torch.stack([loss.detach(), norm])
 
-    def pop_mean_loss(self) -> float:
-        """Return the mean loss per replica since the last call; raises if there was no step."""
-        mean = float(self._loss_sum) / (self.losses_summed * count_replicas(self.module))
-        self._loss_sum.zero_()
+    def pop_means(self) -> tuple[float, float]:
+        """Return the mean loss per replica and the mean gradient norm since the last call.
+
+        Raises an error if there was no step.
+        """
+        steps, (loss_sum, norm_sum) = self.losses_summed, self._sums.tolist()
+        self._sums.zero_()
         self.losses_summed = 0
-        return mean
+        return loss_sum / (steps * count_replicas(self.module)), norm_sum / steps
 
     def state_dict(self) -> dict[str, Any]:
         """Return the optimizer state and the number of steps."""
         return {"updates": self.updates, "optimizer": self._optimizer.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.updates = state["updates"]
         load_optimizer(self._optimizer, state["optimizer"])
         for step in self.captured_steps:

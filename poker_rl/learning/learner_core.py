@@ -81,7 +81,6 @@ class LearnerCore:
 
     Args:
         assignment: often the learner itself, if it derives from `NetworkAssignment`.
-        tables_per_instance: number of tables of each instance.
         show_hidden_cards: critics also see the other players' cards.
         include_forced_moves: a move that is a player's only legal one also counts as a decision.
         rollout_steps: actions per table and iteration; 1 if whole hands are played.
@@ -205,13 +204,8 @@ class LearnerCore:
     ) -> Critic | None:
         """Return a critic that is saved with players, so that their values can be displayed.
 
-        Args:
-            value_network: the critic's networks; None: the player's policy network values actions.
-            per_action: the networks output a value for each action, not one for the state.
-
-        Returns:
-            None if the critic sees hidden cards, which players do not see, or if its values are
-            discounted and so cannot be converted to chips.
+        Without `value_network` the player's policy network values actions. Return None if the
+        critic sees hidden cards, or if its values are discounted and so are not in chips.
         """
         if self.hidden_card_size or gamma < 1:
             return None
@@ -268,8 +262,7 @@ class LearnerCore:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Sample actions [B] from the policy network; return them and their log-probs [B].
 
-        Args:
-            uniform: a random number in [0, 1) for each row, [B] float32; None: they are drawn here.
+        `uniform` has a random number in [0, 1) for each row, [B] float32; None: drawn here.
         """
         if uniform is None:
             uniform = self.generator.random(len(rows.mask), np.float32)
@@ -311,8 +304,7 @@ class LearnerCore:
     def assign_replicas(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return the replica that decides at each of B tables, with agent i in seat i, [B] int64.
 
-        Args:
-            table: index of the table in `rollout` that each was copied from, [B] int64.
+        `table` [B] is the index of the table in `rollout` that each was copied from.
         """
         network_index = get_network_index(self.game, self._network_sharing, records)
         first_replica = self.instance_of_table(table) * (self.replicas // self.instances)

@@ -23,13 +23,9 @@ def set_processes_on_machine(process_count: int) -> None:
 
 
 def check_memory(setting: str, needed_bytes: int, device: torch.device) -> None:
-    """Check that a device has enough memory.
+    """Raise ConfigError if a device has less than `needed_bytes` of memory.
 
-    Args:
-        setting: the setting that needs the memory, with its value: "batch_size: 1,000 items".
-
-    Raises:
-        ConfigError: if the device has less than `needed_bytes`.
+    `setting` says what needs them, with its value, such as "batch_size: 1,000 items".
     """
     available_bytes = _measure_free_bytes(device)
     if needed_bytes > available_bytes:

@@ -48,8 +48,7 @@ class NetworkInputs:
     ) -> Tensor:
         """Return every row's outputs from its replica, [N, out], or [N, L] for legal actions only.
 
-        Args:
-            replica: replica of each row, [N]; None if the rows are K blocks of equal size in order.
+        `replica` [N] may be None if the rows are K blocks of equal size in order.
         """
         replicas = count_replicas(module)
         if (

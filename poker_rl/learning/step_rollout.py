@@ -42,11 +42,6 @@ CARRIED = ("observation", "hidden_cards", "mask", "action", "log_prob", "replica
 class StepRollout:
     """Player of a fixed number of actions at every table of `core.rollout`.
 
-    Args:
-        steps: actions per table and batch.
-        actor: policy network of the learner.
-        group_count: number of groups that the tables are divided into.
-
     Attributes:
         best_response_seats: samples the seats that learn; None: all of them do.
         batch: the decisions of the last `play`; its tensors keep their addresses.
@@ -83,7 +78,7 @@ class StepRollout:
             payoffs=allocate(torch.int64, seats, rows=steps),
         )
         self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
-        # A minibatch may be padded with any place, and without a legal action policies are NaN.
+        # A minibatch may be padded with any cell, and without a legal action policies are NaN.
         self.batch.mask.fill_(True)
         # What the CPU writes in play is copied to the device at the end.
         self._host = {
@@ -193,10 +188,10 @@ class StepRollout:
         last_row = self._last_row_on_device
         last_row.copy_(self._host_last_row, non_blocking=True)
         seats, table_count = last_row.shape
-        place = (last_row.clamp(min=0) * table_count + self._table_index).flatten()
+        cell = (last_row.clamp(min=0) * table_count + self._table_index).flatten()
         for name in CARRIED:
             column = getattr(self.batch, name)
-            carried = column.flatten(0, 1).index_select(0, place)
+            carried = column.flatten(0, 1).index_select(0, cell)
             column[:seats] = carried.view(seats, table_count, *column.shape[2:])
         self.batch.is_decision[:seats] = last_row != NO_ROW
 
@@ -326,8 +321,8 @@ class StepRollout:
     def state_dict(self) -> dict[str, Any]:
         """Return the decisions whose end is not known, [seats, T, ...] each."""
         last_row = self._last_row.T
-        place = np.maximum(last_row, 0) * last_row.shape[1] + np.arange(last_row.shape[1])
-        index, shape = self._core.to_tensor(place.ravel()), last_row.shape
+        cell = np.maximum(last_row, 0) * last_row.shape[1] + np.arange(last_row.shape[1])
+        index, shape = self._core.to_tensor(cell.ravel()), last_row.shape
         return {
             "is_pending": torch.from_numpy(last_row != NO_ROW),
             **{

@@ -27,7 +27,7 @@ class StepBatch:
     log_prob: Tensor  # log-probability of the action in the policy that took it [R, T] float32
     seat: Tensor  # seat that acted [R, T] int64
     replica: Tensor  # network replica that decided [R, T] int64
-    is_decision: Tensor  # whether there is a decision in this place [R, T] bool
+    is_decision: Tensor  # whether the cell holds a decision [R, T] bool
     is_learner: Tensor  # whether the networks learn from it [R, T] bool
     is_over: Tensor  # whether the hand ended at this step [steps, T] bool
     payoffs: Tensor  # chips won by each seat where a hand ended [steps, T, seats] int64
@@ -36,19 +36,14 @@ class StepBatch:
 class TableGroup:
     """Adjacent tables of a rollout, and buffers in the CPU's memory for their next decisions.
 
-    Args:
-        columns: the columns of the batch that the tables fill, and their indices in the rollout.
-
     Attributes:
+        columns: the columns of the batch that the tables fill, and their indices in the rollout.
         tables: the tables; they share the memory of the rollout's tables.
-        rows: indices of the tables in the rollout, [B].
-        seat, legal_count: seats to act and their numbers of legal actions, [B].
         is_decision: whether a learning agent decides, [B].
         opponent_rows, opponent_actions: tables of the group at which the fixed opponent acts, and
             its actions.
         observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
             holds random numbers in [0, 1) to sample the actions with.
-        action: the actions to play, [B].
         on_device: copies of the inputs on the device, and the `row` of the batch to fill, [1].
     """
 

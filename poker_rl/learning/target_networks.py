@@ -20,9 +20,7 @@ from poker_rl.learning.state_checks import load_optimizer
 class TargetNetworkLearner:
     """Replicas of actor and critic that learn together, with a replay buffer and an optimizer.
 
-    Args:
-        replicas: which of the K replicas of all agents learn here.
-        networks: actor, critic, target actor and target critic of these replicas.
+    `networks` are the actor, critic, target actor and target critic of these replicas.
     """
 
     def __init__(
@@ -40,11 +38,11 @@ class TargetNetworkLearner:
         is_owned: np.ndarray = (self.replicas.start <= replica) & (replica < self.replicas.stop)
         return is_owned
 
-    def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> None:
-        """Take one gradient step on the sum of actor and critic losses."""
+    def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> Tensor:
+        """Take one gradient step on the sum of the losses of both; return the gradient norm, []."""
         set_learning_rates(self._optimizer, actor_lr, critic_lr)
-        take_gradient_step(loss, self._optimizer)
         self.updates += 1
+        return take_gradient_step(loss, self._optimizer)
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:
@@ -60,7 +58,6 @@ class TargetNetworkLearner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.updates = state["updates"]
         load_optimizer(self._optimizer, state["optimizer"])
         self.buffer.load_state_dict(state["buffer"])

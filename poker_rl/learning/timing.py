@@ -31,8 +31,7 @@ class LearnerTimer:
     def time_networks(self, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
         """Count the time in this context as network time: forward, loss, backward or optimizer.
 
-        Args:
-            stream: the GPU's queue that the work goes to; None: the current one.
+        `stream` is the GPU's queue that the work goes to; None: the current one.
         """
         if self._uses_events:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]

@@ -32,13 +32,8 @@ def sample_legal_action(
 ) -> tuple[Tensor, Tensor]:
     """Sample from a softmax over the logits of legal actions, without the CPU waiting for a GPU.
 
-    Args:
-        logits: [B, A].
-        legal_mask: [B, A] bool, with a legal action in each row.
-        uniform: a random number in [0, 1) for each row, [B].
-
-    Returns:
-        actions [B] int64 and their log-probabilities [B].
+    `uniform` has a random number in [0, 1) for each row, [B]. Return actions [B] int64 and their
+    log-probabilities [B].
     """
     log_probs = masked_log_softmax(logits, legal_mask)
     probs = log_probs.exp()

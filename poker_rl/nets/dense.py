@@ -144,11 +144,8 @@ def build_mlp(
 ) -> ReplicatedMLP:
     """Build K multilayer perceptrons with these widths, from the inputs to the outputs.
 
-    Args:
-        output_gain: gain of the last layer if `init` is `orthogonal`.
-        output_scale: factor of the last layer's initial weights.
-        reads_observations: the first layer's inputs are observations; see `ReplicatedLinear`.
-        ends_in_outputs: the last layer is an output layer, not a hidden one.
+    `output_gain`, for orthogonal weights, and `output_scale` are those of the last layer, which is
+    a hidden one unless `ends_in_outputs`.
     """
     last_index = len(widths) - 2
     layers = []

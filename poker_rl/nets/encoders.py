@@ -107,14 +107,6 @@ def _wrap_feature_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bo
     return example.shape[1], example.dtype == np.uint8, encode
 
 
-def _make_observation_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    return game.observation_size, Tables.write_observations
-
-
-def _make_sorted_suits_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    return game.observation_size, partial(Tables.write_observations, sorted_suits=True)
-
-
 def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     if game.observation_dtype == np.uint8:
         raise ConfigError(f"net.features: log_chips needs a game with stacks, not {game.name}")
@@ -249,8 +241,11 @@ def _fill_chips(definitions, tables, seat_slots, out):  # type: ignore[no-untype
 
 
 ENCODER_FACTORIES: dict[FeatureKind, Callable[[Game], tuple[int, EncodeFunction]]] = {
-    "observation": _make_observation_encoder,
-    "sorted_suits": _make_sorted_suits_encoder,
+    "observation": lambda game: (game.observation_size, Tables.write_observations),
+    "sorted_suits": lambda game: (
+        game.observation_size,
+        partial(Tables.write_observations, sorted_suits=True),
+    ),
     "log_chips": _make_log_chips_encoder,
     "rank": _make_rank_encoder,
     "infoset": _make_infoset_encoder,

@@ -13,12 +13,10 @@ from poker_rl.config.compile_cache import use_cache
 def compile_kernels(
     kernels: Mapping[Callable[..., Any], str | list[str]], *, allow_reordered_sums: bool = False
 ) -> tuple[Any, ...]:
-    """Compile functions for given argument types, with an on-disk cache.
+    """Compile functions for the argument types of their numba signatures, with an on-disk cache.
 
-    Args:
-        kernels: functions, each with its numba signature or a list of signatures.
-        allow_reordered_sums: let vector instructions change the order of the terms of sums; the new
-            order is the same in every call.
+    With `allow_reordered_sums`, vector instructions may change the order of the terms of sums; the
+    new order is the same in every call.
     """
     use_cache()
     config: Any = numba.config

@@ -15,9 +15,7 @@ import torch
 def set_matmul_precision(precision: str, device: torch.device) -> None:
     """Set torch's precision of float32 matrix products for this process.
 
-    Args:
-        precision: `highest`, `high` or `medium`; `medium` becomes `highest` on a device without
-            native bfloat16, where it would be slow.
+    `medium` becomes `highest` on a device without native bfloat16, where it would be slow.
     """
     if precision == "medium" and not has_bfloat16(device.type):
         precision = "highest"

@@ -6,6 +6,7 @@ In self-play the current policy often circles around an equilibrium; the average
 from __future__ import annotations
 
 from copy import deepcopy
+from math import inf
 from typing import Any
 
 import torch
@@ -28,15 +29,19 @@ class WeightEMA:
         self.decay = decay
 
     @torch.no_grad()
-    def update(self, module: nn.Module) -> None:
-        """Set the average to decay * average + (1 - decay) * weights of `module`."""
+    def update(self, module: nn.Module, iteration: float = inf) -> None:
+        """Set the average to decay * average + (1 - decay) * weights of `module`.
+
+        With an iteration t the decay is at most t / (t + 3): it grows so that early weights are
+        forgotten.
+        """
+        decay = min(self.decay, 1.0 if iteration == inf else iteration / (iteration + 3))
         averages: list[torch.Tensor] = [*self.module.parameters()]
-        torch._foreach_lerp_(averages, [*module.parameters()], 1 - self.decay)
+        torch._foreach_lerp_(averages, [*module.parameters()], 1 - decay)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the averaged weights."""
         return self.module.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.module.load_state_dict(state)

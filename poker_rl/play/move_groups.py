@@ -72,7 +72,8 @@ def group_moves(
 
     def format_units(*chips: int) -> str:
         unit = "bb" if game.unit == "big blind" else f"{game.unit}s"
-        return f"{' to '.join(f'{count / game.unit_chips:.3g}' for count in chips)} {unit}"
+        amounts = [f"{round(count / game.unit_chips, 1):g}" for count in chips]
+        return f"{' to '.join(amounts)} {unit}"
 
     def build_move(move: LegalMove) -> MoveGroup:
         chips = move.raise_to or move.chips_added

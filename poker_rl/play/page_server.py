@@ -175,6 +175,16 @@ class PageEndpoints:
         )
 
     def build_routes(self) -> list[Route | Mount]:
+        hand_answers: dict[str, Callable[[Session, int], Any]] = {
+            "review": Session.review_hand,
+            "text": Session.format_hand_text,
+            "phh": Session.format_hand_phh,
+        }
+        turn_answers: dict[str, Callable[[Session, int], Any]] = {
+            "next": Session.next_hand,
+            "hint": Session.get_hint,
+            "grid": Session.get_grid,
+        }
         return [
             Route("/", self._serve_index),
             Route("/view", self._serve_view),
@@ -183,40 +193,15 @@ class PageEndpoints:
             Route("/results", self._serve_results),
             Route("/hands/{kind}", self._serve_hands),
             Route("/ranges", self._serve_ranges),
-            Route(
-                "/review/{hand}",
-                self._create_get_endpoint(lambda session, hand: session.review_hand(hand)),
-            ),
-            Route(
-                "/text/{hand}",
-                self._create_get_endpoint(lambda session, hand: session.format_hand_text(hand)),
-            ),
-            Route(
-                "/phh/{hand}",
-                self._create_get_endpoint(lambda session, hand: session.format_hand_phh(hand)),
+            *(
+                Route(f"/{name}/{{hand}}", self._create_get_endpoint(answer))
+                for name, answer in hand_answers.items()
             ),
             Route("/begin", self._serve_begin, methods=["POST"]),
             Route("/act", self._create_post_endpoint(_act_on_request), methods=["POST"]),
-            Route(
-                "/next",
-                self._create_post_endpoint(
-                    lambda session, data: session.next_hand(_parse_turn_id(data))
-                ),
-                methods=["POST"],
-            ),
-            Route(
-                "/hint",
-                self._create_post_endpoint(
-                    lambda session, data: session.get_hint(_parse_turn_id(data))
-                ),
-                methods=["POST"],
-            ),
-            Route(
-                "/grid",
-                self._create_post_endpoint(
-                    lambda session, data: session.get_grid(_parse_turn_id(data))
-                ),
-                methods=["POST"],
+            *(
+                Route(f"/{name}", self._create_turn_endpoint(answer), methods=["POST"])
+                for name, answer in turn_answers.items()
             ),
             Mount("/static", StaticFiles(directory=PAGES_FOLDER)),
         ]
@@ -306,6 +291,14 @@ class PageEndpoints:
             )
 
         return endpoint
+
+    def _create_turn_endpoint(
+        self, answer_turn: Callable[[Session, int], Any]
+    ) -> Callable[..., Any]:
+        """Create a POST endpoint of which only the turn matters."""
+        return self._create_post_endpoint(
+            lambda session, data: answer_turn(session, _parse_turn_id(data))
+        )
 
     def _create_post_endpoint(
         self, answer_request: Callable[[Session, dict[str, Any]], Any]

@@ -213,7 +213,7 @@ class PositionAdvice:
             if bets:
                 amounts = dict.fromkeys((bets[0], bets[-1]))
                 chips_text = " to ".join(f"r{chips}" for chips in amounts)
-                units_text = " to ".join(f"{c / self.game.unit_chips:.3g}" for c in amounts)
+                units_text = " to ".join(f"{round(c / self.game.unit_chips, 1):g}" for c in amounts)
                 name = f"{'  ' * group.is_part}{group.label.lower()}"
                 unit = "bb" if self.game.unit == "big blind" else f"{self.game.unit}s"
                 name += f", {chips_text} ({units_text} {unit})"

@@ -44,35 +44,30 @@ def summarize_sessions(folder: Path) -> list[dict[str, Any]]:
     Means are in the game's unit, per 100 hands if it is a big blind and else per hand, with the
     half-width of the 95 % interval. Files that are damaged are left out.
     """
-    hands_by_table: dict[tuple[str, tuple[str, ...]], list[dict[str, Any]]] = {}
-    table_by_key: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = {}
-    session_counts: dict[tuple[str, tuple[str, ...]], int] = {}
+    sessions_by_table: dict[tuple[str, ...], list[tuple[dict[str, Any], list[Any]]]] = {}
     for path in sorted(folder.glob("*/*.jsonl")):
         with suppress(ConfigError, OSError):
             table, hands = read_session_file(path)
+            key = table["game"]["name"], *table["against"]
             if hands:
-                key = table["game"]["name"], tuple(table["against"])
-                table_by_key[key] = table
-                session_counts[key] = session_counts.get(key, 0) + 1
-                hands_by_table.setdefault(key, []).extend(hands)
+                sessions_by_table.setdefault(key, []).append((table, hands))
     rows = []
-    for key, hands in sorted(hands_by_table.items()):
-        game = table_by_key[key]["game"]
+    for (game_name, *against), sessions in sorted(sessions_by_table.items()):
+        hands = [hand for _, session_hands in sessions for hand in session_hands]
+        game, short_names = sessions[0][0]["game"], shorten_names(against)
         is_big_blind = game["unit"] == "big blind"
         scale = (100 if is_big_blind else 1) / game["unit_chips"]
-        adjusted = [hand["ev_adjusted"] for hand in hands]
-        short_names = shorten_names(key[1])
+        payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands]) * scale
+        adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
         rows.append(
             {
-                "game": key[0],
-                "against": [short_names[name] for name in key[1]],
-                "sessions": session_counts[key],
+                "game": game_name,
+                "against": [short_names[name] for name in against],
+                "sessions": len(sessions),
                 "hands": len(hands),
                 "unit": "bb/100" if is_big_blind else f"{game['unit']}s each",
-                **summarize_mean(np.array([hand["won"][PERSON_INDEX] for hand in hands]) * scale),
-                "ev_adjusted": None
-                if None in adjusted
-                else summarize_mean(np.array(adjusted) * scale),
+                **summarize_mean(payoffs),
+                "ev_adjusted": None if np.isnan(adjusted).any() else summarize_mean(adjusted),
             }
         )
     return rows

@@ -10,11 +10,7 @@ from poker_rl.players.player import NonFiniteProbsError
 
 
 def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Sample one action for each row, [B] int64.
-
-    Args:
-        probs: probability of each action, [B, A]; rows sum to 1.
-        uniform: a uniform random number in [0, 1) for each row, [B] float64.
+    """Sample one action of each row of probabilities [B, A], by uniform numbers in [0, 1), [B].
 
     Raises:
         NonFiniteProbsError: if a row has no positive probability, as from a network that diverged.
@@ -29,15 +25,10 @@ def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
 def sample_from_logits(
     logits: torch.Tensor, legal_mask: np.ndarray, uniform: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sample one legal action for each row from a softmax over the logits of legal actions.
+    """Sample actions from a softmax over the logits [B, A] of legal actions.
 
-    Args:
-        logits: [B, A].
-        legal_mask: action masks, [B, A] bool.
-        uniform: a uniform random number in [0, 1) for each row, [B] float32.
-
-    Returns:
-        actions [B] int64 and their log-probabilities [B] float32.
+    `uniform` holds a random number in [0, 1) for each row, [B] float32. Returns the actions [B] and
+    their log-probabilities [B] float32.
     """
     actions = np.empty(len(legal_mask), np.int64)
     log_probs = np.empty(len(legal_mask), np.float32)
@@ -48,12 +39,9 @@ def sample_from_logits(
 def mix_with_uniform(
     probs: np.ndarray, legal_mask: np.ndarray, uniform_weight: float | np.ndarray
 ) -> np.ndarray:
-    """Return a mixture of a policy with the uniform policy over the legal actions, [B, A].
+    """Return a mixture of probabilities [B, A] with the uniform policy over the legal actions.
 
-    Args:
-        probs: probabilities of the actions, [B, A].
-        legal_mask: action masks, [B, A] bool.
-        uniform_weight: weight of the uniform policy, one number or one for each row, [B, 1].
+    `uniform_weight`, the weight of the uniform policy, is one number or one for each row, [B, 1].
     """
     uniform_part = uniform_weight * legal_mask / legal_mask.sum(1, keepdims=True)
     return np.asarray((1 - uniform_weight) * probs + uniform_part)

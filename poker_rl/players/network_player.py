@@ -44,10 +44,7 @@ def get_network_index(
     """Return the index of the network that decides at each table, 0 to M - 1, [B] int64.
 
     A module holds K = instances * M replicas; network m of instance i is replica i * M + m.
-
-    Args:
-        records: tables [B].
-        agent_of_seat_to_act: the agent in the seat to act, [B]; None if agent i sits in seat i.
+    Without `agent_of_seat_to_act` [B], agent i sits in seat i.
     """
     if network_sharing == "shared":
         return np.zeros(len(records), np.int64)

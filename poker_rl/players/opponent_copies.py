@@ -25,9 +25,7 @@ class OpponentCopies:
     """The copies in a run's folder, and the files that are still to be copied.
 
     Args:
-        run_folder: the run's folder; None if it does not exist yet.
-        specs_in_config: specs of players (see `player_loader`) that are in the run's config
-            already; they are not copied again.
+        specs_in_config: specs of players that are in the run's config already, and not copied.
 
     Attributes:
         files_to_copy: the current path of each file, by the path of its copy in the run's folder.
@@ -40,11 +38,7 @@ class OpponentCopies:
         self._run_folder, self._specs_in_config = run_folder, specs_in_config
 
     def bundle(self, spec: str) -> str:
-        """Add a player's file to those to copy, and return the player's spec for the config.
-
-        Raises:
-            ConfigError: if there is no such file, or it holds no players.
-        """
+        """Add a player's file to those to copy, and return the player's spec for the config."""
         if spec in self._specs_in_config or self.resolve_spec(spec) != spec:
             return spec
         if (bot_name := parse_bot_name(spec)) is not None:

@@ -106,13 +106,8 @@ def compute_checked_probs(
 ) -> np.ndarray:
     """Return a player's probabilities at tables [B] after a check that they are valid.
 
-    Without the check a faulty bot would be measured all the same, with wrong results.
-
-    Args:
-        legal_mask: the action masks of the tables, [B, A] bool; None to compute them here.
-
-    Returns:
-        probabilities [B, A]; rows sum to 1 and are 0 for illegal actions.
+    Without the check a faulty bot would be measured all the same, with wrong results. Rows [B, A]
+    sum to 1 and are 0 for illegal actions; without `legal_mask` [B, A] it is computed here.
 
     Raises:
         NonFiniteProbsError: if a probability is not finite.

@@ -45,11 +45,7 @@ class PublicTabularPlayer(Player):
 
 
 def get_infoset_index(game: Game) -> InfosetIndex:
-    """Return the index of a game's information sets; the last one is cached.
-
-    Raises:
-        ConfigError: if the game's public tree is too large.
-    """
+    """Return the index of a game's information sets; the last one is cached."""
     infoset_index = _cached_infoset_index.get(key := repr(game.to_dict()))
     if infoset_index is None:
         _cached_infoset_index.clear()  # the index of a large game takes gigabytes

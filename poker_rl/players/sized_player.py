@@ -33,14 +33,6 @@ class SizedPlayer(PlayerWrapper):
     The game with bet sizes decides which of them are legal at a table: a size below the smallest
     raise becomes the smallest raise, one above the stack becomes all-in, and of sizes that give the
     same amount only the first is legal.
-
-    Args:
-        game: the full game.
-        sized_game: the same game with bet sizes.
-        player: a player of `sized_game`.
-
-    Raises:
-        ConfigError: if the player may depend on past bets as indices of bet sizes.
     """
 
     def __init__(self, game: Game, sized_game: Game, player: Player) -> None:

@@ -26,13 +26,7 @@ def compute_successor_values(
 
     Each hand is played on until the same seat has a choice again or the hand ends. The value is the
     estimated value of that decision, or the payoff. If a seat has only one legal action, it is
-    played without a call of the functions.
-
-    Args:
-        tables: N tables, which are played on in place.
-        actions: the action of the seat to act at each table, [N].
-        choose_responses: chooses the actions of all other seats.
-        estimate_values: estimates the values of the decisions reached.
+    played without a call of the functions. The tables are played on in place.
     """
     seat = tables.records["to_act"].copy()
     tables.step(actions)

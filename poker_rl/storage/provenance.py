@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from poker_rl.config.plugins import list_plugins
@@ -50,6 +51,7 @@ def create_manifest(seed: int, device: torch.device) -> dict[str, Any]:
         **describe_session(device),
         "seed": seed,
         "end": None,
+        "tracker_id": token_hex(8),  # of this run in experiment trackers such as MLflow
         "status": "running",  # later finished, interrupted or failed, unless the run is killed
         "checkpoint": None,  # counters at the last checkpoint
         "measurements": {},  # unit and kind of each metric, by tag

@@ -4,7 +4,7 @@ outputs/<game>/<algo>/<name, or overrides and time>/
     config.yaml         the resolved settings
     manifest.json       command, versions, commit, device, start, end, status
     metrics.jsonl       a row for each evaluation: counters and `tag: value`
-    events.out.*        the metrics for TensorBoard
+    events.out.*        the metrics for TensorBoard; those of a player are in players/<player>
     state.pt, players/  checkpoint and snapshots, see `checkpoint`
     evaluations/        results of `poker-rl evaluate`; report.html is from `poker-rl report`
     workers/            checkpoints of further processes of a distributed run

@@ -55,11 +55,7 @@ def open_study(objective: Objective) -> optuna.Study:
 
 
 def check_study(study: optuna.Study, objective: Objective) -> None:
-    """Check the contents of a study before they are used, as its file may be from a stranger.
-
-    Raises:
-        ValueError: if a trial does not fit the search space, seeds and direction.
-    """
+    """Check the contents of a study before they are used, as its file may be from a stranger."""
     if study.directions != [StudyDirection[objective.config.direction.upper()]]:
         raise ValueError(f"its direction is not {objective.config.direction}")
     for trial in study.get_trials(deepcopy=False):

@@ -52,11 +52,7 @@ class TuneConfig:
 
 
 def parse_search_space(config: object) -> SearchSpace:
-    """Return Optuna's distribution for each dotted key of the setting `search_space`.
-
-    Raises:
-        ConfigError: if the setting is empty, or a value is neither an interval nor a list.
-    """
+    """Return Optuna's distribution for each dotted key of the setting `search_space`."""
     if not isinstance(config, Mapping) or not config:
         raise ConfigError(
             f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"

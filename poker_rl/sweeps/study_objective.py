@@ -147,9 +147,6 @@ class Objective:
         """Return the metric from a row: the value of a tag, or a measure of the headline player.
 
         The headline player is the one whose measurements come first in the row.
-
-        Raises:
-            ConfigError: if the row has no such metric.
         """
         metric = self.config.metric
         if metric in row:

@@ -76,7 +76,7 @@ def report_results(sweep: Path, stopped_by: int | None) -> int:
     print_line(f"\n{summary.format_table()}\n")
     codes = []
     for overrides, job in zip(summary.overrides, summary.jobs, strict=True):
-        codes.append(job.exit_code or (job.status in ("not run", RUNNING)))
+        codes.append(job.exit_code or int(job.status in ("not run", RUNNING)))
         if codes[-1]:
             text = f"{job.status}: {job.message}" if job.message else job.status
             print_error(f"{' '.join(overrides)}: {text}")

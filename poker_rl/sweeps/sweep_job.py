@@ -87,11 +87,7 @@ class JobLogger(Logger):
 
 
 def find_run(request: ComposedConfig, option_dirs: Sequence[Path]) -> tuple[ComposedConfig, bool]:
-    """Return the request, changed to resume an existing run, and whether that run is finished.
-
-    Raises:
-        ConfigError: if a setting can't be resolved, or the file of an opponent does not exist.
-    """
+    """Return the request, changed to resume an existing run, and whether that run is finished."""
     has_own_name = request.config["name"] is not None
     if request.config["resume"] is not None:
         return request, False

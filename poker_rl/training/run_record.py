@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.result import Result, first_of_each, flatten
+from poker_rl.evaluation.result import (
+    Result,
+    first_of_each,
+    flatten,
+    select_headline_results,
+)
 from poker_rl.storage.disk import escape_control_characters, naming_path
 from poker_rl.storage.progress_bar import create_progress_bar
 from poker_rl.storage.provenance import format_current_time, get_peak_memory_mib
@@ -169,8 +174,9 @@ class RunRecord:
         self.manifest["measurements"] = {
             f"eval/{tag}": {"unit": m.unit, "kind": m.kind} for tag, m in measurements.items()
         }
+        row = Row(counters, values, measurements, select_headline_results(results))
         for logger in self.loggers:
-            logger.log(Row(counters, values, measurements), progress.decisions)
+            logger.log(row, progress.decisions)
         headlines = (f"{one.tag} {one.format_beside_tag()}" for one in first_of_each(results))
         self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
 

@@ -60,10 +60,6 @@ def warm_start_from_run(
             check_equal(folder, f"net.{name}", old["net"].get(name), config["net"].get(name))
         for key in (one for one in EQUAL_ALGO_SETTINGS if one in config["algo"]):
             check_equal(folder, f"algo.{key}", old["algo"].get(key), config["algo"][key])
-        if config["algo"].get("exact_average_interval") is not None:
-            raise ConfigError(
-                "an exact average is of a whole run; give algo.exact_average_interval=null"
-            )
         try:
             algorithm.warm_start(state["algorithm"])
         except RuntimeError as error:

@@ -17,16 +17,14 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, LogLinear
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
+from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.learning import memory_budget
-from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer
 from poker_rl.learning.external_sampling import TraversalDecisions, traverse
 from poker_rl.learning.learner_core import LearnerCore, NetworkAssignment
 from poker_rl.nets.dense import MLPConfig
-from poker_rl.players.tabular_player import TabularPlayer
 
 NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
 
@@ -46,7 +44,6 @@ def learner(
         "max_grad_norm": 1.0,
         "reward_scale": 1.0,
         "output_init_scale": 0.01,
-        "exact_average_interval": None,
         "network_sharing": "per_seat",
         "instances": 1,
     }
@@ -146,46 +143,24 @@ def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
     assert abs(counts - 100).max() < 30  # 4 standard deviations
 
 
-def test_the_exact_average_weighs_policies_by_their_own_reach() -> None:
-    """Against any opponent it wins what the policies win, each as often as it weighs."""
-    game = leduc()
-    tree = get_tree(game)
-    one, two, other = (any_policy(tree, seed) for seed in range(3))
-    exact = ExactAveragePolicy(game, interval=2, iteration_weight_power=0.5, instances=1)
-    for iteration, policy in ((1, other), (2, one), (3, other), (8, two)):
-        exact.add(TabularPlayer(game, policy), [0], iteration)
-
-    def wins(policy: np.ndarray) -> float:
-        mine = tree.infoset_seat == 0
-        return float(compute_seat_values(tree, np.where(mine[:, None], policy, other))[0])
-
-    assert wins(exact.build_player().policy) == pytest.approx((wins(one) + 2 * wins(two)) / 3)
-
-
 def test_comes_near_equilibrium_on_kuhn() -> None:
-    """Uniform play is exploitable by .458; ten seeds came to .049 ± .008, and .09 is 5 sd off.
-
-    The tabulated average of the same seeds came to .048 ± .007.
-    """
+    """Uniform play is exploitable by .458; ten seeds came to .049 ± .008, and .09 is 5 sd off."""
     game, steps = kuhn(), 60_000
     algorithm = learner(
         game,
         traversals=100,
         regret_lr=LogLinear(start=3e-3, end=3e-4, horizon=steps),
         average_lr=LogLinear(start=5e-3, end=3e-4, horizon=steps),
-        exact_average_interval=1,
     )
     while algorithm.progress.decisions < steps:
         algorithm.learn()
-    tree, players = get_tree(game), algorithm.players()
-    for name in ("average", "average_exact"):
-        assert exploitability(tree, players[name].action_probs(tree.infoset_records)) < 0.09
+    tree, average = get_tree(game), algorithm.players()["average"]
+    assert exploitability(tree, average.action_probs(tree.infoset_records)) < 0.09
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"exact_average_interval": 2},
         {"network_sharing": "shared", "instances": 2},
         {"batch_size": 4, "capacity": 6, "instances": 2},  # drawn from a memory that is full
     ],
@@ -223,11 +198,6 @@ def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         learner(game, opponent=caller)
     with pytest.raises(ConfigError, match=r"^net: has no values of actions, which regrets need"):
         learner(game, net=build(load_option("net", "amounts"), "net"))
-    with pytest.raises(ConfigError, match=r"^exact_average_interval: needs algo.instances=1"):
-        learner(game, exact_average_interval=1, instances=2)
-    holdem = build(load_option("game", "limit_holdem"), "game")
-    with pytest.raises(ConfigError, match=r"^exact_average_interval: game: .* nodes"):
-        learner(holdem, exact_average_interval=1)
     algorithm = learner(game)
     monkeypatch.setattr(memory_budget, "_measure_free_bytes", lambda device: 1000)
     with pytest.raises(

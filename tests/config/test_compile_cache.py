@@ -44,7 +44,7 @@ def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
     ],
 )
 @pytest.mark.usefixtures("working_folder")
-def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> None:
+def test_a_folder_that_can_not_be_written(home, before, why):
     Path("home").mkdir()
     out, err = hash_bytes(Path(home).resolve(), before)
     assert out.strip().isdecimal()
@@ -52,14 +52,14 @@ def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> N
     assert line.startswith("poker-rl: compiled rules can't be kept: ")
     assert why in line
     assert line.endswith("Set XDG_CACHE_HOME to a folder that can be written")
-    assert list(Path("temporary").rglob("hashing.hash_bytes-*.nbc"))
+    assert list(Path("temporary").rglob("game.hash_bytes-*.nbc"))
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_damaged_file_is_compiled_again() -> None:
+def test_a_damaged_file_is_compiled_again():
     expected = hash_bytes(Path.cwd())
-    (index,) = Path(".cache").rglob("hashing.hash_bytes-*.nbi")
-    (code,) = Path(".cache").rglob("hashing.hash_bytes-*.nbc")
+    (index,) = Path(".cache").rglob("game.hash_bytes-*.nbi")
+    (code,) = Path(".cache").rglob("game.hash_bytes-*.nbc")
     for path, damage in [(index, b"?"), (code, code.read_bytes()[:1000])]:
         path.write_bytes(damage)
         assert hash_bytes(Path.cwd()) == expected

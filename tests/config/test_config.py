@@ -1,11 +1,10 @@
-"""Conversion of settings by `build`, and the errors of wrong ones."""
+"""Lookup of classes, conversion of settings by `build`, and the errors of wrong ones."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, Protocol
 
@@ -15,9 +14,11 @@ import torch
 
 from poker_rl.config.build import build, convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, read_plain_yaml
+from poker_rl.config.plugins import Plugin, load_class
 from poker_rl.config.root_config import RootConfig
 from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt, Probability, Range
+from poker_rl.players.tabular_player import TabularPlayer
 
 
 class Shape(Protocol):
@@ -103,7 +104,7 @@ def learner(**changes: Any) -> Learner:
     return build(LEARNER | changes, "algo", device="cpu", seed=3)
 
 
-def test_values_are_converted_by_their_annotations() -> None:
+def test_values_are_converted_by_their_annotations():
     built = learner()
     assert built == Learner(
         gamma=1.0,
@@ -161,7 +162,7 @@ def test_values_are_converted_by_their_annotations() -> None:
         ({"_target_": "poker_rl..Learner"}, "algo._target_: "),
     ],
 )
-def test_errors_name_the_key_and_what_is_allowed(changes: dict[str, Any], message: str) -> None:
+def test_errors_name_the_key_and_what_is_allowed(changes, message):
     with pytest.raises(ConfigError) as error:
         learner(**changes)
     assert str(error.value).startswith(message)
@@ -172,9 +173,7 @@ def test_errors_name_the_key_and_what_is_allowed(changes: dict[str, Any], messag
     "allocate",
     [lambda: np.empty(10**15), lambda: np.empty(10**19), lambda: torch.empty(10**15)],
 )
-def test_an_allocation_that_does_not_fit_into_memory(
-    monkeypatch: pytest.MonkeyPatch, allocate: Callable[[], Any]
-) -> None:
+def test_an_allocation_that_does_not_fit_into_memory(monkeypatch, allocate):
     monkeypatch.setattr(Broken, "__post_init__", lambda self: allocate())
     with pytest.raises(ConfigError, match=r"^net: too large for the memory of this machine$"):
         build({"_target_": "poker_rl.fake.Broken"}, "net")
@@ -200,7 +199,7 @@ ROOT: Mapping[str, Any] = {
 }
 
 
-def test_root_settings() -> None:
+def test_root_settings():
     root = RootConfig(**convert_fields(RootConfig, ROOT, "", {}))
     assert root.budget == 1_000_000
     assert isinstance(root.budget, int)
@@ -212,7 +211,7 @@ def test_root_settings() -> None:
 
 
 @pytest.mark.parametrize("name", [".", "..", "../x", "a/b", ".x", "-x", "x" * 61, "a\0", "a b"])
-def test_a_name_is_that_of_one_folder(name: str) -> None:
+def test_names_of_run_folders(name):
     RootConfig(**convert_fields(RootConfig, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
     with pytest.raises(
         ConfigError, match=r"name: .* is no name of a folder; allowed: up to 60 letters"
@@ -220,7 +219,7 @@ def test_a_name_is_that_of_one_folder(name: str) -> None:
         RootConfig(**convert_fields(RootConfig, {**ROOT, "name": name}, "", {}))
 
 
-def test_numbers_in_yaml(tmp_path: Path) -> None:
+def test_numbers_in_yaml(tmp_path):
     path = tmp_path / "x.yaml"
     path.write_text("a: 1e6\nb: 1e-3\nc: ${a}\n")
     assert read_plain_yaml(path) == {"a": 1e6, "b": 1e-3, "c": 1e6}
@@ -239,7 +238,7 @@ def test_numbers_in_yaml(tmp_path: Path) -> None:
         ("a: !!int x", "can't be read: invalid literal for int() with base 10: 'x'"),
     ],
 )
-def test_files_that_are_no_settings(tmp_path: Path, text: str, problem: str) -> None:
+def test_files_that_are_no_settings(tmp_path, text, problem):
     path = tmp_path / "x.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as error:
@@ -248,7 +247,7 @@ def test_files_that_are_no_settings(tmp_path: Path, text: str, problem: str) -> 
     assert "\n" not in str(error.value)
 
 
-def test_options() -> None:
+def test_options():
     assert load_option("player", "uniform") == {
         "_target_": "poker_rl.players.bots.basic_bots.UniformBot"
     }
@@ -256,7 +255,7 @@ def test_options() -> None:
         load_option("player", "unifrm")
 
 
-def test_near_misses() -> None:
+def test_near_misses():
     assert suggest_allowed("khun", ["leduc", "kuhn"]) == "did you mean kuhn? allowed: kuhn, leduc"
     assert suggest_allowed("chess", ["leduc", "kuhn"]) == "allowed: kuhn, leduc"
     assert suggest_allowed("x", []) == "allowed: none"
@@ -265,3 +264,40 @@ def test_near_misses() -> None:
     )
     hint = suggest_allowed("learning_rate", ["algo"], ["algo.actor_lr", "algo.critic_lr", "a.b.lr"])
     assert hint == "did you mean algo.actor_lr or algo.critic_lr? allowed: algo"
+
+
+def test_only_classes_of_this_program_are_found():
+    assert load_class("poker_rl.players.tabular_player.TabularPlayer") is TabularPlayer
+    functions = "poker_rl.players.player_loader.load_player", "poker_rl.nets.dense.dense"
+    elsewhere = (
+        "poker_rl.players.player_loader.Path",
+        "poker_rl.nets.dense.nn.Module",
+        "pathlib.Path",
+    )
+    for target in (*functions, *elsewhere, "os.system", "poker_rl", "TablePlayer", None):
+        with pytest.raises(ConfigError, match="is not a class of poker_rl"):
+            load_class(target)
+
+
+def test_a_plugin_may_name_its_own_classes_and_no_others(tmp_path, monkeypatch):
+    (tmp_path / "trusted").mkdir()
+    source = "from pathlib import Path\n\n\nclass Own:\n    pass\n"
+    (tmp_path / "trusted" / "__init__.py").write_text(source)
+    (tmp_path / "trusted_too.py").write_text(source)
+    found = [Plugin("trusted", "trusted", "1.0", tmp_path / "trusted")]
+    monkeypatch.setattr("poker_rl.config.plugins.list_plugins", lambda: found)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load_class("trusted.Own").__module__ == "trusted"
+    for target in ("trusted.Path", "trusted_too.Own", "trusted.gone.Own", "pathlib.Path"):
+        with pytest.raises(
+            ConfigError, match="is not a class of poker_rl or of the plug-in trusted"
+        ):
+            load_class(target)
+    assert "trusted_too" not in sys.modules  # not even imported
+
+
+def test_a_missing_optional_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
+    monkeypatch.delitem(sys.modules, "poker_rl.integrations.sb3_env", raising=False)
+    with pytest.raises(ConfigError, match=r"sb3_env needs an optional package: .*stable_baselines"):
+        load_class("poker_rl.integrations.sb3_env.SB3VecEnv")

@@ -52,7 +52,7 @@ def read_settings(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_text_needs_no_quotes(read_settings: Any, text: str) -> None:
+def test_text_needs_no_quotes(read_settings, text):
     assert read_settings(f"out={text}", f"actions={text}") == {
         **read_settings(),
         "out": text,
@@ -78,7 +78,7 @@ def test_text_needs_no_quotes(read_settings: Any, text: str) -> None:
         ("space={algo.lr: {low: 1k, log: true}}", {"algo.lr": {"low": 1e3, "log": True}}),
     ],
 )
-def test_other_values(read_settings: Any, typed: str, value: Any) -> None:
+def test_other_values(read_settings, typed, value):
     assert read_settings(typed)[typed.partition("=")[0]] == value
 
 
@@ -91,12 +91,12 @@ def test_other_values(read_settings: Any, typed: str, value: Any) -> None:
         ("against=a,b", r"against: takes one value; a list is against=\[a,b\]"),
     ],
 )
-def test_overrides_that_can_not_be_read(read_settings: Any, typed: str, problem: str) -> None:
+def test_overrides_that_can_not_be_read(read_settings, typed, problem):
     with pytest.raises(ConfigError, match=f"^{problem}"):
         read_settings(typed)
 
 
-def test_a_sweep_has_several_texts_and_numbers() -> None:
+def test_a_sweep_has_several_texts_and_numbers():
     words = ["name=a,b", "outputs=x #1", "budget=1k,2M", "seed=range(start=1,stop=3)"]
     with initialize_hydra(list_option_dirs(None)):
         _, jobs = split_sweep(words)

@@ -69,7 +69,7 @@ def test_every_term_is_zero_on_average(game, unknown, value):
 
 
 @pytest.mark.parametrize("game", [KUHN_3P, LEDUC], ids=lambda game: game.name)
-def test_with_the_exact_value_and_all_policies_nothing_is_left_to_luck(game):
+def test_with_exact_values_and_all_policies_no_luck_is_left(game):
     players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
     tree = get_tree(game)
     policy = np.choose(tree.infoset_seat[:, None], [player.policies[0] for player in players])
@@ -85,7 +85,7 @@ def test_with_the_exact_value_and_all_policies_nothing_is_left_to_luck(game):
 
 
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem"])
-def test_a_person_has_the_same_result_and_a_narrower_interval(name):
+def test_an_unknown_policy_has_the_same_mean_and_a_narrower_interval(name):
     # The person plays by a policy that `adjusted` is not told, against a bot that it knows.
     game = LEDUC if name == "leduc" else HOLDEM
     person, bot = loader(game)("uniform"), loader(game)("call")

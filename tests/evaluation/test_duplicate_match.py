@@ -1,4 +1,4 @@
-"""Duplicate matches against exactly known values."""
+"""Duplicate matches and mixed tables against exactly known values."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
     compute_half_width,
     play_deals,
     play_match,
+    play_mixed_table,
 )
 from poker_rl.games.game_tree import get_tree
 
@@ -106,3 +107,23 @@ def test_half_width_is_students():
     # t(29) = 2.04523, ours 2.0418; the blocks' standard deviation is 1.
     blocks = np.resize([1.0, -1.0], 30) * np.sqrt(29 / 30)
     assert compute_half_width(blocks) == pytest.approx(2.04523 / np.sqrt(30), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("game", "order"), [(LEDUC, "ab"), (KUHN_3P, "abc"), (KUHN_3P, "aba")], ids=str
+)
+def test_the_intervals_of_a_table_hold_the_exact_values(game, order):
+    tree = get_tree(game)
+    players = {name: Policies(game, random_policies(game, seed=ord(name))) for name in order}
+    results = play_mixed_table(game, tree, list(order), players, 20_000, seed=0)
+    seats, winnings, exact = results[::3], results[1::3], results[2::3]
+    names = sorted(set(order))
+    assert [result.player for result in results] == [name for name in names for _ in range(3)]
+    assert [result.value for result in seats] == [order.count(name) for name in names]
+    for won, truth in zip(winnings, exact, strict=True):
+        # Two half widths are four standard errors: only a wrong mean is that far.
+        assert abs(won.value - truth.value) < 2 * won.half_width
+        assert won.half_width < 0.1
+    for column in (winnings, exact):
+        total = sum(n.value * one.value for n, one in zip(seats, column, strict=True))
+        assert total == pytest.approx(0, abs=1e-9)

@@ -158,7 +158,7 @@ LARGER_BLIND_OPENS = build(
 @pytest.mark.parametrize(
     "definition", [kuhn(), leduc(), LARGER_BLIND_OPENS], ids=lambda one: one.name
 )
-def test_a_hand_wins_on_average_what_going_through_every_deal_says(definition):
+def test_a_hand_wins_on_average_the_mean_over_all_deals(definition):
     """So the means over the player's hands, in place of its cards, leave nothing out."""
     (policy,) = random_policies(definition, seed=1)
     policy = policy**4 / (policy**4).sum(1, keepdims=True)  # its actions tell much of its hand
@@ -178,7 +178,7 @@ def test_a_hand_wins_on_average_what_going_through_every_deal_says(definition):
 
 
 @pytest.mark.parametrize("definition", [leduc(), game("nolimit_leduc")], ids=lambda one: one.name)
-def test_the_estimate_is_that_of_going_through_every_deal(definition):
+def test_the_estimate_agrees_with_the_mean_over_all_deals(definition):
     """Within its interval, and under the exact exploitability."""
     (policy,) = random_policies(definition, seed=5)
     exact, best = by_every_deal(definition, policy)
@@ -191,7 +191,7 @@ def test_the_estimate_is_that_of_going_through_every_deal(definition):
     assert won.half_width < 0.25 * exact * scale
 
 
-def test_edges_are_counted_over_all_boards_that_may_come():
+def test_showdown_equity_averages_over_boards():
     """Two aces win 81.95 % of the pots from two kings.
 
     With a third one on the flop they lose one board of 990, with both other kings, and share the
@@ -216,7 +216,7 @@ def test_what_is_not_poker_for_two_is_refused(name):
         LocalBestResponse(game(name), loader(leduc())("call"), 0)
 
 
-def test_the_best_of_trained_responses_is_measured_anew():
+def test_the_best_of_trained_responses_plays_a_second_match():
     """Of those that were given `raise` wins most from `call`; not by the deals that chose it."""
     definition = leduc()
     load = loader(definition)
@@ -236,7 +236,7 @@ def test_the_best_of_trained_responses_is_measured_anew():
     assert alone.kind == "lower_bound, vacuous"
 
 
-def test_a_bound_whose_interval_reaches_0_is_vacuous() -> None:
+def test_a_bound_whose_interval_reaches_0_is_vacuous():
     def kind(value: float, half_width: float | None) -> str:
         return classify_bound(Result("it", "bound/lbr", value, half_width, "mbb/hand", "")).kind
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from big2_tables import BIG2
 from evaluations import HOLDEM, KUHN, LEDUC, Policies, evaluation, loader, random_policies
+from toy_games import forgetful
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import nash_conv
@@ -54,7 +55,7 @@ def test_every_number_says_what_it_is():
     assert results[0].tag == "current/exploitability"
 
 
-def test_instances_are_told_by_percentiles():
+def test_several_instances_have_percentiles():
     tree, policies = get_tree(KUHN), random_policies(KUHN, count=9)
     results = measured(KUHN, Policies(KUHN, policies))
     each = [nash_conv(tree, policy) for policy in policies]
@@ -63,7 +64,7 @@ def test_instances_are_told_by_percentiles():
         assert results[f"nash_conv/p{percent}"] == pytest.approx(np.percentile(each, percent))
 
 
-def test_a_large_game_has_no_invented_distance():
+def test_a_large_game_is_measured_by_matches():
     results = evaluation(HOLDEM, deals=100).evaluate({"current": loader(HOLDEM)("call")})
     names = ("uniform", "call", "raise")
     assert [one.tag for one in results] == [f"current/against/{name}" for name in names]
@@ -72,7 +73,7 @@ def test_a_large_game_has_no_invented_distance():
     assert {one.n for one in results} == {100}
 
 
-def test_others_have_every_seat_but_the_first():
+def test_other_seats_player_has_every_seat_but_the_first():
     own = measured(KUHN, loader(KUHN)("call"))
     beside = measured(KUHN, loader(KUHN)("call"), other_seats_player="equilibrium")
     # No first player wins more than the value of the game from an equilibrium.
@@ -116,7 +117,7 @@ def test_a_fixed_second_player_is_not_measured():
     assert "distance_second" not in results
 
 
-def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path):
+def test_a_player_plays_against_its_snapshot_at_half_the_decisions(tmp_path):
     raises, calls = loader(HOLDEM)("raise"), loader(HOLDEM)("call")
     half = save_snapshot(
         tmp_path, 400, {"game": HOLDEM.to_dict(), "players": {"current": calls.to_dict()}}
@@ -132,3 +133,9 @@ def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path)
 def test_an_opponent_named_twice_is_refused():
     with pytest.raises(ConfigError, match="opponents: call is named twice; name each player once"):
         evaluation(BIG2, opponents="[uniform,call,call]")
+
+
+def test_a_small_game_that_can_not_be_enumerated_is_measured_by_matches(monkeypatch):
+    game = forgetful(monkeypatch)
+    found = measured(game, loader(game)("call"), opponents=["uniform"], deals=30)
+    assert list(found) == ["against/uniform"]

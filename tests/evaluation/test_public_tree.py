@@ -8,8 +8,15 @@ from math import comb
 
 import numpy as np
 import pytest
-import torch
-from evaluations import Policies, loader, random_policies
+from evaluations import (
+    FLOP,
+    NINE,
+    THREE_STREETS,
+    Policies,
+    build_network_player,
+    loader,
+    random_policies,
+)
 from random_games import game
 from toy_games import kuhn, leduc
 
@@ -22,36 +29,13 @@ from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.cards import evaluate_hand
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig
-from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.net_config import NetDimensions
-from poker_rl.players.network_player import NetworkPlayer
 
-FLOP = game("flop_holdem")
 TWELVE = replace(FLOP, name="twelve", ranks="QKA", max_raises=[0, 1])
-NINE = replace(FLOP, name="nine", ranks="QKA", suits="cdh", max_raises=[1, 1], raise_sizes=[2, 4])
-THREE_STREETS = replace(
-    leduc(),
-    name="three_streets",
-    board_cards=[0, 1, 1],
-    openers=[0, 0, 1],
-    raise_sizes=[2, 4, 4],
-    max_raises=[1, 1, 1],
-)
 RHODE_ISLAND = game("rhode_island")
 SHORT_RHODE_ISLAND = replace(
     RHODE_ISLAND, name="short_rhode_island", ranks="JQKA", suits="cdh", max_raises=[0, 1, 1]
 )
 BOARD_AT_ONCE = replace(leduc(), name="at_once", board_cards=[1, 1])
-
-
-def network(definition, features, seed=0):
-    net = MLPConfig(hidden_sizes=[16], activation="relu", init="orthogonal", features=features)
-    size = NetDimensions(
-        inputs=ObservationEncoder(definition, features).size, outputs=3, output_init_scale=20.0
-    )
-    module = net.build_module(size, torch.Generator().manual_seed(seed))
-    return NetworkPlayer(definition, net, module, "shared")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +62,7 @@ def test_random_policies_are_measured_as_by_the_enumerated_tree(definition):
 )
 def test_merging_suits_changes_nothing(definition):
     """Of a network that is blind to suits; the sums run in float64, the network in float32."""
-    player = network(definition, "sorted_suits")
+    player = build_network_player(definition, "sorted_suits")
     assert player.is_suit_invariant
     merged, whole = (EvaluatedPublicTree(definition, merge) for merge in (True, False))
     assert merged.count_queries() < whole.count_queries()
@@ -92,15 +76,15 @@ def test_merging_suits_changes_nothing(definition):
     np.testing.assert_allclose(all_[0], compute_best_response_values(tree, policy), atol=1e-6)
 
 
-def test_a_network_that_sees_the_names_of_suits_is_not_blind_to_them():
-    assert not network(FLOP, "observation").is_suit_invariant
-    assert not network(BOARD_AT_ONCE, "sorted_suits").is_suit_invariant
+def test_networks_that_see_suits_are_not_suit_invariant():
+    assert not build_network_player(FLOP, "observation").is_suit_invariant
+    assert not build_network_player(BOARD_AT_ONCE, "sorted_suits").is_suit_invariant
 
 
 @pytest.mark.parametrize(
     "name", ["all_in", "call", "chen", "fold", "raise", "rules", "sklansky", "tight", "uniform"]
 )
-def test_bots_of_holdem_are_blind_to_the_names_of_suits(name):
+def test_bots_of_holdem_are_suit_invariant(name):
     bot, tables = loader(FLOP)(name), Tables(FLOP, 1000, 0)
     tables.deal()
     for action in (1, 1, 2):  # to the flop, and a bet

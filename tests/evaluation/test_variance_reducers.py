@@ -55,7 +55,7 @@ def test_results_have_no_part_in_their_own_weights():
 
 
 @pytest.mark.parametrize("spread", [1e-17, 1e-5, 1e-3])
-def test_what_hardly_moves_in_one_half_does_not_swamp_the_other(spread):
+def test_columns_that_hardly_vary_in_one_half_get_small_weights(spread):
     """Rounding, or a hand so rare that one half has not seen it."""
     generator = np.random.default_rng(0)
     columns = generator.normal(size=(400, 1))

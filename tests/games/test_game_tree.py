@@ -12,6 +12,7 @@ from toy_games import forgetful, kuhn, label, leduc
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
+from poker_rl.games import tree_nodes
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes, estimate_bytes
@@ -59,13 +60,14 @@ def test_kuhn_with_more_seats(seats, infosets):
     assert (np.diff(tree.first_infoset_of_seat) == np.bincount(tree.infoset_seat)).all()
 
 
-def test_rows_are_counted_before_building():
+def test_rows_are_counted_before_building(monkeypatch):
     assert count_nodes(leduc(), 10**6) == len(get_tree(leduc()).parent) == 120 * 85
     assert count_nodes(leduc(3), 10**7) == 1_881_600
     with pytest.raises(ConfigError, match=r"limit_holdem has 9\.23e\+17 nodes; .* more than 4 GB"):
         GameTree(build(load_option("game", "limit_holdem"), "game"))
+    monkeypatch.setattr(tree_nodes, "MAX_BYTES", 10**4)
     with pytest.raises(ConfigError, match=r"kuhn has 54 nodes; .* more than 1e-05 GB of memory"):
-        GameTree(kuhn(), max_bytes=10**4)
+        GameTree(kuhn())
 
 
 def traced(work: Callable[[], object]) -> int:
@@ -85,7 +87,7 @@ def test_memory_is_estimated_before_building():
         for stacks in (3, 6)
     )
     GameTree(small)  # compiles the rules, which takes memory too
-    estimate = estimate_bytes(larger, 10**9)
+    estimate = estimate_bytes(larger)
     assert 0.8 < traced(lambda: GameTree(larger)) / estimate < 1.2
 
 

@@ -10,6 +10,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pyspiel
 import pytest
+import torch
+from learner_contexts import cpu_context
 from random_games import NO_LIMIT, Move, game, play, variants
 
 from poker_rl.config.build import build
@@ -22,6 +24,8 @@ from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.learner_core import LearnerCore, NetworkAssignment
 
 BOARD = "2c 7d 9h Js 4c"
 
@@ -258,6 +262,25 @@ def test_cfr_plus_solves_a_small_game():
     tree = get_tree(definition)
     policy = solver.players()["average"].action_probs(tree.infoset_records)
     assert exploitability(tree, policy) < 0.2
+
+
+def test_memories_keep_chips():
+    """A replay buffer stores the chips that a network observes to 1/2,048."""
+    definition = game("nolimit_holdem_sizes")
+    _, moves = play(definition, 100, seed=6)
+    tables = Tables(definition, 0, 0)
+    tables.load_records(moves[1].records)
+    seen = tables.observe()
+    net = build(load_option("net", "mlp_small"), "net")
+    seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
+    core = LearnerCore(cpu_context(definition, net), seats, tables_per_instance=4)
+    memory = ReplayBuffer(
+        "m", 1, CircularInsertion(), {"seen": core.observation_column}, torch.device("cpu"), 0
+    )
+    memory.add(np.zeros(1, np.int64), seen=seen[:1])
+    stored = memory.sample(1)["seen"][0, 0].float().numpy()
+    assert np.abs(stored - seen[0]).max() <= 1 / 2048
+    assert len(np.unique(stored)) > 3
 
 
 # Definitions

@@ -9,8 +9,8 @@ import pytest
 from random_games import game
 
 from poker_rl.games.cards import evaluate_hand
-from poker_rl.games.public.boards import Boards
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
+from poker_rl.games.public.tree import Boards
 
 HOLDEM = game("limit_holdem")
 SHORT = replace(HOLDEM, ranks="6789TJ")

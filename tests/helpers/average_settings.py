@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from poker_rl.config.schedules import Constant
-from poker_rl.learning.averaging.average_policy import AveragePolicySettings
+from poker_rl.learning.average_policy import AveragePolicySettings
 from poker_rl.learning.buffers.replay_buffer import UniformReservoir
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 import sys
@@ -12,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
+import poker_rl
 from poker_rl import cli
 
 TRAIN = ["train", "algo=cfr_plus", "budget=10", "evaluation.deals=30"]  # the fastest run there is
+PROGRAM = [sys.executable, "-c", "from poker_rl.cli import main; main()"]  # before the arguments
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
 
 
 def run_command(*arguments: str) -> int:

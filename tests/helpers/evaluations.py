@@ -5,17 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import torch
 from hydra import compose, initialize_config_dir
+from toy_games import leduc
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, to_plain_dict
 from poker_rl.games.game_tree import get_tree
+from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetDimensions
+from poker_rl.players.network_player import NetworkPlayer, count_networks
 from poker_rl.players.player_loader import load_player
 
 KUHN, LEDUC, HOLDEM = (
     build(load_option("game", name), "game") for name in ("kuhn", "leduc", "limit_holdem")
 )
 KUHN_3P = replace(KUHN, name="kuhn_3p", seats=3, ranks="TJQK")
+FLOP = build(load_option("game", "flop_holdem"), "game")
+NINE = replace(FLOP, name="nine", ranks="QKA", suits="cdh", max_raises=[1, 1], raise_sizes=[2, 4])
+STREETS = {"board_cards": [0, 1, 1], "openers": [0, 0, 1]}
+STREETS |= {"raise_sizes": [2, 4, 4], "max_raises": [1, 1, 1]}
+THREE_STREETS = replace(leduc(), name="three_streets", **STREETS)
 
 
 def loader(game):
@@ -53,3 +64,24 @@ def random_policies(game, count=1, seed=0):
     legal = get_tree(game).legal_mask
     weights = np.random.default_rng(seed).exponential(size=(count, *legal.shape)) * legal
     return weights / weights.sum(-1, keepdims=True)
+
+
+def build_network_player(
+    game, net, sharing="shared", player_class=NetworkPlayer, instances=1, scale=20.0
+):
+    """Return an untrained player, whose outputs differ the more, the larger `scale` is.
+
+    `net` is the configuration of its networks, or the name of their features.
+    """
+    if isinstance(net, str):
+        net = MLPConfig(hidden_sizes=[16], activation="relu", init="torch", features=net)
+    encoder = ObservationEncoder(game, net.features)
+    dimensions = NetDimensions(
+        inputs=encoder.size,
+        outputs=game.action_count,
+        replicas=instances * count_networks(game, sharing),
+        output_init_scale=scale,
+        history_shape=encoder.history_shape,
+    )
+    module = net.build_module(dimensions, torch.Generator().manual_seed(0))
+    return player_class(game, net, module, sharing, instances)

@@ -18,11 +18,19 @@ import httpx
 from commands import replace_settings
 from starlette.types import ASGIApp
 
+from poker_rl.config.build import convert_fields
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
 from poker_rl.games.game_loader import load_game
 from poker_rl.play.connection_limits import PageServer
 from poker_rl.play.live_hand import GameTable, NamedPlayer
-from poker_rl.play.network_address import create_listener
+from poker_rl.play.network_address import create_listener, list_host_names
+from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+from poker_rl.play.play_launcher import PlayConfig, create_start_screen
+from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.request_guard import RequestGuard
 from poker_rl.players.player_loader import load_player
+
+CATALOG = PlayerCatalog(list_option_dirs(None))
 
 
 def make_game_table(game: str, *names: str) -> GameTable:
@@ -30,6 +38,19 @@ def make_game_table(game: str, *names: str) -> GameTable:
     played = load_game(game)
     seated = [NamedPlayer(name, load_player(name, played)) for name in names]
     return GameTable(played, seated, seated[0])
+
+
+def make_start_app(folder: Path, public: bool = False) -> RequestGuard:
+    """Return the application of a page with a start screen; sessions are saved in `folder/play`."""
+    option_dirs = list_option_dirs(None)
+    settings = read_plain_yaml(SHIPPED_OPTION_DIR / "play.yaml")
+    settings |= {"outputs": str(folder / "play"), "public": public}
+    config = PlayConfig(**convert_fields(PlayConfig, settings, "", {}))
+    screen = create_start_screen(config, option_dirs, CATALOG)
+    store = SessionStore(screen.create_session, screen.resume_session, 2)
+    results = None if public else folder / "play"
+    server = PageEndpoints("poker-rl", store, "key", "table", "", CATALOG, screen, results)
+    return create_application(server, list_host_names("127.0.0.1", [], False))
 
 
 def play_on(view: dict[str, Any], post: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:

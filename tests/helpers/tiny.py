@@ -15,6 +15,7 @@ import torch
 from poker_rl.algos.algorithm import Progress
 from poker_rl.evaluation.result import Result
 from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.training.loggers import Logger
 from poker_rl.training.loggers.tensorboard import TensorBoard
 from poker_rl.training.train import train_in_folder
 
@@ -143,7 +144,10 @@ def settings(**changes: Any) -> dict[str, Any]:
 
 
 def train(
-    resume: Path | None = None, overrides: Sequence[str] = (), **changes: Any
+    resume: Path | None = None,
+    overrides: Sequence[str] = (),
+    loggers: Sequence[Logger] | None = None,
+    **changes: Any,
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """Train in the current folder, and return the last row and the units of the measurements."""
     cfg = settings(**changes)
@@ -157,7 +161,7 @@ def train(
         game,  # type: ignore[arg-type]
         evaluation,  # type: ignore[arg-type]
         device,
-        [TensorBoard()],
+        [TensorBoard()] if loggers is None else loggers,
         resume,
         overrides=overrides,
     )

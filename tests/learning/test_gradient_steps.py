@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -12,8 +13,14 @@ from torch import Tensor, nn
 from poker_rl.config.schedules import Constant, Linear, Schedule
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
-from poker_rl.learning.chunked_adam import MIN_CHUNK, ChunkedAdam
-from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
+from poker_rl.learning.gradient_steps import (
+    MIN_CHUNK,
+    CapturedUpdates,
+    ChunkedAdam,
+    GradientStepper,
+    OptimizerName,
+    take_gradient_step,
+)
 from poker_rl.learning.timing import LearnerTimer
 from poker_rl.nets.dense import ReplicatedMLP, build_mlp
 
@@ -51,9 +58,19 @@ def test_the_mean_loss_is_that_of_a_copy_and_a_step() -> None:
     )
     updates = make_updates(descent)
     updates.take_steps(3)
-    assert descent.pop_mean_loss() == 3.0  # 18 of three steps and two copies
+    assert descent.pop_means()[0] == 3.0  # 18 of three steps and two copies
     updates.take_steps(1)
-    assert descent.pop_mean_loss() == 2.0
+    assert descent.pop_means()[0] == 2.0
+
+
+def test_the_norm_is_that_before_clipping() -> None:
+    weight = nn.Parameter(torch.tensor([[[3.0]], [[4.0]]]))  # two replicas
+    module, optimizer = nn.ParameterList([weight]), torch.optim.SGD([weight], lr=1.0)
+    norms = [
+        float(take_gradient_step((weight**2 / 2).sum(), optimizer, module, limit))
+        for limit in (1.0, None)
+    ]
+    assert norms == pytest.approx([3.5, math.hypot(2, 3)], rel=1e-5)  # each step shrinks both by 1
 
 
 def test_every_step_has_the_learning_rate_of_its_turn() -> None:
@@ -82,8 +99,8 @@ def test_networks_that_learn_together_learn_as_alone() -> None:
     for (one, _), (other, _) in zip(together, alone, strict=True):
         for weight, expected in zip(one.parameters(), other.parameters(), strict=True):
             assert torch.equal(weight, expected)
-    assert [stepper.pop_mean_loss() for _, stepper in together] == [
-        stepper.pop_mean_loss() for _, stepper in alone
+    assert [stepper.pop_means() for _, stepper in together] == [
+        stepper.pop_means() for _, stepper in alone
     ]
 
 

@@ -106,6 +106,17 @@ def test_both_ways_of_reading_agree_for_long_sequences_and_large_numbers():
         torch.testing.assert_close(one.grad.double(), other.grad, atol=2e-4, rtol=2e-5)
 
 
+@pytest.mark.parametrize("precision", ["medium", "highest"])
+def test_cudnn_multiplies_in_the_precision_of_matrix_products(precision):
+    reader = ReplicatedLSTM((L, F), 4, 1, torch.Generator().manual_seed(0)).double()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        reader(torch.ones(1, 2, L * F, dtype=torch.float64))
+        assert torch.backends.cudnn.allow_tf32 == (precision != "highest")
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 @pytest.mark.parametrize("history", ["lstm", "fc", "none"])
 def test_copies_are_apart_and_may_be_taken_alone(history):
     module = network(history)

@@ -14,15 +14,12 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from servers import make_game_table, serve
+from servers import CATALOG, make_game_table, make_start_app, serve
 
-from poker_rl.config.option_files import list_option_dirs
 from poker_rl.play.network_address import list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
-from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.session import Session
 
-CATALOG = PlayerCatalog(list_option_dirs(None))
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
     "--headless=new",
@@ -268,6 +265,39 @@ def test_an_earlier_hand_is_looked_at(sit: Any) -> None:
     expect(page.locator("#log")).to_contain_text("Hand 3")
 
 
+def test_the_start_screen(browser: Browser, tmp_path: Path) -> None:
+    with serve(make_start_app(tmp_path)) as (_, port):
+        context = browser.new_context(viewport={"width": 390, "height": 844}, bypass_csp=True)
+        context.set_default_timeout(PATIENCE)
+        page, faults = context.new_page(), []
+        page.on("console", lambda message: faults.append(message.text))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(f"http://127.0.0.1:{port}/")
+        page.get_by_label("Game").select_option("kuhn_3p")
+        first, second = page.get_by_label("Opponent 1"), page.get_by_label("Opponent 2")
+        first.select_option("uniform")
+        expect(second).to_have_value("uniform")
+        second.select_option("call")
+        page.get_by_role("button", name="Rules of this game").click()
+        expect(page.get_by_role("dialog")).to_contain_text("Kuhn poker")
+        page.keyboard.press("Escape")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        page.get_by_role("button", name="Play", exact=True).click()
+        while not settled(page):
+            by_keys(page)
+        page.get_by_role("button", name="Results").click()
+        expect(page.locator("#results tbody tr")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        other = context.new_page()
+        other.goto(page.url)
+        expect(other.locator("#start-last")).to_contain_text("kuhn 3p against uniform, call")
+        other.get_by_role("button", name="Continue").click()
+        expect(other.locator("#against")).to_have_text("against uniform, call")
+        assert not faults
+        context.close()
+
+
 def test_ranges_of_two_players(sit: Any) -> None:
     page = sit("limit_holdem", 360)
     page.get_by_role("button", name="Ranges").click()
@@ -275,7 +305,7 @@ def test_ranges_of_two_players(sit: Any) -> None:
     page.get_by_role("button", name="Start", exact=True).click()
     page.locator("#ranges-moves").get_by_role("button", name="Call").click()
     page.locator("#ranges-moves").get_by_role("button", name="Check").click()
-    page.get_by_label("Board").fill("AsAd2c")
+    page.get_by_label("Board").fill("AsAdAh")
     page.keyboard.press("Enter")
     expect(page.locator("#ranges .gone").first).to_have_text("AA")
     page.get_by_label("Second player").select_option("tight")

@@ -15,21 +15,17 @@ from typing import Any
 
 import httpx
 import pytest
-from servers import make_game_table, play_on, start_server, stop_server
+from servers import CATALOG, make_game_table, make_start_app, play_on, start_server, stop_server
 from starlette.testclient import TestClient
 
-from poker_rl.config.build import convert_fields
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
 from poker_rl.play import play_launcher
 from poker_rl.play.live_hand import GameTable
 from poker_rl.play.network_address import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
-from poker_rl.play.play_launcher import PlayConfig, derive_url_token, load_cookie_key
-from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.play_launcher import derive_url_token, load_cookie_key
 from poker_rl.play.request_guard import RESPONSE_HEADERS
 from poker_rl.play.session import Session
 
-CATALOG = PlayerCatalog(list_option_dirs(None))
 OURS = {"sec-fetch-site": "same-origin", "host": "127.0.0.1:8000"}
 
 
@@ -334,27 +330,13 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "key").stat().st_mode & 0o077 == 0
 
 
-def start_clients(folder: Path, public: bool) -> Callable[[], TestClient]:
-    """Return a function that opens the page of a newly started server with a start screen."""
-    option_dirs = list_option_dirs(None)
-    settings = read_plain_yaml(SHIPPED_OPTION_DIR / "play.yaml")
-    settings |= {"outputs": str(folder / "play"), "public": public}
-    config = PlayConfig(**convert_fields(PlayConfig, settings, "", {}))
-
-    def new() -> TestClient:
-        screen = play_launcher.create_start_screen(config, option_dirs, CATALOG)
-        store = SessionStore(screen.create_session, screen.resume_session, 2)
-        results = None if public else folder / "play"
-        server = PageEndpoints("poker-rl", store, "key", "table", "", CATALOG, screen, results)
-        app = create_application(server, list_host_names("127.0.0.1", [], False))
-        return TestClient(app, "http://127.0.0.1:8000", headers=OURS)
-
-    return new
+def open_start(folder: Path, public: bool = False) -> TestClient:
+    """Open the page of a newly started server with a start screen."""
+    return TestClient(make_start_app(folder, public), "http://127.0.0.1:8000", headers=OURS)
 
 
 def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path: Path) -> None:
-    new = start_clients(tmp_path, False)
-    client = new()
+    client = open_start(tmp_path)
     choices = client.get("start").json()
     assert {"name": "kuhn", "about": choices["games"][2]["about"]} in choices["games"]
     assert (choices["game"], choices["last"]) == ("big2", None)
@@ -368,14 +350,13 @@ def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path: Path) -> No
     over = finish(client)
     assert len(client.get("results").json()) == 1
     assert client.get("hands/text").text.startswith("kuhn_3p, hand 1\n")
-    again = new()  # the server was stopped
+    again = open_start(tmp_path)  # the server was stopped
     again.cookies = client.cookies
     assert again.get("start").json()["last"] == {
         "game": "kuhn_3p",
         "against": against,
         "hands": 1,
     }
-    client.session_store = None  # type: ignore[attr-defined]
     del client
     gc.collect()  # releases the lock of the session's file
     assert again.get("view").json()["session"] == over["session"]
@@ -394,7 +375,7 @@ def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path: Path) -> No
     ],
 )
 def test_only_what_is_listed_can_be_chosen(tmp_path: Path, choice: Any, status: int) -> None:
-    client = start_clients(tmp_path, True)()
+    client = open_start(tmp_path, public=True)
     answer = client.post("begin", json=choice)
     assert (answer.status_code, list(answer.json())) == (status, ["error"])
     assert client.get("results").status_code == 404  # they may be of others

@@ -48,7 +48,7 @@ def uniform_leduc(monkeypatch):
     return player
 
 
-def test_each_action_is_worth_what_it_wins_on_average(uniform_leduc):
+def test_values_of_actions_are_mean_payoffs(uniform_leduc):
     tree = get_tree(LEDUC)
     child = np.arange(tree.deal_count, len(tree.parent))
     edge = tree.edge[child]
@@ -71,7 +71,7 @@ def test_each_action_is_worth_what_it_wins_on_average(uniform_leduc):
     assert np.abs(off).max() < 5 * 5 / np.sqrt(3000) / temperature
 
 
-def test_it_wins_more_than_the_player_it_looks_ahead_for(uniform_leduc):
+def test_it_wins_more_than_its_policy(uniform_leduc):
     tree = get_tree(LEDUC)
     (before,) = uniform_leduc.policies
     after = looking(LEDUC, worlds=200, temperature=0.2).action_probs(tree.infoset_records)
@@ -82,8 +82,8 @@ def test_it_wins_more_than_the_player_it_looks_ahead_for(uniform_leduc):
         )
 
 
-def test_it_knows_no_hidden_card_and_gives_the_same_answer_in_any_order():
-    _, moves = play(BIG2, 6, seed=3)
+def test_hidden_cards_and_order_do_not_matter():
+    _, moves = play(BIG2, 4, seed=3)
     records = np.concatenate([move.records for move in moves[::5]])
     others = records.copy()
     others["key"], others["draws"] = np.arange(len(others)), 7
@@ -94,17 +94,17 @@ def test_it_knows_no_hidden_card_and_gives_the_same_answer_in_any_order():
     player = looking(worlds=8)
     found = player.action_probs(records)
     assert records.tobytes() == before
-    # A network rounds otherwise where it is asked for other tables beside.
+    # A network rounds differently in batches of other sizes.
     again = player.action_probs(others[::-1])[::-1]
     np.testing.assert_allclose(again, found, atol=1e-4)
-    alone = [looking(worlds=8).action_probs(records[i : i + 1]) for i in range(10)]
-    np.testing.assert_allclose(np.concatenate(alone), found[:10], atol=1e-4)
+    alone = [player.action_probs(records[i : i + 1]) for i in range(5)]
+    np.testing.assert_allclose(np.concatenate(alone), found[:5], atol=1e-4)
     changed = np.abs(looking(worlds=8, seed=1).action_probs(records) - found) > 0.01
-    assert 0.05 < changed.any(1).mean() < 0.9  # where there is nothing to choose nothing changes
+    assert 0.02 < changed.any(1).mean() < 0.9  # where there is nothing to choose nothing changes
 
 
-def test_unlikely_actions_stay_as_unlikely_beside_each_other():
-    _, moves = play(BIG2, 12, seed=4)
+def test_unlikely_actions_are_not_tried():
+    _, moves = play(BIG2, 8, seed=4)
     records = np.concatenate([move.records for move in moves[::5]])
     policy = loader(BIG2)("big2_ppo").action_probs(records)
     found = looking(worlds=8, min_action_prob=0.1).action_probs(records)

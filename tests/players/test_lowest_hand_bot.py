@@ -32,11 +32,11 @@ def move(tables):
         ("3d4d5d6d8d", "3h4h5h6h9h3c3s4cKs", "3h4h5h6h9h"),
     ],
 )
-def test_the_lowest_that_follows(led, own, lowest):
+def test_the_lowest_legal_combination_is_played(led, own, lowest):
     assert move(play_moves(make_tables(led + "Kh", own), led)) == lowest
 
 
-def test_who_plays_what():
+def test_bots_of_other_games_are_refused():
     with pytest.raises(ConfigError, match=r"^lowest: plays Big 2, not limit_holdem$"):
         loader(HOLDEM)("lowest")
     for name in ("call", "raise", "fold"):

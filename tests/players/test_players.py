@@ -10,6 +10,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 import torch
+from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, build_network_player
 from random_games import sample_decisions
 
 from poker_rl.config.build import build
@@ -18,13 +19,11 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values, nash_conv
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
 from poker_rl.players.greedy_wrapper import GreedyWrapper
-from poker_rl.players.network_player import NetworkPlayer, count_networks, get_network_index
+from poker_rl.players.network_player import count_networks, get_network_index
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, load_players
 from poker_rl.players.tabular_player import TabularPlayer
@@ -32,10 +31,6 @@ from poker_rl.storage import checkpoint
 
 CPU = torch.device("cpu")
 BOTS = ["uniform", "call", "raise", "fold"]
-KUHN, LEDUC, HOLDEM = (
-    build(load_option("game", name), "game") for name in ("kuhn", "leduc", "limit_holdem")
-)
-KUHN_3P = replace(KUHN, name="kuhn_3p", seats=3, ranks="TJQK")
 KUHN_FIRST = get_tree(KUHN).infoset_records[:1]  # the first move: check or bet
 
 
@@ -43,15 +38,8 @@ def bot(name, game=KUHN):
     return build(load_option("player", name), "player", game=game)
 
 
-def network(game, members="shared", instances=1, features="observation"):
-    net = MLPConfig(hidden_sizes=[8], activation="tanh", init="torch", features=features)
-    inputs = ObservationEncoder(game, features).size
-    copies = instances * count_networks(game, members)
-    module = net.build_module(
-        NetDimensions(inputs=inputs, outputs=game.action_count, replicas=copies),
-        torch.Generator().manual_seed(0),
-    )
-    return NetworkPlayer(game, net, module, members, instances)
+def network(game, sharing="shared", instances=1, features="observation"):
+    return build_network_player(game, features, sharing, instances=instances, scale=1.0)
 
 
 def table(game):
@@ -78,7 +66,7 @@ def legal(game, records):
     ],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_bots_lose_what_they_are_known_to(game, name, expected):
+def test_known_nash_conv_of_bots(game, name, expected):
     tree = get_tree(game)
     policy = bot(name, game).action_probs(tree.infoset_records)
     assert nash_conv(tree, policy) == pytest.approx(expected, abs=1e-7)
@@ -102,7 +90,7 @@ def test_equilibrium_is_of_kuhn_alone(game):
 
 @pytest.mark.parametrize("game", [KUHN_3P, HOLDEM], ids=lambda game: game.name)
 @pytest.mark.parametrize("name", [*BOTS, "shared", "per_seat"])
-def test_only_legal_actions_have_a_chance(game, name):
+def test_only_legal_actions_have_a_probability(game, name):
     records = sample_decisions(game, 200)
     player = bot(name, game) if name in BOTS else network(game, name)
     probs = player.action_probs(records)
@@ -113,7 +101,7 @@ def test_only_legal_actions_have_a_chance(game, name):
         assert (probs[legal(game, records)] > 0).all()
 
 
-def test_an_action_without_a_chance_is_not_drawn():
+def test_an_action_of_probability_0_is_not_sampled():
     probs = np.array([[0.5, 0.5], [np.nan, np.nan]])
     assert sample_from_probs(probs[:1], np.array([0.7])).tolist() == [1]
     with pytest.raises(ConfigError, match="probabilities that are not numbers"):
@@ -130,7 +118,7 @@ def test_rank_is_the_own_cards():
         ObservationEncoder(HOLDEM, "rank")
 
 
-def test_members():
+def test_network_of_each_decision():
     tree = get_tree(KUHN)
     seat, moves = tree.infoset_seat, tree.infoset_records["moves"]
     assert get_network_index(KUHN, "shared", tree.infoset_records).tolist() == [0] * 12
@@ -154,23 +142,23 @@ def test_members():
     ] == [1, 3, 3, 12]
 
 
-@pytest.mark.parametrize("members", ["per_seat", "per_agent", "per_betting_node"])
-def test_each_member_decides_at_its_own_tables(members):
+@pytest.mark.parametrize("sharing", ["per_seat", "per_agent", "per_betting_node"])
+def test_each_network_decides_at_its_own_tables(sharing):
     tree = get_tree(KUHN)
-    player = network(KUHN, members)
+    player = network(KUHN, sharing)
     probs = player.action_probs(tree.infoset_records)
-    member = get_network_index(KUHN, members, tree.infoset_records)
+    network_index = get_network_index(KUHN, sharing, tree.infoset_records)
     changed = 1
     with torch.no_grad():
         player.module.layers[-1].bias[changed, 0, 1] += 1
     moved = (player.action_probs(tree.infoset_records) != probs).any(1)
-    assert np.array_equal(moved, member == changed)
+    assert np.array_equal(moved, network_index == changed)
 
 
-@pytest.mark.parametrize("members", ["shared", "per_betting_node"])
-def test_instances_answer_for_their_blocks(members):
+@pytest.mark.parametrize("sharing", ["shared", "per_betting_node"])
+def test_instances_decide_in_their_blocks(sharing):
     tree = get_tree(KUHN)
-    player = network(KUHN, members, instances=3)
+    player = network(KUHN, sharing, instances=3)
     together = player.action_probs(np.tile(tree.infoset_records, 3)).reshape(
         3, tree.infoset_count, -1
     )
@@ -200,7 +188,7 @@ def load(spec, game=KUHN):
 
 
 @pytest.mark.parametrize("name", PLAYERS)
-def test_a_saved_player_answers_the_same(name, tmp_path):
+def test_a_saved_player_has_the_same_probabilities(name, tmp_path):
     player = PLAYERS[name]()
     records = np.tile(get_tree(KUHN).infoset_records, player.instance_count)
     path = save(tmp_path, 10, {"current": player})
@@ -237,7 +225,7 @@ def test_ways_to_name_a_saved_player(suffix, expected, run):
     assert np.array_equal(load(expected).action_probs(records), probs)
 
 
-def test_one_of_several_copies_is_named(tmp_path):
+def test_an_instance_is_named_by_its_number(tmp_path):
     player = network(KUHN, instances=3)
     save(tmp_path, 1, {"current": player})
     records = sample_decisions(KUHN, 200)
@@ -250,7 +238,7 @@ def test_one_of_several_copies_is_named(tmp_path):
             load(f"{tmp_path}{spec}")
 
 
-def test_greedy_takes_the_action_that_is_taken_most_often(tmp_path):
+def test_greedy_takes_the_most_probable_action(tmp_path):
     trained, taken = network(LEDUC), table(LEDUC)
     save(tmp_path, 1, {"current": trained, "greedy": taken}, LEDUC)
     records = sample_decisions(LEDUC, 200)
@@ -319,7 +307,7 @@ def test_a_player_of_another_game_is_refused(run):
 
 
 @pytest.mark.parametrize("name", ["tight", "mcts", "network"])
-def test_threads_that_share_a_player_do_not_see_each_others_tables(name):
+def test_threads_may_share_a_player(name):
     player = network(HOLDEM, features="sorted_suits") if name == "network" else bot(name, HOLDEM)
     if name == "mcts":
         player.simulations = 10
@@ -353,8 +341,6 @@ def test_threads_that_share_a_player_do_not_see_each_others_tables(name):
 class Faulty(Player):
     """Gives the same row at each table."""
 
-    instances, is_suit_invariant = 1, False
-
     def __init__(self, row):
         self.row = row
 
@@ -372,7 +358,7 @@ class Faulty(Player):
         ([1.0], r"an array of shape \(1, 1\) instead of \(1, 3\)"),
     ],
 )
-def test_what_is_no_policy_is_refused(row, problem):
+def test_invalid_probabilities_are_refused(row, problem):
     right = [0.0, 0.25, 0.75]
     assert compute_checked_probs(KUHN, Faulty(right), KUHN_FIRST).tolist() == [right]
     with pytest.raises(ConfigError, match=f"player test_players.Faulty .*{problem}"):
@@ -386,8 +372,6 @@ def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
     probs = np.array([[0, 0.4, 0.1, 0.3, 0.2, 0, 0]])  # call, or raise to 2, 3, 4 chips
 
     class Mixed(Player):
-        instance_count = 1
-
         def action_probs(self, records):
             return probs
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,19 +26,17 @@ from poker_rl.storage.checkpoint import load_snapshot
 FILES = sorted(PRETRAINED_FOLDER.glob("*.pt"))
 
 
-def test_together_they_are_small() -> None:
+def test_together_they_are_small():
     assert len(FILES) >= 3
     assert sum(file.stat().st_size for file in FILES) < 8e6
 
 
-def test_checksums_of_all_files_are_listed() -> None:
+def test_checksums_of_all_files_are_listed():
     lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
     assert lines == [f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}" for f in FILES]
 
 
-def test_a_changed_or_unlisted_file_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_or_unlisted_file_is_an_error(tmp_path, monkeypatch, capsys):
     for file in (CHECKSUM_FILE, "leduc_ac.pt"):
         shutil.copy(PRETRAINED_FOLDER / file, tmp_path)
     monkeypatch.setattr(pretrained, "PRETRAINED_FOLDER", tmp_path)
@@ -56,7 +53,7 @@ def test_a_changed_or_unlisted_file_is_an_error(
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_is_one_player_in_16_bits_and_says_where_it_is_from(file: Path) -> None:
+def test_each_file_holds_one_player_in_16_bits_and_its_origin(file):
     tree = load_snapshot(file)
     (state,) = tree["players"].values()
     assert {weight.dtype for weight in state["weights"].values()} == {torch.float16}
@@ -71,7 +68,7 @@ def test_each_is_one_player_in_16_bits_and_says_where_it_is_from(file: Path) -> 
     assert (SHIPPED_OPTION_DIR / "experiment" / f"{tree['origin']['experiment']}.yaml").is_file()
 
 
-def test_the_one_of_leduc_is_as_close_to_equilibrium_as_it_says() -> None:
+def test_the_leduc_player_has_the_exploitability_of_its_comment():
     tree = get_tree(LEDUC)
     policy = loader(LEDUC)("leduc_ac").action_probs(tree.infoset_records)
     distance = exploitability(tree, policy) / LEDUC.unit_chips
@@ -80,7 +77,7 @@ def test_the_one_of_leduc_is_as_close_to_equilibrium_as_it_says() -> None:
     )
 
 
-def test_the_one_of_limit_holdem_beats_one_who_always_calls_and_values_its_hands() -> None:
+def test_the_limit_holdem_player_beats_call_and_values_its_hands():
     """Of 500 deals the interval is some 140 thousandths of a big blind on either side of 350."""
     load = loader(HOLDEM)
     player = load("lhe_ppo")
@@ -95,7 +92,7 @@ def test_the_one_of_limit_holdem_beats_one_who_always_calls_and_values_its_hands
     assert np.corrcoef(worth, strength)[0, 1] > 0.5  # strong hands are worth more
 
 
-def test_the_one_of_big2_beats_players_who_choose_at_random_by_ten_points() -> None:
+def test_the_big2_player_beats_uniform_by_ten_points():
     load = loader(BIG2)
     won = play_match(BIG2, load("big2_vine"), load("uniform"), "uniform", 100, 0)
     assert won.value - (won.half_width or 0) > 10

@@ -78,9 +78,7 @@ def list_played_actions(player: Player, tables: Tables) -> list[int]:
     ],
     ids=["two", "two_short", "six", "six_short", "two_to_nine"],
 )
-def test_lines_of_listed_sizes_are_played_as_in_the_game_with_sizes(
-    full: Game, sizes: list[float | str], features: str
-) -> None:
+def test_listed_sizes_are_played_as_in_the_game_with_sizes(full, sizes, features):
     """Hands of random listed sizes, in lock-step: equal chips, probabilities and values."""
     sized = add_sizes(full, sizes)
     trained = build_network(sized, features)
@@ -124,7 +122,7 @@ def test_lines_of_listed_sizes_are_played_as_in_the_game_with_sizes(
         assert np.array_equal(in_full.records[name], in_sized.records[name]), name
 
 
-def test_amounts_of_no_list_are_seen_in_chips_and_answered_by_listed_sizes() -> None:
+def test_unlisted_amounts_are_seen_in_chips_and_answered_by_listed_sizes():
     player = build_player(HOLDEM, THREE)
     seven = play_line(HOLDEM, 7)  # pot after a call: 14
     assert list_played_actions(player, seven) == [FOLD, CALL, 14, 21, 200]
@@ -138,7 +136,7 @@ def test_amounts_of_no_list_are_seen_in_chips_and_answered_by_listed_sizes() -> 
     assert np.flatnonzero(~np.isnan(values[0])).tolist() == [FOLD, CALL, 14, 21, 200]
 
 
-def test_sizes_out_of_range_are_the_smallest_raise_or_all_in() -> None:
+def test_sizes_out_of_range_are_the_smallest_raise_or_all_in():
     player = build_player(HOLDEM, FIVE)
     # A raise to 60 over the blind of 2 has to be raised by 58 more, and half of the pot is 60.
     assert list_played_actions(player, play_line(HOLDEM, 60)) == [FOLD, CALL, 118, 120, 180, 200]
@@ -150,7 +148,7 @@ def test_sizes_out_of_range_are_the_smallest_raise_or_all_in() -> None:
     assert list_played_actions(build_player(short, FIVE), play_line(short)) == [FOLD, CALL, 4, 6]
 
 
-def test_an_amount_that_does_not_reopen_the_betting_is_not_raised() -> None:
+def test_an_amount_that_does_not_reopen_the_betting_is_not_raised():
     """A bet of 10, then all-in for 2 more: the seat that bet can only call or fold."""
     six = game("nolimit_holdem_6p")
     short = replace(six, seats=3, blinds=[1, 2, 0], openers=[2, 0, 0, 0], stacks=[100, 14, 100])
@@ -160,7 +158,7 @@ def test_an_amount_that_does_not_reopen_the_betting_is_not_raised() -> None:
     assert list_played_actions(player, play_line(short, *line, CALL)) == [FOLD, CALL]
 
 
-def test_the_full_game_offers_more_to_a_best_response() -> None:
+def test_the_full_game_offers_more_to_a_best_response():
     full = replace(game("nolimit_leduc"), stacks=8)
     sized = add_sizes(full, THREE)
     trained = build_network(sized)
@@ -180,7 +178,7 @@ def save_run(folder: Path, of_game: Game, player: Player) -> str:
     return str(folder)
 
 
-def test_a_saved_player_of_the_game_with_sizes_is_loaded_for_the_full_game(tmp_path: Path) -> None:
+def test_a_saved_player_of_the_game_with_sizes_is_loaded_for_the_full_game(tmp_path):
     trained = build_network(sized := add_sizes(HOLDEM, THREE))
     run, (record,) = save_run(tmp_path / "run", sized, trained), play_line(HOLDEM, 7).records[None]
     loaded = load_player(run, HOLDEM)
@@ -202,7 +200,7 @@ def test_a_saved_player_of_the_game_with_sizes_is_loaded_for_the_full_game(tmp_p
         load_player(of_full_game, sized)
 
 
-def test_players_that_know_past_bets_by_their_sizes_are_refused(tmp_path: Path) -> None:
+def test_players_that_see_past_bets_as_sizes_are_refused(tmp_path):
     full = replace(game("nolimit_leduc"), stacks=4)
     sized = add_sizes(full, THREE)
     table = TabularPlayer(sized, get_tree(sized).build_uniform_policy())

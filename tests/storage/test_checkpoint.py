@@ -23,7 +23,7 @@ def write(path: Path) -> Path:
     return path
 
 
-def test_a_saved_tree_is_loaded(tmp_path: Path) -> None:
+def test_a_saved_tree_is_loaded(tmp_path):
     tree = checkpoint.load_checked(write(tmp_path / "state.pt"))
     assert torch.equal(tree["weight"], TREE["weight"])
     assert tree["plain"] == TREE["plain"]
@@ -31,14 +31,14 @@ def test_a_saved_tree_is_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [np.float64(3), np.zeros(3), Path("x"), deque([1])], ids=repr)
-def test_a_value_that_could_not_be_loaded_is_not_saved(tmp_path: Path, value: Any) -> None:
+def test_a_value_that_could_not_be_loaded_is_not_saved(tmp_path, value):
     path = write(tmp_path / "state.pt")
     with pytest.raises(pickle.UnpicklingError):
         checkpoint.save_atomically(path, {"value": value})
     assert checkpoint.load_checked(path).keys() == TREE.keys()
 
 
-def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_old_file(tmp_path):
     path = write(tmp_path / "state.pt")
     with limit_file_size(50_000), pytest.raises(OSError, match="File too large") as failure:
         checkpoint.save_atomically(path, {"large": torch.zeros(100_000)})
@@ -47,7 +47,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert checkpoint.load_checked(path).keys() == TREE.keys()
 
 
-def test_truncated_files_are_rejected(tmp_path: Path) -> None:
+def test_truncated_files_are_rejected(tmp_path):
     path = write(tmp_path / "state.pt")
     whole = path.read_bytes()
     for length in range(0, len(whole), 13):
@@ -56,7 +56,7 @@ def test_truncated_files_are_rejected(tmp_path: Path) -> None:
             checkpoint.load_checked(path)
 
 
-def test_a_flipped_bit_in_a_weight_is_rejected(tmp_path: Path) -> None:
+def test_a_flipped_bit_in_a_weight_is_rejected(tmp_path):
     path = write(tmp_path / "state.pt")
     whole = path.read_bytes()
     start = whole.index(np.arange(5, dtype=np.float32).tobytes())
@@ -71,9 +71,7 @@ class Bomb:
         return (print, ("executed",))
 
 
-def test_files_with_code_are_rejected_and_not_executed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_with_code_are_rejected_and_not_executed(tmp_path, capsys):
     path = tmp_path / "state.pt"
     torch.save({"bomb": Bomb()}, path)
     with pytest.raises(ConfigError, match="damaged or no checkpoint"):
@@ -91,7 +89,7 @@ def test_files_with_code_are_rejected_and_not_executed(
     assert "executed" not in capsys.readouterr().out
 
 
-def test_tensors_that_are_not_finite_are_named() -> None:
+def test_tensors_that_are_not_finite_are_named():
     tree = {
         "net": {"bias": torch.tensor([1.0, torch.nan]), "weight": torch.zeros(2)},
         "moments": [torch.tensor(3), torch.tensor([-torch.inf], dtype=torch.float64)],
@@ -101,7 +99,7 @@ def test_tensors_that_are_not_finite_are_named() -> None:
     assert list(checkpoint.find_non_finite_tensors(tree)) == ["net.bias", "moments.1"]
 
 
-def test_snapshots_are_listed_by_decisions(tmp_path: Path) -> None:
+def test_snapshots_are_listed_by_decisions(tmp_path):
     with pytest.raises(ConfigError, match="no player snapshots"):
         checkpoint.find_newest_snapshot(tmp_path)
     tree: dict[str, Any] = {"game": {}, "players": {"current": {"weight": torch.zeros(3)}}}
@@ -111,7 +109,7 @@ def test_snapshots_are_listed_by_decisions(tmp_path: Path) -> None:
     assert checkpoint.load_snapshot(paths[1])["players"].keys() == {"current"}
 
 
-def test_a_snapshot_of_a_view_holds_the_view_alone(tmp_path: Path) -> None:
+def test_a_snapshot_of_a_view_holds_the_view_alone(tmp_path):
     copies = torch.zeros(1000, 1000, requires_grad=True)
     players = {"current": {"weight": copies[3]}}
     path = checkpoint.save_snapshot(tmp_path, 1, {"game": {}, "players": players})

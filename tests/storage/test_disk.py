@@ -8,15 +8,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tiny
-from commands import TRAIN, limit_file_size, list_runs, run_command
+from commands import ENVIRONMENT, PROGRAM, TRAIN, limit_file_size, list_runs, run_command
 
-import poker_rl
 from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training import train as train_module
@@ -41,9 +39,7 @@ def read_error(capsys: pytest.CaptureFixture[str]) -> str:
         ("metrics.jsonl", 2000, ["checkpoint_every=1000", "evaluate_every=1"]),
     ],
 )
-def test_a_full_disk_while_training(
-    name: str, spare_bytes: int, options: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_while_training(name, spare_bytes, options, capsys):
     assert run_command(*TRAIN) == 0
     (folder,) = list_runs()
     capsys.readouterr()
@@ -57,16 +53,14 @@ def test_a_full_disk_while_training(
     assert read_run_folder(folder)[1]["status"] == "finished"
 
 
-def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys):
     with limit_file_size(100):
         assert run_command(*TRAIN, "name=first") == 1
     assert read_error(capsys) == "outputs/kuhn/cfr_plus/first/config.yaml: File too large"
     assert not list_runs()
 
 
-def test_a_failure_is_printed_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_is_printed_in_a_line(monkeypatch, capsys):
     def train(*_: Any, **__: Any) -> None:
         with disk.naming_path("outputs/x"):
             raise OSError(errno.ENOSPC, FULL)
@@ -78,7 +72,7 @@ def test_a_failure_is_printed_in_a_line(
     assert f"seed=2: failed: outputs/x: {FULL}" in capsys.readouterr().err
 
 
-def test_a_folder_that_is_gone_while_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_gone_while_training(monkeypatch):
     learn = tiny.TinyAlgorithm.learn
 
     def remove(self: tiny.TinyAlgorithm) -> dict[str, float]:
@@ -94,9 +88,7 @@ def test_a_folder_that_is_gone_while_training(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
-def test_a_file_that_can_not_be_replaced_stays(
-    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_can_not_be_replaced_stays(fails, tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_text("old")
 
@@ -111,7 +103,7 @@ def test_a_file_that_can_not_be_replaced_stays(
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["file"]
 
 
-def test_a_result_that_can_not_be_written_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_result_that_can_not_be_written_is_printed(capsys):
     with limit_file_size(0):
         assert run_command("evaluate", "game=kuhn", "player=call", "out=there") == 1
     out, err = capsys.readouterr()
@@ -120,16 +112,10 @@ def test_a_result_that_can_not_be_written_is_printed(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("arguments", [["list"], TRAIN], ids=["list", "train"])
-def test_output_that_can_not_be_written(arguments: list[str]) -> None:
-    program = "from poker_rl.cli import main; main()"
-    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
-    done = subprocess.run(
-        ["sh", "-c", 'exec "$@" >/dev/full', "sh", sys.executable, "-c", program, *arguments],
-        env=os.environ | here,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+def test_output_that_can_not_be_written(arguments):
+    command = ["sh", "-c", 'exec "$@" >/dev/full', "sh", *PROGRAM, *arguments]
+    options = {"env": ENVIRONMENT, "stderr": subprocess.PIPE, "text": True}
+    done = subprocess.run(command, **options, check=False)
     assert (done.returncode, done.stderr) == (1, f"poker-rl: standard output: {FULL}\n")
     for folder in list_runs():
         assert json.loads((folder / "manifest.json").read_text())["status"] == "failed"

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -14,15 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import TRAIN, list_runs, read_last_row
+from commands import ENVIRONMENT, PROGRAM, TRAIN, list_runs, read_last_row
 
-import poker_rl
 from poker_rl.storage.run_folder import read_last_metrics_row
 
 pytestmark = pytest.mark.usefixtures("working_folder")
-
-PROGRAM = [sys.executable, "-c", "from poker_rl.cli import main; main()"]
-HERE = os.environ | {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
 
 
 def until(condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
@@ -39,14 +34,14 @@ def manifest() -> dict[str, Any]:
     return found
 
 
-def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
+def test_a_requeued_job_resumes_in_its_folder():
     """As with SLURM, a signal arrives before the time limit and the job starts again."""
     if find_spec("submitit") is None:
         pytest.skip("submitit is not installed")
     command = [*PROGRAM, *TRAIN[:2], "-m", "hydra/launcher=submitit_local", "seed=1"]
     command += ["budget=1e9", "evaluate_every=1e4", "checkpoint_every=1e8"]
     process = subprocess.Popen(
-        command, env=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
     def job() -> int:
@@ -78,12 +73,12 @@ def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
     assert manifest()["checkpoint"]["iterations"] > began
 
 
-def test_jobs_of_ray() -> None:
+def test_jobs_of_ray():
     if find_spec("ray") is None:  # looked for without importing it, which takes seconds
         pytest.skip("ray is not installed")
     command = [*PROGRAM, *TRAIN, "-m", "hydra/launcher=ray", "seed=1,x,2"]
     command += ["hydra.launcher.ray.init.num_cpus=2", "figures=false"]
-    done = subprocess.run(command, env=HERE, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert 'refused: seed: "x" is not an integer' in done.stderr
     assert [read_last_row(folder)["iterations"] for folder in list_runs("kuhn/cfr_plus")] == [

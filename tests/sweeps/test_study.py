@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import run_command
@@ -67,7 +66,7 @@ def execute(*statements: str) -> None:
         "another version": ["update alembic_version set version_num = 'v9'"],
     }.values(),
 )  # fmt: skip
-def test_a_damaged_study_is_refused_in_a_line(statements: list[str], get_refusal: Any) -> None:
+def test_a_damaged_study_is_refused_in_a_line(statements, get_refusal):
     execute(*statements)
     message = get_refusal(*TUNE, "trials=2")
     assert "study/study.db is damaged or no study of poker-rl: " in message
@@ -75,7 +74,7 @@ def test_a_damaged_study_is_refused_in_a_line(statements: list[str], get_refusal
 
 
 @pytest.mark.parametrize("name", ["study.db", "history.png", "kuhn", "kuhn/dcfr/trial-0_seed-0"])
-def test_a_link_in_a_study_is_refused(name: str, get_refusal: Any) -> None:
+def test_a_link_in_a_study_is_refused(name, get_refusal):
     path = Path("study", name)
     if path.exists():
         path.rename("aside")

@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import TRAIN, list_runs, read_last_row, replace_settings, run_command
+from commands import (
+    ENVIRONMENT,
+    PROGRAM,
+    TRAIN,
+    list_runs,
+    read_last_row,
+    replace_settings,
+    run_command,
+)
 from default_signals import default_signals
 
-import poker_rl
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.config import sweep_launcher
 from poker_rl.sweeps import sweep as sweep_module
@@ -34,7 +41,7 @@ def summary() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failing_job_does_not_stop_the_others(capsys):
     assert run_command(*replace_settings(TRAIN, "-m", "algo=cfr,nope", "seed=1,x,2")) == 2
     out, err = capsys.readouterr()
     folders = list_runs("kuhn/cfr")
@@ -63,13 +70,11 @@ def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[st
     assert command == "poker-rl train algo=cfr budget=10 evaluation.deals=30 seed=2"
 
 
-def test_a_sweep_that_was_killed_has_a_summary() -> None:
-    command = [sys.executable, "-c", "from poker_rl.cli import main; main()", *TRAIN[:2]]
-    command += ["-m", "seed=range(0,3000)", "budget=1e9", "evaluate_every=1e8"]
-    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1]), "TMPDIR": str(Path.cwd())}
-    process = subprocess.Popen(
-        command, env=os.environ | here, stderr=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-    )
+def test_a_sweep_that_was_killed_has_a_summary():
+    command = [*PROGRAM, *TRAIN[:2], "-m", "seed=range(0,3000)", "budget=1e9", "evaluate_every=1e8"]
+    outputs = {"stderr": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+    environment = ENVIRONMENT | {"TMPDIR": str(Path.cwd())}
+    process = subprocess.Popen(command, env=environment, **outputs)
     assert process.stdout is not None
     assert process.stdout.readline() == "3,000 jobs\n"
     assert process.stdout.readline().startswith("progress: poker-rl sweep outputs/sweeps/")
@@ -87,9 +92,7 @@ def test_a_sweep_that_was_killed_has_a_summary() -> None:
     assert [row["folder"] for row in rows[:2]] == [str(folder), ""]
 
 
-def test_a_bug_in_one_job(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bug_in_one_job(monkeypatch, capsys):
     def train(config: dict[str, Any], *_: Any, **__: Any) -> None:
         assert 1 / config["seed"]
 
@@ -99,9 +102,7 @@ def test_a_bug_in_one_job(
     assert capsys.readouterr().err.count("ZeroDivisionError") == 2  # traceback and summary
 
 
-def test_an_interrupted_sweep(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_sweep(monkeypatch, capsys):
     def train(config: dict[str, Any], *others: Any, **_: Any) -> None:
         if config["seed"] == 1:
             others[-1][-1].start(config, Path("outputs/x"), None)
@@ -121,38 +122,28 @@ def test_an_interrupted_sweep(
     assert started == [0, 1]  # the launcher composes no others, which takes minutes for thousands
 
 
-def side_by_side(at_once: int, seeds: str) -> subprocess.Popen[str]:
-    """Start a sweep with parallel jobs, and return it once two of them train."""
+def start_parallel_sweep() -> subprocess.Popen[str]:
+    """Start a sweep of three jobs, two at a time, and return it once two of them train."""
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    command = [sys.executable, "-c", "from poker_rl.cli import main; main()", *TRAIN[:2]]
-    command += ["-m", "hydra/launcher=joblib", f"hydra.launcher.n_jobs={at_once}", f"seed={seeds}"]
+    command = [*PROGRAM, *TRAIN[:2], "-m", "seed=0,1,2"]
+    command += ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
     command += ["budget=1e9", "evaluate_every=1e6", "checkpoint_every=1e8"]
-    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
+    outputs = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
     with default_signals():
-        process = subprocess.Popen(
-            command,
-            env=os.environ | here,
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
+        process = subprocess.Popen(command, env=ENVIRONMENT, **outputs)
     while len(list(Path("outputs").glob("*/*/*/state.pt"))) < 2:
         assert process.poll() is None
         time.sleep(0.05)
     return process
 
 
-# With 4 at once two processes are idle, or about to be.
-@pytest.mark.parametrize(("number", "at_once"), [(signal.SIGTERM, 2), (signal.SIGINT, 2)])
-def test_a_signal_to_the_parent_of_jobs_side_by_side(number: signal.Signals, at_once: int) -> None:
-    seeds = ["0", "1", *(["2"] if at_once == 2 else [])]
-    process = side_by_side(at_once, ",".join(seeds))
-    process.send_signal(number)
+def test_a_signal_to_the_parent_of_parallel_jobs():
+    process = start_parallel_sweep()
+    process.send_signal(signal.SIGTERM)
     _, err = process.communicate()
-    assert process.returncode == 128 + number
-    jobs = ["interrupted", "interrupted", "not run"]
-    assert [row["status"] for row in summary()] == jobs[: len(seeds)]
-    assert ("seed=2 budget=1e9 evaluate_every" in err) == (at_once == 2)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert [row["status"] for row in summary()] == ["interrupted", "interrupted", "not run"]
+    assert "seed=2 budget=1e9 evaluate_every" in err
     assert "leaked" not in err
     assert "Traceback" not in err
     for folder in list_runs():
@@ -161,7 +152,7 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side(number: signal.Signals, at_
         assert manifest["checkpoint"] is not None
 
 
-def test_jobs_side_by_side() -> None:
+def test_parallel_jobs():
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     joblib = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
     assert run_command(*TRAIN, "-m", "seed=1,x", *joblib) == 2
@@ -174,9 +165,7 @@ def sweep_folder() -> Path:
     return path
 
 
-def test_the_same_command_goes_on_with_what_is_not_finished(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_command_resumes_unfinished_jobs(monkeypatch, capsys):
     sweep = [*TRAIN[:2], "-m", "seed=1,2,3", "budget=600", "evaluate_every=100"]
     learn, calls = CFR.learn, 0
 
@@ -222,7 +211,7 @@ def test_the_same_command_goes_on_with_what_is_not_finished(
     assert "ray" not in sys.modules  # whose import takes seconds
 
 
-def test_other_settings_are_another_run() -> None:
+def test_other_settings_are_another_run():
     own = Path("mine/experiment/mine.yaml")
     own.parent.mkdir(parents=True)
     for deals in (30, 40):
@@ -241,7 +230,7 @@ def test_other_settings_are_another_run() -> None:
     assert len(list_runs("kuhn/cfr_plus")) == 5
 
 
-def test_a_job_whose_run_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_whose_run_is_in_use(capsys):
     assert run_command(*TRAIN, "-m", "seed=1") == 0
     (folder,) = list_runs("kuhn/cfr_plus")
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -259,11 +248,9 @@ def test_a_job_whose_run_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_slurm"])
-def test_a_launcher_that_is_not_installed(
-    launcher: str, get_refusal: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_launcher_that_is_not_installed(launcher, get_refusal, monkeypatch):
     monkeypatch.setattr(sweep_launcher, "find_spec", lambda name: None)
-    extra = {"submitit_local": "slurm", "submitit_slurm": "slurm"}.get(launcher, launcher)
+    extra = {"submitit_slurm": "slurm"}.get(launcher, launcher)
     message = get_refusal("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
     assert message.startswith(f"hydra/launcher={launcher}: is not installed. ")
     assert f"pip install 'poker-rl[{extra}]'" in message

@@ -28,16 +28,10 @@ def choose(settings: str) -> tuple[str, str]:
     [
         ("game=kuhn algo=ppo", "cuda", "networks of this size"),
         ("game=kuhn algo=ppo algo.tables=64", "cpu", "networks this small"),
-        ("experiment=ac_leduc", "cpu", "networks this small"),
         ("experiment=sd_cfr_leduc", "cpu", "networks this small"),
-        ("experiment=nfsp_leduc", "cpu", "networks this small"),
         ("game=kuhn algo=cfr", "cpu", "no networks"),
-        ("experiment=nfsp_2000_code", "cuda", "networks of this size"),
         ("experiment=nfsp_lhe", "cuda", "networks of this size"),
         ("experiment=ppo_lhe", "cuda", "networks of this size"),
-        ("experiment=big2_ppo", "cuda", "networks of this size"),
-        ("experiment=ac_lhe", "cuda", "networks of this size"),
-        ("experiment=ppo_lhe_6p", "cuda", "networks of this size"),
         ("game=kuhn algo=ppo algo.tables=64 algo.instances=10", "cuda", "networks of this size"),
     ],
 )

@@ -21,7 +21,12 @@ from tensorboard.util import tensor_util
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots import plotting
-from poker_rl.evaluation.result import Result, first_of_each, flatten
+from poker_rl.evaluation.result import (
+    Result,
+    first_of_each,
+    flatten,
+    select_headline_results,
+)
 from poker_rl.storage.run_folder import (
     create_label,
     create_run_folder,
@@ -57,11 +62,15 @@ def curves(multiplexer: EventMultiplexer, run: str) -> dict[str, list[tuple[int,
     }
 
 
-def expected_curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
+def expected_curves(folder: Path, player: str | None = None) -> dict[str, list[tuple[int, float]]]:
+    """Steps and values by tag of TensorBoard's run of a player, or of everything else."""
     points = defaultdict(list)
     for row in tiny.rows(folder):
-        for tag, value in row.items():
-            if "/" in tag and not tag.endswith("/half_width"):
+        values = dict(row) | {"eval/exploitability": row["eval/current/exploitability"]}
+        for tag, value in values.items():
+            is_of_player = tag.startswith("eval/current/")
+            if "/" in tag and not tag.endswith("/half_width") and is_of_player == bool(player):
+                tag = tag.replace("eval/current/", "eval_tiny/")
                 points[tag].append((int(row["decisions"]), float(np.float32(value))))
     return dict(points)
 
@@ -91,25 +100,43 @@ def test_the_first_measurement_of_each_player() -> None:
     assert first_of_each(results) == [results[0], results[2]]
 
 
+def test_learners_share_the_tags_of_their_headline_players() -> None:
+    measures = ["exploitability", "exploitability/p50", "nash_conv", "value", "against/call"]
+    results = [
+        replace(SAMPLED, player=player, measure=measure)
+        for player in ("average", "current")
+        for measure in measures
+    ]
+    first = [result for result in results if result.player == "average"]
+    assert select_headline_results(results) == {
+        "exploitability": first[0],
+        "nash_conv": first[2],
+        "return/call": first[4],
+    }
+    assert select_headline_results([]) == {}
+
+
 def test_tensorboard_shows_what_metrics_hold() -> None:
     tiny.train()
     folder = tiny.only_folder()
     run = str(folder.relative_to("outputs"))
     shown = board(Path("outputs"))
-    assert list(shown.Runs()) == [run]
-    points = curves(shown, run)
+    player_run = f"{run}/players/current"
+    assert shown.Runs().keys() == {run, player_run}
+    points, player_points = curves(shown, run), curves(shown, player_run)
     assert without_time(points) == expected_curves(folder)
+    assert player_points == expected_curves(folder, "current")
     assert {"time/decisions_per_second", "time/elapsed_s", "time/outside_networks"} < points.keys()
-    about = shown.SummaryMetadata(run, "eval/current/match").summary_description
+    assert min(points) == "eval/exploitability"  # the first card
+    about = shown.SummaryMetadata(player_run, "eval_tiny/match").summary_description
     assert about == "ante, against call"
-    assert "eval/current/match/half_width" not in points
     (config,) = shown.Tensors(run, "custom_scalars__config__")
     charts = Layout.FromString(tensor_util.make_ndarray(config.tensor_proto).item()).category
-    assert [c.title for c in charts] == ["headline", "other measures"]
+    assert [c.title for c in charts] == ["tiny", "tiny: other measures"]
     ((first,), (second,)) = ([chart for chart in category.chart] for category in charts)
     assert (first.title, second.title) == ("exploitability", "match")
-    drawn = [tag for tag in points if re.match(first.multiline.tag[0], tag)]
-    assert drawn == ["eval/current/exploitability"]
+    drawn = [tag for tag in player_points if re.match(first.multiline.tag[0], tag)]
+    assert drawn == ["eval_tiny/exploitability"]
     assert "figures/exploitability" in shown.PluginRunToTagToContent("images")[run]
 
 
@@ -126,9 +153,11 @@ def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit: str) -> Non
     manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "running"}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     tiny.train(folder, budget=500, budget_unit=unit)
-    points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
+    shown, run = board(Path("outputs")), str(folder.relative_to("outputs"))
+    points = curves(shown, run)
     assert without_time(points) == expected_curves(folder)
-    steps = [step for step, _ in points["eval/current/exploitability"]]
+    assert curves(shown, f"{run}/players/current") == expected_curves(folder, "current")
+    steps = [step for step, _ in points["eval/exploitability"]]
     assert steps == sorted(set(steps))
 
 
@@ -136,7 +165,7 @@ def test_settings_are_shown_without_a_run_of_their_own() -> None:
     tiny.train(budget=50)
     tiny.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
     shown = board(Path("outputs"))
-    assert len(shown.Runs()) == 2
+    assert len(shown.Runs()) == 4  # of each run one for its player
     settings = []
     for run, tags in shown.PluginRunToTagToContent("hparams").items():
         assert run in shown.PluginRunToTagToContent("scalars")

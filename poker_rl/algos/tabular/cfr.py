@@ -56,11 +56,7 @@ AveragingExponent = Annotated[float, Range(0, 10)]  # larger exponents would ove
 
 @dataclass(kw_only=True)
 class CFR:
-    """CFR solver, for any number of seats; the average only converges with two.
-
-    Raises:
-        ConfigError: if the game is too large to enumerate.
-    """
+    """CFR solver, for any number of seats; the average only converges with two."""
 
     alpha: float
     beta: float
@@ -120,7 +116,6 @@ class CFR:
         return {**tensors, "progress": self.progress.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self._regrets[:] = state["regrets"].numpy()
         self._policy_sums[:] = state["sums"].numpy()
         self._policy[:] = state["policy"].numpy()
@@ -153,8 +148,6 @@ def _update_part(sequences, part, arrays, variant, t):  # type: ignore[no-untype
     """Run iteration t at one part of a seat's information sets.
 
     Args:
-        sequences: the `SequenceForm` of the tree.
-        part: index of the part.
         arrays: reach probability and counterfactual value of each edge, [I * A + seats], regrets,
             policy sums and policy, [I, A]; all of them change in place.
         variant: alpha, beta, gamma and predictive.

@@ -42,11 +42,7 @@ MIN_PARALLEL_NODES = 100_000  # with fewer nodes in a traverser's hands, one thr
 
 @dataclass(kw_only=True)
 class MCCFR:
-    """MCCFR solver, for any number of seats; the average only converges with two.
-
-    Raises:
-        ConfigError: if the game is too large to enumerate.
-    """
+    """MCCFR solver, for any number of seats; the average only converges with two."""
 
     iterations_per_step: SolverIterationCount
     traversals: PositiveInt
@@ -149,7 +145,6 @@ class MCCFR:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self._regrets[:] = state["regrets"].numpy()
         self._policy_sums[:] = state["sums"].numpy()
         random_states = np.array(state["random"], np.uint64).reshape(-1, 2)

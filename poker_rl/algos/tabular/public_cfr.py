@@ -43,11 +43,7 @@ BYTES_PER_ACTION = 8 + 2 + 8
 
 @dataclass(kw_only=True)
 class PublicCFR:
-    """CFR solver over the public tree.
-
-    Raises:
-        ConfigError: if the game is not two-player poker, or its public tree is too large.
-    """
+    """CFR solver over the public tree."""
 
     alpha: float
     beta: float
@@ -68,7 +64,9 @@ class PublicCFR:
         """Run `iterations_per_step` iterations; return the mean largest regret as a metric."""
         for _ in range(self.iterations_per_step):
             self.progress.iterations += 1
-            weights = self._compute_weights()
+            t = self.progress.iterations
+            discounts = compute_discount(t, self.alpha), compute_discount(t, self.beta)
+            weights = *discounts, float(t) ** self.gamma
             for seat in range(self._game.seats):
                 arrays = self._regrets, self._policy_sums
                 _SeatUpdate(self._infoset_index, *arrays, seat, weights).run()
@@ -88,12 +86,6 @@ class PublicCFR:
         mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
         return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
 
-    def _compute_weights(self) -> tuple[float, float, float]:
-        """Return this iteration's discounts of positive and negative regrets, and its weight."""
-        t = self.progress.iterations
-        discounts = compute_discount(t, self.alpha), compute_discount(t, self.beta)
-        return *discounts, float(t) ** self.gamma
-
     def players(self) -> dict[str, Player]:
         """Return the average policy, which converges."""
         policy = np.empty(self._policy_sums.shape, np.float16)
@@ -110,7 +102,6 @@ class PublicCFR:
         return {**views, "progress": self.progress.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self._regrets[:] = state["regrets"].numpy()
         self._policy_sums[:] = state["sums"].numpy()
         self.progress.load_state_dict(state["progress"])

@@ -27,9 +27,8 @@ from poker_rl.evaluation.best_response.showdown_equity import compute_showdown_e
 from poker_rl.evaluation.exact.range_policy import QueriedHands, RangePolicy
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
-from poker_rl.games.public.boards import Board, Boards
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import check_heads_up
+from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player
@@ -77,10 +76,7 @@ class LocalBestResponse:
     """Local best response to a player of heads-up poker.
 
     States before any board card are cached and shared by all boards.
-
-    Args:
-        player: a player with a single instance.
-        seed: fixes the boards, the hands and the player's actions.
+    The player has a single instance; `seed` fixes the boards, the hands and its actions.
     """
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:
@@ -100,14 +96,9 @@ class LocalBestResponse:
         hands_per_board: int,
         on_progress: Callable[[int], object] = lambda boards: None,
     ) -> np.ndarray:
-        """Play random boards, on each of which the responder has the same hands in both seats.
+        """Return what the responder wins on average on random boards, in chips a hand, [boards].
 
-        Args:
-            hands_per_board: different hands of the responder on a board, at most `max_hands`.
-            on_progress: called with 1 after each board.
-
-        Returns:
-            Mean of what the responder wins on each board, in chips a hand, [boards].
+        On each board it plays the same `hands_per_board` hands, at most `max_hands`, in both seats.
         """
         results = np.empty(board_count)
         for i in range(board_count):
@@ -176,12 +167,7 @@ class LocalBestResponse:
 
 
 class ResponderDeal:
-    """Play of several hands of the responder on one board.
-
-    Args:
-        board_cards: the cards of the whole board, [n].
-        own_hands: indices of the responder's hands among all hands, [G].
-    """
+    """Play of several hands of the responder, given by their indices [G], on a whole board [n]."""
 
     def __init__(
         self, responder: LocalBestResponse, board_cards: np.ndarray, own_hands: np.ndarray

@@ -28,15 +28,9 @@ def compute_showdown_equity(
 ) -> np.ndarray:
     """Return each own hand's probability of winning, less that of losing, against every hand.
 
-    Boards that can still come are enumerated if there are at most `MAX_ENUMERATED_BOARDS`, else
-    `SAMPLED_BOARDS` of them are sampled.
-
-    Args:
-        own_hands: indices of the responder's own hands among all H hands, [R].
-        board_cards: the board cards that are known, [n].
-
-    Returns:
-        [R, H] float64; 0 for two hands that share a card.
+    The result [R, H] is 0 for two hands that share a card. `own_hands` [R] are indices among all H
+    hands, `board_cards` the known ones. Boards that can still come are enumerated if there are at
+    most `MAX_ENUMERATED_BOARDS`, else `SAMPLED_BOARDS` of them are sampled.
     """
     remaining_cards = np.setdiff1d(np.arange(game.deck_size), board_cards)
     cards_to_come = sum(game.board_cards) - len(board_cards)

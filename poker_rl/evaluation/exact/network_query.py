@@ -92,14 +92,9 @@ def start_network_query(
 def _split_forward(
     module: nn.Module, state_part: Tensor, hand_part: Tensor
 ) -> Callable[[slice], Tensor]:
-    """Prepare the forward pass of a single replica for pairs of states and hands.
+    """Return a function for the outputs of all states with a slice of n hands, [D * n, out].
 
-    Args:
-        state_part: inputs of each state, 0 where they depend on the hand, [D, in].
-        hand_part: inputs of each hand, 0 where they depend on the state, [R, in].
-
-    Returns:
-        function that returns the outputs for all states with a slice of n hands, [D * n, out].
+    `state_part` [D, in] is 0 at inputs that depend on the hand, `hand_part` [R, in] at the others.
     """
     run_rest: Callable[[Tensor], Tensor] = module
     if isinstance(module, ReplicatedMLP):

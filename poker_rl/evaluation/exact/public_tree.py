@@ -26,9 +26,8 @@ import numpy as np
 
 from poker_rl.evaluation.exact.range_policy import MIN_ROWS_PER_QUERY, BoardPolicy, RangePolicy
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.boards import Board
 from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
-from poker_rl.games.public.tree import PublicTree
+from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
 from poker_rl.storage.progress_bar import create_progress_bar
 
@@ -97,15 +96,10 @@ class EvaluatedPublicTree(PublicTree):
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
     ) -> tuple[np.ndarray, float]:
-        """Walk the tree and return the exact values of a player, in chips a hand.
+        """Return the exact values of a player with a single instance, in chips a hand.
 
-        Args:
-            player: a player with a single instance.
-            on_progress: called after each batch of tables with its size.
-
-        Returns:
-            What each seat wins with its best response, [2], and what the first seat wins if both
-            play the player's policy.
+        These are what each seat wins with its best response, [2], and what the first seat wins if
+        both play the player's policy. `on_progress` gets the size of each batch of tables.
         """
         reach = np.ones((2, 1, len(self.ranges.hands)))
         with ThreadPoolExecutor(numba.get_num_threads()) as threads:
@@ -129,13 +123,9 @@ class _PublicTreeWalk:
     ) -> tuple[np.ndarray, float]:
         """Return the mean of the values over all boards of a street.
 
-        Args:
-            reach: probability that each seat reaches each of the L betting lines that enter the
-                street with each hand, [2, L, H].
-
-        Returns:
-            Counterfactual values of each hand if its seat plays a best response, [2, L, H], and
-            what the first seat wins with the policy, times the reach probability of both seats.
+        These are the counterfactual values of each hand if its seat plays a best response on each
+        of the L lines that enter the street, [2, L, H], and what the first seat wins with the
+        policy, times the reach probability of both seats. `reach` is [2, L, H].
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
         boards = self.tree.boards.list_next_boards(previous_board, street_index)

@@ -9,9 +9,8 @@ import numpy as np
 
 from poker_rl.evaluation.exact.network_query import has_separable_features, start_network_query
 from poker_rl.games.game import Game
-from poker_rl.games.public.boards import Board, Boards
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import check_heads_up
+from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
@@ -77,11 +76,7 @@ class RangePolicy:
         return QueriedHands(representatives, representative_of_hand, decks)
 
     def build_tables(self, states: np.ndarray, queried_hands: QueriedHands) -> np.ndarray:
-        """Return, for each state, a table for each queried hand of the seat to act, [D * R].
-
-        Args:
-            states: a table in each public state, [D]; its cards have no meaning.
-        """
+        """Return, for each state [D], a table for each queried hand of the seat to act, [D * R]."""
         decks = queried_hands.decks[states["to_act"]].reshape(-1, self._poker_game.cards_dealt)
         return self._deal_decks(np.repeat(states, len(queried_hands.representatives)), decks)
 
@@ -95,10 +90,7 @@ class RangePolicy:
     ) -> np.ndarray:
         """Return the policy of each hand at each state [D], [D, A, H]; 0 for impossible hands.
 
-        Args:
-            player: a player with a single instance.
-            states: a table in each public state, all on the street of one board, [D].
-            queried_hands: the queried hands of that board.
+        All states are on the street of the board of the queried hands; their cards have no meaning.
         """
         probs = self._query_player(player, states, queried_hands, lambda rows: None)
         representative_of_hand = queried_hands.representative_of_hand
@@ -135,12 +127,8 @@ class RangePolicy:
     ) -> Iterator[list[BoardPolicy]]:
         """Yield the policy on each of the boards, in order, in groups of boards queried together.
 
-        A network on a GPU computes the next group while the caller uses the last one.
-
-        Args:
-            player: a player with a single instance.
-            states: a table in each public state of the street of the boards, [D].
-            on_progress: called after each batch of tables with its size.
+        A network on a GPU computes the next group while the caller uses the last one. `states` are
+        the tables of all public states of the boards' street, [D].
         """
         if not has_separable_features(player) or not len(states):
             for board in boards:

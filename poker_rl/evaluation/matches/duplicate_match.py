@@ -129,14 +129,8 @@ def play_match(
 ) -> Result:
     """Measure what a player wins a hand from an opponent that has every other seat.
 
-    Args:
-        deals: number of deals, at least `MIN_DEALS`; each is played with `player` in every seat.
-        seed: fixes the cards and the players' random numbers.
-        observers: called with each batch of finished hands.
-        reducer_factory: creates the variance reducer of the match; None for no reduction.
-
-    Returns:
-        The mean over deals in the game's unit, with half the width of its 95 % interval.
+    The result is the mean over at least `MIN_DEALS` deals, each played with `player` in every seat,
+    in the game's unit. `seed` fixes the cards and the players' random numbers.
     """
     scale, unit = get_result_unit(game)
     players = [player] + [opponent] * (game.seats - 1)
@@ -188,16 +182,9 @@ def play_mixed_table(
     """Measure what each player wins at a table with a chosen player in each seat.
 
     Every deal is played in all rotations of the given order, so that each player has every seat
-    with the same cards. Weighted by seats, the values sum to zero.
-
-    Args:
-        tree: the game's tree, for exact values; None if it can't be enumerated.
-        seat_order: the name of the player in each seat.
-        players: the players by name.
-
-    Returns:
-        For each player the number of its seats, the mean over them of what it wins a hand and, with
-        a tree, the exact value of that mean.
+    with the same cards. Weighted by seats, the values sum to zero. The results of each player are
+    the number of its seats, the mean over them of what it wins a hand and, with a tree, the exact
+    value of that mean.
     """
     scale, unit = get_result_unit(game)
     blocks = play_deals(game, [players[name] for name in seat_order], deals, seed) * scale

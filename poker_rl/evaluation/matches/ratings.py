@@ -73,11 +73,8 @@ def find_largest_cycle(winnings: np.ndarray, half_width: np.ndarray) -> tuple[in
 
     Only a win that exceeds the half-width of its interval counts. Of all cycles, the one whose
     smallest win is largest is returned; () if there is none. Longer cycles need no search: if all
-    wins count, each contains a cycle of three.
-
-    Args:
-        winnings: what the row's player won from the column's, [players, players].
-        half_width: half the 95 % interval of each, [players, players].
+    wins count, each contains a cycle of three. In `winnings` [players, players], the row's player
+    won from the column's.
     """
     significant_winnings = np.where(winnings > half_width, winnings, 0.0)
     best_margin, best_cycle = 0.0, tuple[int, ...]()

@@ -148,13 +148,10 @@ def compute_results(
     table_kind: TableKind,
     rounds: int,
 ) -> TournamentResults:
-    """Rank the players of a tournament.
+    """Rank the players of a tournament by the results of its tables, from `create_line_ups`.
 
-    Args:
-        names: the names of the players, by index.
-        seat_orders: the tables, from `create_line_ups`.
-        blocks: for each table, what the players of `list_scored_players` won in each deal,
-            [scored, deals] in chips a hand.
+    `blocks` holds for each table what its `list_scored_players` won in each deal, [scored, deals]
+    in chips a hand.
     """
     scale, unit = get_result_unit(game)
     results_of_player: dict[int, list[np.ndarray]] = {}

@@ -101,12 +101,7 @@ def draw_policy_panel(
 
 
 def draw_cells(ax: Axes, probs: np.ndarray, colors: Sequence[str]) -> None:
-    """Draw cells [rows, columns, A], each divided from the left by its probabilities.
-
-    Args:
-        probs: probabilities of the actions in each cell; NaN for an empty cell.
-        colors: the color of each action.
-    """
+    """Draw cells [rows, columns, A], divided from the left by their probabilities; NaN is empty."""
     rows, columns, action_count = probs.shape
     shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
     cumulative_probs = np.cumsum(np.nan_to_num(probs), axis=-1)[..., None, :]

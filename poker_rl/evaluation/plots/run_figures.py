@@ -95,12 +95,7 @@ def draw_measures(
     note: str,
     log_scale: bool = False,
 ) -> Figure | None:
-    """Draw a panel for each recorded measure with a curve for each player; None without any.
-
-    Args:
-        titles: title of the panel of each measure.
-        note: the footnote, to which the names of bands are added.
-    """
+    """Draw a panel for each recorded measure with a curve for each player; None without any."""
     panels = []
     for measure, title in titles.items():
         players = list_players(curves, measure)

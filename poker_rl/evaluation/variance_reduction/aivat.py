@@ -44,8 +44,7 @@ def compute_luck_adjusted_payoff(
 ) -> float:
     """Return what a seat won in a finished hand less its luck, in chips.
 
-    Args:
-        players: the player in each seat; None for an unknown policy, such as a person's.
+    The player of a seat is None if its policy is unknown, as a person's.
     """
     *_, record = replay_hand(game, history)
     final_tables = Tables(game, 0, 0)

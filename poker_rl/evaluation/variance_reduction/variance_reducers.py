@@ -107,8 +107,7 @@ def build_reducer_factory(
 ) -> ReducerFactory | None:
     """Return a factory of reducers for matches of a game; None for the method "none".
 
-    Args:
-        control_player: used by the method "control_variate"; None for the match's first player.
+    Without `control_player`, a control variate takes the match's first player.
     """
     if method == "none":
         return None
@@ -139,11 +138,9 @@ def add_cross_fitted_columns(
 ) -> np.ndarray:
     """Return blocks [N] plus columns [N, C], each half with weights fitted on the other half.
 
-    Args:
-        prior: weights towards which the fitted ones are shrunk, most for few deals, [C].
-        min_spread: lower bound of a column's standard deviation, [C], independent of these deals.
-            Without it a column that hardly varies in one half would get a huge weight there and
-            swamp the other half.
+    The weights are shrunk towards `prior` [C], most for few deals. `min_spread` [C] is a lower
+    bound of a column's standard deviation, without which a column that hardly varies in one half
+    would get a huge weight there and swamp the other half.
     """
     half = len(blocks) // 2
     adjusted = np.empty(len(blocks))

@@ -12,6 +12,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.big2 import big2_rules
 from poker_rl.games.big2.combinations import (
     ACTION_COUNT,
+    ACTION_OF_POSITIONS,
     ACTION_POSITIONS,
     ACTION_SIZES,
     DECK_SIZE,
@@ -22,10 +23,6 @@ from poker_rl.games.table_view import DisplayedGame, LegalMove, SeatView, TableV
 from poker_rl.games.tables import tables_from_records
 
 MAX_TURNS = 255  # the most that the field `turns` of a table can count
-ACTION_OF_POSITIONS = np.full(1 << HAND_SIZE, -1)  # index: set of positions, as bits; -1: no action
-ACTION_OF_POSITIONS[[sum(1 << i for i in choice) for choice in ACTION_POSITIONS]] = np.arange(
-    ACTION_COUNT
-)
 
 COMBINATION_NAMES = {  # by number of cards, then by category
     1: ["single"],
@@ -103,10 +100,7 @@ class Big2(DisplayedGame):
                 for seat in range(self.seats)
             ),
             board=self._name_cards(get_cards_to_beat(record)) if record["size"] else (),
-            pots=(),
-            street="",
             to_act=None if record["over"] else int(record["to_act"]),
-            hand_name="",
         )
 
     def _build_seat_view(self, record: np.void, seat: int, show_cards: bool, note: str) -> SeatView:
@@ -114,10 +108,6 @@ class Big2(DisplayedGame):
         return SeatView(
             cards=self._name_cards(record["hand"][seat, :held_count]) if show_cards else (),
             hidden_card_count=0 if show_cards else held_count,
-            bet=0,
-            paid=0,
-            stack=None,
-            folded=False,
             notes=(note,) if note else (),
         )
 
@@ -134,17 +124,8 @@ class Big2(DisplayedGame):
         for action, category in zip(actions, categories, strict=True):
             cards = self._name_cards(hand[list(ACTION_POSITIONS[action])])
             names = COMBINATION_NAMES[int(ACTION_SIZES[action])] if cards else []
-            moves.append(
-                LegalMove(
-                    action=int(action),
-                    name="".join(cards) or "pass",
-                    action_type=names[category] if cards else "pass",
-                    chips_added=None,
-                    raise_to=None,
-                    cards=cards,
-                    size_name="",
-                )
-            )
+            action_type = names[category] if cards else "pass"
+            moves.append(LegalMove(int(action), "".join(cards) or "pass", action_type, cards=cards))
         return moves
 
     def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

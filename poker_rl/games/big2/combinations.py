@@ -20,7 +20,6 @@ the highest card, or in a full house one of its triple.
 from __future__ import annotations
 
 from itertools import combinations
-from math import comb
 
 import numpy as np
 
@@ -65,44 +64,11 @@ PADDED_ACTION_POSITIONS = np.array(
     [(*choice, *[0] * MAX_COMBINATION_SIZE)[:MAX_COMBINATION_SIZE] for choice in ACTION_POSITIONS],
     np.int8,
 )
-
-
-def build_action_lookups() -> tuple[np.ndarray, ...]:
-    """Return four tables to look up the action that plays the positions a < b < c < d < e.
-
-    Returns:
-        pair[a, b - a] and triple[a, b - a, c - a], which are actions; four[a, b - a], which plus
-        the action of the pair (c, d) is an action; and five[i, position of card i], whose sum over
-        the five cards is an action.
-    """
-    action_of_positions = {positions: action for action, positions in enumerate(ACTION_POSITIONS)}
-    pair_actions = np.zeros((HAND_SIZE, MAX_SAME_RANK_DISTANCE + 1), np.int16)
-    triple_actions = np.zeros(
-        (HAND_SIZE, MAX_SAME_RANK_DISTANCE + 1, MAX_SAME_RANK_DISTANCE + 1), np.int16
-    )
-    four_offsets = np.zeros((HAND_SIZE, MAX_SAME_RANK_DISTANCE + 1), np.int16)
-    for positions, action in action_of_positions.items():
-        if len(positions) == 2:
-            pair_actions[positions[0], positions[1] - positions[0]] = action
-        if len(positions) == 3:
-            triple_actions[
-                positions[0], positions[1] - positions[0], positions[2] - positions[0]
-            ] = action
-    for positions, action in action_of_positions.items():
-        if len(positions) == 4:
-            a, b, c, d = positions
-            four_offsets[a, b - a] = action - pair_actions[c, d - c]
-    # A combination that comes later agrees up to some card i - 1 and has a later card i.
-    later_counts = [
-        [comb(HAND_SIZE - 1 - position, MAX_COMBINATION_SIZE - i) for position in range(HAND_SIZE)]
-        for i in range(MAX_COMBINATION_SIZE)
-    ]
-    five_offsets = -np.array(later_counts, np.int16)
-    five_offsets[0] += PASS - 1
-    return pair_actions, triple_actions, four_offsets, five_offsets
-
-
-PAIR_ACTIONS, TRIPLE_ACTIONS, FOUR_CARD_OFFSETS, FIVE_CARD_OFFSETS = build_action_lookups()
+# The action that plays a set of positions, given as bits; -1 if no action does.
+ACTION_OF_POSITIONS = np.full(1 << HAND_SIZE, -1, np.int16)
+ACTION_OF_POSITIONS[[sum(1 << i for i in choice) for choice in ACTION_POSITIONS]] = np.arange(
+    ACTION_COUNT
+)
 
 
 @jit
@@ -155,18 +121,6 @@ def evaluate_combination(card_count, a, b, c, d, e):
 
 
 @jit
-def get_five_card_action(a, b, c, d, e):
-    """Return the action that plays five positions, which are in ascending order."""
-    return (
-        FIVE_CARD_OFFSETS[0, a]
-        + FIVE_CARD_OFFSETS[1, b]
-        + FIVE_CARD_OFFSETS[2, c]
-        + FIVE_CARD_OFFSETS[3, d]
-        + FIVE_CARD_OFFSETS[4, e]
-    )
-
-
-@jit
 def mark_legal_pairs(hand, held_count, strength_to_beat, mask):
     """Mark in the action mask the pairs of a hand that beat `strength_to_beat`."""
     for a in range(held_count - 1):
@@ -174,7 +128,7 @@ def mark_legal_pairs(hand, held_count, strength_to_beat, mask):
             if not has_same_rank(hand[a], hand[b]):
                 break
             if hand[b] > strength_to_beat:
-                mask[PAIR_ACTIONS[a, b - a]] = True
+                mask[ACTION_OF_POSITIONS[1 << a | 1 << b]] = True
 
 
 @jit
@@ -186,7 +140,7 @@ def mark_legal_triples(hand, held_count, strength_to_beat, mask):
                 break
             if hand[c] > strength_to_beat:
                 for b in range(a + 1, c):
-                    mask[TRIPLE_ACTIONS[a, b - a, c - a]] = True
+                    mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c]] = True
 
 
 @jit
@@ -201,14 +155,14 @@ def mark_legal_four_cards(hand, held_count, strength_to_beat, mask):
                     if not has_same_rank(hand[c], hand[d]):
                         break
                     if evaluate_four_cards(hand[a], hand[b], hand[c], hand[d]) > strength_to_beat:
-                        mask[FOUR_CARD_OFFSETS[a, b - a] + PAIR_ACTIONS[c, d - c]] = True
+                        mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c | 1 << d]] = True
 
 
 @jit
 def mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
     """Mark the action that plays five positions if their cards beat `strength_to_beat`."""
     if evaluate_five_cards(hand[a], hand[b], hand[c], hand[d], hand[e]) > strength_to_beat:
-        mask[get_five_card_action(a, b, c, d, e)] = True
+        mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c | 1 << d | 1 << e]] = True
 
 
 @jit

@@ -52,30 +52,6 @@ from poker_rl.games.poker.suit_isomorphism import (
     reveal_sorted,
 )
 
-__all__ = [  # includes rules from other files, as `Game.rules` is one module with all rules
-    "CALL",
-    "FOLD",
-    "MAX_BOARD_CARDS",
-    "MAX_DECK_SIZE",
-    "MAX_HOLE_CARDS",
-    "MAX_MOVES",
-    "MAX_SEATS",
-    "RAISE",
-    "can_fold",
-    "history",
-    "infoset",
-    "legal",
-    "observe",
-    "observe_log_chips",
-    "observe_sorted",
-    "payoffs",
-    "resample_hidden_cards",
-    "reveal",
-    "reveal_sorted",
-    "start",
-    "step",
-]
-
 
 @jit
 def start(game, table):

@@ -72,11 +72,9 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
 
     @property
     def table_dtype(self) -> np.dtype[np.void]:
-        """The dtype of a table."""
         return LIMIT_TABLE_DTYPE if self.stacks is None else STACKS_TABLE
 
     def build_definition(self, seat_slots: int) -> np.ndarray:
-        """Return the definition; observations have room for `seat_slots` seats."""
         max_raises = [self.max_raises[0] + self.forced_raises, *self.max_raises[1:]]
         definition = self._build_common_definition(seat_slots, raise_levels=max(max_raises) + 1)
         definition["raise_size"][0, : len(self.raise_sizes)] = self.raise_sizes
@@ -85,7 +83,6 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
 
     @property
     def infoset_key_size(self) -> int:
-        """Bytes in the key of an information set."""
         return 2 + self.hole_cards + sum(self.board_cards) + self.max_moves
 
     def action_name(self, action: int) -> str:

@@ -101,7 +101,6 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         )
 
     def build_definition(self, seat_slots: int) -> np.ndarray:
-        """Return the definition; observations have room for `seat_slots` seats."""
         # The layout depends on `seat_slots`, so it is the same for any number of seats.
         raise_levels = min(
             self._bound_raise_count(seat_slots) + self.forced_raises + 1, MAX_RAISE_LEVELS
@@ -126,7 +125,6 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     @property
     def infoset_key_size(self) -> int:
-        """Bytes in the key of an information set."""
         return 2 + self.hole_cards + sum(self.board_cards) + 2 * self.max_moves
 
     def action_name(self, action: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -214,8 +214,7 @@ class PokerGame(Game):
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
         """Return a definition in which the fields of the kind of betting are still 0.
 
-        Args:
-            raise_levels: an observation distinguishes 0 to raise_levels - 1 raises on a street.
+        An observation distinguishes 0 to raise_levels - 1 raises on a street.
         """
         street_count = len(self.board_cards)
         action_type_count = 2 if seat_slots == 2 else 3
@@ -253,7 +252,10 @@ class PokerGame(Game):
         if self.starting_stacks is not None:
             fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
             fields["chip_plane"] = own_cards_offset + self.deck_size * self._card_planes
-        return build_definition_record(fields)
+        definition = np.zeros(1, DEFINITION_DTYPE)
+        for name, value in fields.items():  # lists may be shorter than their fields
+            definition[name].flat[: np.size(value)] = value
+        return definition
 
     @property
     def _card_planes(self) -> int:
@@ -307,14 +309,6 @@ class PokerGame(Game):
 
     def _deal_group_sizes(self) -> list[int]:
         return [self.hole_cards] * self.seats + [count for count in self.board_cards if count]
-
-
-def build_definition_record(fields: Mapping[str, Any]) -> np.ndarray:
-    """Return a definition with these fields, [1]; lists may be shorter than their fields."""
-    definition = np.zeros(1, DEFINITION_DTYPE)
-    for name, value in fields.items():
-        definition[name].flat[: np.size(value)] = value
-    return definition
 
 
 def require(condition: bool, message: str) -> None:

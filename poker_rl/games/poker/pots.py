@@ -6,68 +6,21 @@ import numpy as np
 
 from poker_rl.games.cards import evaluate_hand
 from poker_rl.games.game import jit
-from poker_rl.games.poker.record_dtypes import get_deck_card, has_stacks
+from poker_rl.games.poker.record_dtypes import get_deck_card
 
 
 @jit
 def payoffs(game, table, out):
     """Write the chips won by each seat, which sum to zero.
 
-    The best hands split a pot; if it does not divide evenly, the first winners left of the button
-    get one odd chip each. Games without stacks have one pot. With stacks, a pot has the chips up to
-    the smallest stake of the seats that can win it, and the chips above it form the next pot. An
-    uncalled bet returns as a pot with one winner. The main pot has all antes.
+    A pot has the chips up to the smallest stake of the seats that can win it, and the chips above
+    it form the next pot. The best hands split a pot; if it does not divide evenly, the first
+    winners left of the button get one odd chip each. An uncalled bet returns as a pot with one
+    winner. The main pot has all antes.
     """
-    pot = np.int64(game.dead_pot)
-    best_strength = -1
-    winners = 0
-    board_start = game.seats * game.hole
-    board_count = game.dealt - board_start
-    if table.live > 1:
-        for i in range(board_count):
-            table.hand[game.hole + i] = get_deck_card(table, board_start + i)
-    for seat in range(game.seats):
-        pot += table.paid[seat]
-        hand_strength = -1
-        if not table.folded[seat]:
-            hand_strength = 0  # the last seat in the hand needs no showdown
-            if table.live > 1:
-                for i in range(game.hole):
-                    table.hand[i] = get_deck_card(table, seat * game.hole + i)
-                hand_strength = evaluate_hand(
-                    table.hand, game.hole + board_count, game.suits, game.short_deck
-                )
-            if hand_strength > best_strength:
-                best_strength = hand_strength
-                winners = 1
-            elif hand_strength == best_strength:
-                winners += 1
-        table.rank[seat] = hand_strength
-    if has_stacks(table):
-        award_pots(game, table, out)
-    else:
-        share = pot // winners
-        odd_chips = pot - share * winners
-        for seat in range(game.seats):
-            winnings = -table.paid[seat]
-            if table.rank[seat] == best_strength:
-                winnings += share
-                if odd_chips > 0:
-                    winnings += 1
-                    odd_chips -= 1
-            out[seat] = winnings
-    if game.dead_pot:
-        for seat in range(game.seats):
-            out[seat] -= game.dead[seat]
-    for seat in range(game.seats, len(out)):
-        out[seat] = 0
-
-
-@jit
-def award_pots(game, table, out):
-    """Write the chips won by each seat, pot by pot; `table.rank` has the hand strengths."""
-    for seat in range(game.seats):
-        out[seat] = -table.paid[seat]
+    rank_hands(game, table)
+    for seat in range(len(out)):
+        out[seat] = -table.paid[seat] - game.dead[seat] if seat < game.seats else 0
     pot_floor = 0  # chips per seat that are in the pots awarded so far
     pot = np.int64(game.dead_pot)  # dead antes need no match: any seat left can win them
     while pot > 0 or pot_floor < table.price:
@@ -93,3 +46,23 @@ def award_pots(game, table, out):
                     out[seat] += 1
                     odd_chips -= 1
         pot_floor, pot = pot_cap, np.int64(0)
+
+
+@jit
+def rank_hands(game, table):
+    """Write each seat's hand strength into `table.rank`: -1 if it folded, 0 without a showdown."""
+    board_start = game.seats * game.hole
+    board_count = game.dealt - board_start
+    if table.live > 1:
+        for i in range(board_count):
+            table.hand[game.hole + i] = get_deck_card(table, board_start + i)
+    for seat in range(game.seats):
+        table.rank[seat] = -1
+        if not table.folded[seat]:
+            table.rank[seat] = 0
+            if table.live > 1:
+                for i in range(game.hole):
+                    table.hand[i] = get_deck_card(table, seat * game.hole + i)
+                table.rank[seat] = evaluate_hand(
+                    table.hand, game.hole + board_count, game.suits, game.short_deck
+                )

@@ -22,38 +22,24 @@ NO_SEAT = -1
 class StreetLines:
     """The N betting lines of one street; each line comes after the line that it extends.
 
-    Attributes:
-        entering_count: number of entering lines, at which the street begins; they come first.
-        parent_line: the line that each line extends by one action, -1 for entering lines, [N].
-        action: the action by which each line extends its parent, -1 for entering lines, [N].
-        seat: the seat to act, `NO_SEAT` where no seat acts on this street, [N].
-        decision_lines: the lines after which a seat acts, [D].
-        decision_records: a table at each decision line, with arbitrary cards, [D].
-        continuing_lines: the lines that are the entering lines of the next street, in its order.
-        terminal_lines: the lines with which the hand ends on this street, [E].
-        is_fold: whether each terminal line ends with a fold, [E].
-        stakes: the payoff of each seat after a fold; the payoff that each seat gets at a showdown
-            if it has the better hand, [E, 2] float64, chips.
+    The first lines are entering lines, at which the street begins. `stakes` are the payoffs of each
+    seat after a fold, and at a showdown the payoff that each seat gets if it has the better hand.
     """
 
     entering_count: int
-    parent_line: np.ndarray
-    action: np.ndarray
-    seat: np.ndarray
-    decision_lines: np.ndarray
-    decision_records: np.ndarray
-    continuing_lines: np.ndarray
-    terminal_lines: np.ndarray
-    is_fold: np.ndarray
-    stakes: np.ndarray
+    parent_line: np.ndarray  # the line that a line extends by an action, -1 if entering [N]
+    action: np.ndarray  # the action by which it extends its parent, -1 if entering [N]
+    seat: np.ndarray  # the seat to act, `NO_SEAT` where no seat acts on this street [N]
+    decision_lines: np.ndarray  # the lines after which a seat acts [D]
+    decision_records: np.ndarray  # a table at each decision line, with arbitrary cards [D]
+    continuing_lines: np.ndarray  # the entering lines of the next street, in its order
+    terminal_lines: np.ndarray  # the lines with which the hand ends on this street [E]
+    is_fold: np.ndarray  # whether each terminal line ends with a fold [E]
+    stakes: np.ndarray  # chips [E, 2] float64
 
 
 def build_streets(game: Game) -> list[StreetLines]:
-    """Return the betting lines of each street of a heads-up game.
-
-    Raises:
-        ConfigError: if there are more than `MAX_LINES` lines.
-    """
+    """Return the betting lines of each street of a heads-up game."""
     tables = Tables(game, 1, 0)
     tables.deal()
     entering_records, streets, line_count = tables.records, [], 0

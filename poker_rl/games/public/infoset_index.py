@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.boards import Board, encode_cards
-from poker_rl.games.public.tree import PublicTree
+from poker_rl.games.public.tree import Board, PublicTree, encode_cards
 from poker_rl.games.tables import tables_from_records
 
 
@@ -23,35 +22,25 @@ from poker_rl.games.tables import tables_from_records
 class BoardNode:
     """A board with the rows of its information sets, which are those on its street.
 
-    Attributes:
-        street: index of the street, -1 for the root, which is before the first street.
-        first_row: the row of decision line d and representative r is `first_row + d * R + r`.
-        representatives: index of one hand of each class of hands that differ only in suit names,
-            [R].
-        representative_of_hand: index in `representatives` for each hand, [H]; -1 for hands that
-            share a card with the board.
-        children: the nodes of the next street.
+    The row of decision line d and representative r is `first_row + d * R + r`. A representative is
+    one hand of a class of hands that differ only in suit names.
     """
 
-    street: int
+    street: int  # -1 for the root, which is before the first street
     board: Board
     first_row: int
-    representatives: np.ndarray
-    representative_of_hand: np.ndarray
-    children: list[BoardNode] = field(default_factory=list)
+    representatives: np.ndarray  # indices of hands [R]
+    representative_of_hand: np.ndarray  # [H]; -1 for hands that share a card with the board
+    children: list[BoardNode] = field(default_factory=list)  # nodes of the next street
 
 
 class InfosetIndex:
     """The rows of all information sets of a game; those that differ only in suit names share one.
 
     Attributes:
-        tree: the game's public tree.
         root: the node before the first street.
         row_count: number of rows, I.
         legal_masks: for each street the action masks of its decision lines, [D, A] bool.
-
-    Raises:
-        ConfigError: if the game's public tree is too large.
     """
 
     def __init__(self, game: Game) -> None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from math import comb
+
+import numpy as np
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.betting_lines import build_streets
-from poker_rl.games.public.boards import Boards
 from poker_rl.games.public.ranges import Ranges
 
 MAX_ROWS = 2e9  # a pass over this many rows takes hours
 
 
 def check_heads_up(game: Game) -> PokerGame:
-    """Return the game if it is heads-up poker in which both seats have the same ante.
-
-    Raises:
-        ConfigError: if it is not.
-    """
+    """Return the game, or raise ConfigError unless it is heads-up poker with equal antes."""
     if not isinstance(game, PokerGame) or game.seats != 2:
         raise ConfigError(f"{game.name} is not poker for two players, which it has to be")
     if any(game.dead_antes):
@@ -27,14 +27,135 @@ def check_heads_up(game: Game) -> PokerGame:
     return game
 
 
+@dataclass(frozen=True)
+class Board:
+    """The board cards of one street and of all streets before it."""
+
+    cards: np.ndarray  # in the order of the streets, [n] int64
+    multiplicity: int  # boards that this one represents, among those with the same board before
+    # Those that leave the cards of each street unchanged, as indices in `Ranges.permuted_hands`.
+    suit_permutations: np.ndarray  # [S]
+
+
+def encode_cards(cards: np.ndarray, deck_size: int) -> np.ndarray:
+    """Return a unique number for each set of n cards in ascending order, [..., n] -> [...]."""
+    keys: np.ndarray = cards @ deck_size ** np.arange(cards.shape[-1])
+    return keys
+
+
+class Boards:
+    """All boards of a game of poker; with `merge_suits` those that differ in suit names are one."""
+
+    def __init__(self, game: PokerGame, ranges: Ranges, merge_suits: bool) -> None:
+        self._game, self._ranges, self._merge_suits = game, ranges, merge_suits
+
+    @cached_property
+    def root(self) -> Board:
+        """The empty board."""
+        permutation_count = len(self._ranges.permuted_cards) if self._merge_suits else 1
+        return Board(np.empty(0, np.int64), 1, np.arange(permutation_count))
+
+    def list_next_boards(self, board: Board, street: int) -> list[Board]:
+        """Return the boards of a street that continue a board of the street before it."""
+        new_cards, keys = self._compute_permuted_keys(board, street)
+        unpermuted_keys = keys[0]
+        return [
+            Board(
+                np.concatenate([board.cards, new_cards[i]]),
+                len(board.suit_permutations) // int((keys[:, i] == unpermuted_keys[i]).sum()),
+                board.suit_permutations[keys[:, i] == unpermuted_keys[i]],
+            )
+            for i in np.flatnonzero(unpermuted_keys == keys.min(0))
+        ]
+
+    def map_to_representatives(
+        self, board: Board, street: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Map each of the N boards of a street after `board` to the board that represents it.
+
+        Returns:
+            the key of each board's new cards, see `encode_cards`, [N]; the key of the new cards of
+            its representative, [N]; and the index in `Ranges.permuted_cards` of a permutation that
+            turns the board into its representative, [N].
+        """
+        _, keys = self._compute_permuted_keys(board, street)
+        best_permutation = keys.argmin(0)
+        return (
+            keys[0],
+            keys[best_permutation, np.arange(keys.shape[1])],
+            board.suit_permutations[best_permutation],
+        )
+
+    def _compute_permuted_keys(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the possible new cards, [N, size], and their keys by suit permutation, [S, N]."""
+        new_card_count = self._game.board_cards[street]
+        remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)
+        card_sets = list(combinations(remaining_cards.tolist(), new_card_count))
+        new_cards = np.array(card_sets, np.int64).reshape(len(card_sets), new_card_count)
+        card_permutations = self._ranges.permuted_cards[board.suit_permutations]
+        keys = [
+            encode_cards(np.sort(permuted_card[new_cards]), self._game.deck_size)
+            for permuted_card in card_permutations
+        ]
+        return new_cards, np.stack(keys)
+
+    def estimate_bytes(self) -> int:
+        """Estimate the bytes that it takes to build the largest list of a street's boards."""
+        shown_count = max_bytes = 0
+        for new_card_count in self._game.board_cards:
+            board_count = comb(self._game.deck_size - shown_count, new_card_count)
+            # The keys; and the cards as Python integers, as an array and as a sorted array.
+            max_bytes = max(
+                max_bytes,
+                board_count * (8 * len(self.root.suit_permutations) + 24 * new_card_count + 80),
+            )
+            shown_count += new_card_count
+        return max_bytes
+
+    def trace_boards(self, cards: np.ndarray) -> list[Board]:
+        """Return the board of each street of a hand with the board cards [n], without merging."""
+        boards, board = [], self.root
+        for size in self._game.board_cards:
+            new_cards = cards[len(board.cards) :][:size]
+            permuted_cards = np.sort(
+                self._ranges.permuted_cards[board.suit_permutations][:, new_cards], axis=1
+            )  # [S, size]
+            unchanged_permutations = board.suit_permutations[
+                (permuted_cards == np.sort(new_cards)).all(1)
+            ]
+            board = Board(np.concatenate([board.cards, new_cards]), 1, unchanged_permutations)
+            boards.append(board)
+        return boards
+
+    def find_hand_representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
+        """Choose a representative of each class of hands that differ by suit permutations.
+
+        Only the permutations of `board.suit_permutations` count.
+
+        Returns:
+            the indices of the representatives in `Ranges.hands`, [R]; and for each hand the index
+            of its representative in the first array, [H], or -1 if it shares a card with the board.
+        """
+        min_permuted_hand = self._ranges.permuted_hands[board.suit_permutations].min(0)
+        is_compatible = self._ranges.mask_compatible_hands(board.cards)
+        representatives, representative_index = np.unique(
+            min_permuted_hand[is_compatible], return_inverse=True
+        )
+        representative_of_hand = np.full(len(is_compatible), -1)
+        representative_of_hand[is_compatible] = representative_index
+        return representatives, representative_of_hand
+
+    def count_next_boards(self, street: int) -> int:
+        """Return the number of boards of a street, given the board before it and both hands."""
+        shown_count = sum(self._game.board_cards[:street])
+        remaining_card_count = self._game.deck_size - 2 * self._game.hole_cards - shown_count
+        return comb(remaining_card_count, self._game.board_cards[street])
+
+
 class PublicTree:
     """The boards, betting lines and hands of a game of heads-up poker.
 
-    Args:
-        merge_suits: whether boards and hands that differ only in the names of suits are merged.
-
-    Raises:
-        ConfigError: if it is another game, or has too many rows (public states times hands).
+    With `merge_suits`, boards and hands that differ only in the names of suits are merged.
     """
 
     def __init__(self, game: Game, merge_suits: bool) -> None:

@@ -43,12 +43,9 @@ class TargetBatch(NamedTuple):
 
 
 class MergingBuffer:
-    """Merging buffer of the decisions of all replicas.
+    """Merging buffer of the decisions of all replicas, up to `capacity` observations for each.
 
-    Args:
-        capacity: largest number of observations per replica, on average over the replicas.
-        iteration_weight_power: items of iteration t have weight t^power.
-        other_buffers: other buffers that need main memory at the same time.
+    Items of iteration t have weight t^power. `other_buffers` need main memory at the same time.
     """
 
     def __init__(
@@ -191,7 +188,6 @@ class MergingBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self._generator.bit_generator.state = state["generator"]
         self.warm_start(state)
 

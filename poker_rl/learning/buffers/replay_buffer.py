@@ -34,10 +34,7 @@ class InsertionRule(Protocol):
     ) -> np.ndarray:
         """Return the slot of each new item, [N] int64; `capacity` or more: it is not stored.
 
-        Args:
-            item_number: for each item, the number of items ever added before it, [N] int64.
-            capacity: number of slots.
-            generator: source of random numbers.
+        `item_number` [N] is the number of items ever added before each item.
         """
 
 
@@ -110,9 +107,6 @@ class ReplayBuffer:
 
     Attributes:
         items_added: number of items ever added to each replica, [K] int64.
-
-    Raises:
-        ConfigError: if the buffers do not fit into memory.
     """
 
     def __init__(
@@ -168,15 +162,14 @@ class ReplayBuffer:
         """Smallest number of items of a replica, over all processes of the run."""
         if self._min_size is None:  # processes communicate only once after each `add`
             own_min_size = int(min(self.items_added.min(), self.capacity))
-            self._min_size = collectives.min_over_processes(own_min_size)
+            self._min_size = -collectives.max_over_processes(-own_min_size)
         return self._min_size
 
     @property
     def has_items(self) -> bool:
         """Return whether any replica in any process of the run has an item."""
-        self._has_items = (
-            self._has_items or collectives.max_over_processes(int(self.items_added.max())) > 0
-        )
+        if not self._has_items:
+            self._has_items = collectives.max_over_processes(int(self.items_added.max())) > 0
         return self._has_items
 
     @property
@@ -215,13 +208,8 @@ class ReplayBuffer:
 
         The samples of a replica without items are zeros.
         """
-        uniform = torch.rand(
-            self.replicas,
-            batch_size,
-            dtype=torch.float64,
-            generator=self.sample_generator,
-            device=self._device,
-        )
+        shape, generator = (self.replicas, batch_size), self.sample_generator
+        uniform = torch.rand(shape, dtype=torch.float64, generator=generator, device=self._device)
         index = ((uniform * self._sizes).long() + self._replica_starts).view(-1)
         rows = self._words.index_select(0, index).view(torch.uint8)
         return {
@@ -248,17 +236,14 @@ class ReplayBuffer:
     def state_dict(self) -> dict[str, Any]:
         """Return the items, the numbers of items added, and both generator states."""
         sizes = np.minimum(self.items_added, self.capacity)
+        starts = self._replica_starts[:, 0].tolist()
+        parts = [self._storage[a : a + size] for a, size in zip(starts, sizes, strict=True)]
         return {
             "items_added": self.items_added.tolist(),
             "insertion_generator": self._insertion_generator.bit_generator.state,
             "sample_generator": self.sample_generator.get_state(),
             "items": {
-                name: [
-                    self._layout.view_stored(self._storage[start : start + size], name)
-                    .cpu()
-                    .clone()
-                    for start, size in zip(self._replica_starts[:, 0].tolist(), sizes, strict=True)
-                ]
+                name: [self._layout.view_stored(part, name).cpu().clone() for part in parts]
                 for name in self._layout.columns
             },
         }
@@ -268,9 +253,6 @@ class ReplayBuffer:
 
         If the state comes from another type of device, whose generator state has another size,
         sampling starts from this buffer's seed.
-
-        Raises:
-            ValueError: if its items have other shapes or types.
         """
         self._load_items(state)
         self._insertion_generator.bit_generator.state = state["insertion_generator"]
@@ -278,12 +260,7 @@ class ReplayBuffer:
             self.sample_generator.set_state(state["sample_generator"])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy the items of another run's buffer.
-
-        Raises:
-            ConfigError: if that buffer has another capacity or other columns.
-            ValueError: if its items have other shapes or types.
-        """
+        """Copy the items of another run's buffer."""
         if state["items"].keys() != self._layout.columns.keys():
             theirs, ours = (", ".join(names) for names in (state["items"], self._layout.columns))
             raise ConfigError(f"{self._capacity_key}: that buffer holds {theirs}, this one {ours}")

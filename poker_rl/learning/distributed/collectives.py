@@ -104,11 +104,6 @@ def max_over_processes(number: int) -> int:
     return int(_all_reduce(torch.tensor([number]), take_max=True))
 
 
-def min_over_processes(number: int) -> int:
-    """Return the minimum of a number over processes."""
-    return -max_over_processes(-number)
-
-
 def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
     """Return the mean of each metric over processes; all of them must have the same tags."""
     if get_world_size() == 1:
@@ -135,16 +130,8 @@ def wait_for_all() -> None:
 def _all_reduce(values: Tensor, take_max: bool) -> Tensor:
     with time_communication(), torch.no_grad():
         if _shm_all_reduce is not None and values.device.type == "cpu":
-            return _shm_all_reduce.all_reduce(values, _max_workers if take_max else _sum_workers)
+            return _shm_all_reduce.all_reduce(values, take_max)
         out = values.detach().clone(memory_format=torch.contiguous_format)
         with convert_connection_errors():
             dist.all_reduce(out, dist.ReduceOp.MAX if take_max else dist.ReduceOp.SUM)
         return out
-
-
-def _sum_workers(values: Tensor) -> Tensor:
-    return values.sum(0, dtype=values.dtype)
-
-
-def _max_workers(values: Tensor) -> Tensor:
-    return values.amax(0)

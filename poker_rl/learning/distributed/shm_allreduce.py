@@ -25,10 +25,7 @@ class ShmAllReduce:
     that the block is written. There are two sets of blocks, used in turn: before a process writes
     to a set again, it has waited for all others once, so they have read the set's old values.
 
-    Args:
-        workers: number of processes.
-        spin: waiting processes spin before they sleep, which needs a CPU core for each process.
-        context: multiprocessing context that creates the memory and the semaphores.
+    With `spin` waiting processes spin before they sleep, which needs a CPU core for each process.
     """
 
     def __init__(self, workers: int, spin: bool, context: BaseContext) -> None:
@@ -40,25 +37,21 @@ class ShmAllReduce:
         self._exchanges = 0
 
     def join(self, rank: int, check_alive: Callable[[], None]) -> None:
-        """Set up this process; to be called in each process before `all_reduce`.
+        """Set up this process, before its first `all_reduce`.
 
-        Args:
-            rank: rank of this process, from 0 to workers - 1.
-            check_alive: called every second while waiting; it must raise if a process has ended.
+        `check_alive` is called every second while waiting; it must raise if a process has ended.
         """
         self._rank, self._check_alive = rank, check_alive
 
-    def all_reduce(self, values: Tensor, reduce: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the values reduced over all processes; the result is bitwise equal in each.
-
-        Args:
-            values: CPU tensor with the same shape in all processes.
-            reduce: reduction over the processes, [workers, n] -> [n].
-        """
+    def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
+        """Return the sum or maximum of CPU values of equal shape; bitwise equal in each process."""
         flat = values.contiguous().view(-1)
         chunk_size = CHUNK_BYTES // flat.element_size()
-        chunks = torch.split(flat, chunk_size)
-        return torch.cat([reduce(self._all_gather(chunk)) for chunk in chunks]).view_as(values)
+        reduced = []
+        for chunk in torch.split(flat, chunk_size):
+            gathered = self._all_gather(chunk)  # [workers, n]
+            reduced.append(gathered.amax(0) if take_max else gathered.sum(0, dtype=values.dtype))
+        return torch.cat(reduced).view_as(values)
 
     def _all_gather(self, values: Tensor) -> Tensor:
         """Return a view of all processes' values, [workers, n], valid until the call after next."""

@@ -71,9 +71,6 @@ class PreferenceBot(Bot):
     """Bot that takes the first legal action in the list `prefer`, else the first of the others.
 
     In the list, `raise` stands for all raises of a no-limit game, the smallest first.
-
-    Raises:
-        ConfigError: if the game has no action with a name in the list.
     """
 
     is_suit_invariant = True

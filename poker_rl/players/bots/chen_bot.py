@@ -32,9 +32,6 @@ class ChenBot(HoldemBot):
 
     The threshold for a call depends on the position: early, middle or late. These are thirds of the
     seats from the left of the button (early) to the button (late).
-
-    Raises:
-        ConfigError: if `call_thresholds` does not have three values, each at most `bet_threshold`.
     """
 
     bet_threshold: int

@@ -26,11 +26,7 @@ CHOICE_COUNT = 3  # fold, call, bet
 
 @dataclass(kw_only=True)
 class HoldemBot(Bot):
-    """Bot for games with two hole cards; a subclass adds `compute_choice_probs`.
-
-    Raises:
-        ConfigError: if the game does not deal two hole cards from a deck of 52.
-    """
+    """Bot for games with two hole cards; a subclass adds `compute_choice_probs`."""
 
     is_suit_invariant = True
 
@@ -47,12 +43,7 @@ class HoldemBot(Bot):
             )
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the probabilities of fold, call and bet, [B, 3].
-
-        Args:
-            records: tables [B].
-            legal_mask: the action masks of the tables, [B, A].
-        """
+        """Return the probabilities of fold, call and bet at tables [B], [B, 3]."""
         raise NotImplementedError
 
     def choose_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
@@ -105,9 +96,6 @@ def to_legal_action_probs(
     """Convert probabilities of fold, call and bet [B, 3] to those of actions [B, A].
 
     The probability of an illegal choice goes to the call (or check), which is always legal.
-
-    Args:
-        bet_actions: the raise that is a bet at each table, [B]; any raise where none is legal.
     """
     legal_choice_probs = choice_probs * get_legal_choice_mask(legal_mask)
     out = np.zeros(legal_mask.shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError, Range
 from poker_rl.games.game import Game
-from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.players.bots.basic_bots import Bot
 
@@ -18,17 +18,13 @@ FIRST_MOVE, AFTER_CHECK, AFTER_CHECK_BET, AFTER_BET = range(4)
 
 @dataclass(kw_only=True)
 class KuhnEquilibriumBot(Bot):
-    """Bot for the equilibrium in which the first player bets a jack with probability `alpha`.
-
-    Raises:
-        ConfigError: if the game is not Kuhn poker.
-    """
+    """Bot for the equilibrium in which the first player bets a jack with probability `alpha`."""
 
     alpha: Annotated[float, Range(0, 1 / 3)]
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        if game.count_deals() != 6 or not is_kuhn(get_tree(game)):
+        if not is_kuhn(game):
             raise ConfigError(f"known only of Kuhn poker, not of {game.name}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -54,9 +50,11 @@ def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:
     return bet_probs
 
 
-def is_kuhn(tree: GameTree) -> bool:
+def is_kuhn(game: Game) -> bool:
     """Return whether a game is Kuhn poker, judged by the size of its tree and its payoffs."""
-    game = tree.game
+    if game.count_deals() != 6:
+        return False
+    tree = get_tree(game)
     payoffs = np.unique(tree.node_payoffs[tree.seat < 0, 0] / game.unit_chips)
     tree_sizes = tree.deal_count, tree.infoset_count, tree.betting_node_count
     has_sizes = tree_sizes == (6, 12, 4) and (game.seats, game.action_count) == (2, RAISE + 1)

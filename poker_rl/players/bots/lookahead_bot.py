@@ -26,7 +26,7 @@ import numpy as np
 
 from poker_rl.config.option_files import list_option_dirs
 from poker_rl.config.validation import ConfigError, Probability, Range, Seed, error_prefix
-from poker_rl.games.game import Game, hash_bytes, jit, random_bits
+from poker_rl.games.game import Game, hash_bytes, jit, random_uniform
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.basic_bots import Bot
@@ -42,11 +42,7 @@ CLASS_PATH = f"{__name__}.LookaheadBot"
 
 @dataclass(kw_only=True)
 class LookaheadBot(Bot):
-    """Bot that re-weights the likely actions of a player by their estimated values.
-
-    Raises:
-        ConfigError: if the player has no critic, or the game has no rule `resample_hidden_cards`.
-    """
+    """Bot that re-weights the likely actions of a player by their estimated values."""
 
     policy: str  # spec of the player whose policy and critic are used
     worlds: WorldCount  # number of deals in which each action is tried
@@ -130,4 +126,4 @@ def seed_world_tables(keys, seed, worlds, tables):  # type: ignore[no-untyped-de
 def sample_uniform(tables, rows, out):  # type: ignore[no-untyped-def]
     """Sample a uniform number in [0, 1) for each row from the random state of its table."""
     for i in range(len(rows)):
-        out[i] = (random_bits(tables[rows[i]]) >> np.uint64(11)) * 2.0**-53
+        out[i] = random_uniform(tables[rows[i]])

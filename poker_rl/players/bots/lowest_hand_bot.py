@@ -25,9 +25,6 @@ class LowestHandBot(Bot):
 
     The lowest combination is the weakest of those with the fewest cards; of equally strong ones the
     first action is taken. So the bot plays a single card when it may play anything.
-
-    Raises:
-        ConfigError: if the game is not Big 2.
     """
 
     def __post_init__(self, game: Game) -> None:

@@ -101,10 +101,7 @@ def run_searches(
 ):
     """Write how often each choice was visited, [B, 3], for definitions [B] and tables [B].
 
-    Args:
-        scratch_tables: scratch memory for a table, [1].
-        legal_mask: scratch memory for an action mask, [A].
-        infoset_key: scratch memory for the key of an information set.
+    `scratch_tables`, `legal_mask` and `infoset_key` are scratch memory.
     """
     child = np.empty(
         (simulations, CHOICE_COUNT), np.int64
@@ -195,13 +192,7 @@ def sample_rollout_choice(table, legal_mask, bet_action, fold_prob):
 
 @jit
 def select_by_ucb(table, legal_mask, bet_action, visits, chips_won, exploration_chips):
-    """Return the choice with the highest upper confidence bound, or a random untried choice.
-
-    Args:
-        visits: number of visits of each choice, [3].
-        chips_won: total payoff of each choice, [3].
-        exploration_chips: weight of the exploration term, in chips.
-    """
+    """Return the choice with the highest upper confidence bound, or a random untried choice."""
     total_visits, untried_count = 0, 0
     for choice in range(CHOICE_COUNT):
         if is_choice_legal(legal_mask, bet_action, choice):

@@ -63,9 +63,6 @@ class PotOddsBot(HoldemBot):
 
     A no-limit bet is the legal raise that is nearest to the share `bet_pot_share` of the pot after
     calling. A bet of at least the share `all_in_share` of the seat's chips becomes all-in.
-
-    Raises:
-        ConfigError: if `share_after_raises` is empty or rises.
     """
 
     share_after_raises: list[PositiveShare]

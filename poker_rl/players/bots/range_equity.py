@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.cards import MAX_SUITS, evaluate_hand
-from poker_rl.games.game import hash_bytes, jit, random_below, random_bits
+from poker_rl.games.game import hash_bytes, jit, random_below, random_uniform
 from poker_rl.games.poker.betting import (
     MAX_BOARD_CARDS,
     MAX_DECK_SIZE,
@@ -25,7 +25,6 @@ from poker_rl.games.poker.betting import (
 )
 
 HOLDING_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2
-UNIFORM_SCALE = 2.0**-53  # turns 53 random bits into a number in [0, 1)
 MAX_TRIES = 50  # per sampled hand, as a small range may hold no hand without a card already dealt
 
 
@@ -161,7 +160,7 @@ def list_range(
 @jit
 def deal_opponent(table, dealt_cards, hole_cards, range_size, any_hand_prob, out):
     """Write two hole cards of a range, with `any_hand_prob` of any; return the new dealt cards."""
-    if range_size and (random_bits(table) >> np.uint64(11)) * UNIFORM_SCALE >= any_hand_prob:
+    if range_size and random_uniform(table) >= any_hand_prob:
         for _ in range(MAX_TRIES):
             out[0], out[1] = divmod(hole_cards[random_below(table, range_size)], MAX_DECK_SIZE)
             hand = np.int64(1) << out[0] | np.int64(1) << out[1]

@@ -22,11 +22,14 @@ class Row:
         counters: hands, decisions, updates and iterations so far.
         values: metrics by tag, such as "loss/policy" or "eval/current/exploitability".
         measurements: unit, interval and kind of the "eval/" values, by tag without "eval/".
+        headlines: results of the headline player by shared tag, see `select_headline_results`;
+            loggers write them below "eval/" too, so that different learners share a chart.
     """
 
     counters: Mapping[str, int]
     values: Mapping[str, float]
     measurements: Mapping[str, Result]
+    headlines: Mapping[str, Result]
 
 
 class Logger(Protocol):

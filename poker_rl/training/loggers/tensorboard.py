@@ -1,4 +1,7 @@
-"""Logger for TensorBoard, which writes its event file.
+"""Logger for TensorBoard, which writes its event files.
+
+TensorBoard has one color for each of its runs, and a run is a folder with an event file. So each
+player has an event file of its own, in `players/<player>`; everything else is in the run folder.
 
 TensorBoard's own writer uses a thread, whose failures are only printed as tracebacks. Here a
 failure raises an OSError with the path. TensorBoard is imported after the first row is on the disk.
@@ -15,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN, Result, first_of_each
+from poker_rl.evaluation.result import Result, first_of_each
+from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 from poker_rl.storage.disk import naming_path
 from poker_rl.storage.run_folder import flatten_hparams
 from poker_rl.training.loggers import Row
@@ -25,38 +29,31 @@ from poker_rl.training.loggers import Row
 class TensorBoard:
     """Scalars, figures, hyperparameters and a layout of charts for TensorBoard."""
 
-    _records: Any = field(default=None, init=False, repr=False)  # open after the first row
+    _files: dict[Path, EventFile] = field(default_factory=dict, init=False, repr=False)
 
     def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
         """Remember where to write; see `Logger`."""
         self._config, self._folder, self._resumed_at = config, folder, resumed_at
+        self._game = str(config["names"]["game"])
 
     def log(self, row: Row, step: int) -> None:
         """Write a scalar for each value, except half-widths of confidence intervals."""
-        from tensorboard.compat.proto.summary_pb2 import Summary  # type: ignore[import-untyped]
-        from tensorboard.plugins.scalar.metadata import create_summary_metadata  # type: ignore[import-untyped]
-        from torch.utils.tensorboard.summary import scalar
-
-        self._open(row.measurements)
-        summary = Summary()
-        for tag, value in row.values.items():
-            if tag.endswith("/half_width"):
-                continue
-            one = scalar(to_tensorboard_tag(tag), value, new_style=True)  # type: ignore[no-untyped-call]
-            measurement = row.measurements.get(tag.removeprefix("eval/"))
-            text = "" if measurement is None else f"{measurement.unit}, {measurement.kind}"
-            # TensorBoard's data server skips values without a data class, which torch omits, and
-            # values of double precision.
-            one.value[0].metadata.CopyFrom(create_summary_metadata("", text))
-            summary.value.extend(one.value)
+        values = {tag: value for tag, value in row.values.items() if not tag.startswith("eval/")}
+        headlines = {f"eval/{tag}": result for tag, result in row.headlines.items()}
         # The step is in decisions, so that runs with different budget units are comparable.
-        self._write_summary(summary, step)
+        self._open(self._folder, row.measurements.values()).write_scalars(values, headlines, step)
+        results: dict[str, dict[str, Result]] = {}
+        for result in row.measurements.values():
+            tag = to_tensorboard_tag(self._game, result)
+            results.setdefault(result.player, {})[tag] = result
+        for player, results_by_tag in results.items():
+            file = self._open(self._folder / PLAYERS_FOLDER / player)
+            file.write_scalars({}, results_by_tag, step)
 
     def figure(self, name: str, path: Path, step: int) -> None:
         """Write the PNG file at `path` into the event file, as an image."""
-        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.compat.proto.summary_pb2 import Summary  # type: ignore[import-untyped]
 
-        self._open({})  # a resumed run may have figures without a further row
         png = path.read_bytes()
         image = Summary.Image(
             encoded_image_string=png,
@@ -64,44 +61,78 @@ class TensorBoard:
             height=int.from_bytes(png[20:24]),
             colorspace=4,  # RGBA
         )
-        self._write_summary(
-            Summary(value=[Summary.Value(tag=f"figures/{name}", image=image)]), step
-        )
+        summary = Summary(value=[Summary.Value(tag=f"figures/{name}", image=image)])
+        self._open(self._folder).write_summary(summary, step)
 
     def close(self, status: str) -> None:
-        """Close the event file."""
-        if self._records is not None:
-            with naming_path(self._path):
-                self._file.close()
+        """Close the event files."""
+        for file in self._files.values():
+            file.close()
 
-    def _open(self, measurements: Mapping[str, Result]) -> None:
-        """Open an event file, if none is open; for a new run, write settings and layout first."""
-        if self._records is not None:
-            return
+    def _open(self, folder: Path, results: Iterable[Result] = ()) -> EventFile:
+        """Return the event file in a folder; a new run's begins with its settings and layout."""
+        if folder in self._files:
+            return self._files[folder]
+        from torch.utils.tensorboard import summary
+
+        folder.mkdir(parents=True, exist_ok=True)
+        file = self._files[folder] = EventFile(folder, self._resumed_at)
+        if self._resumed_at is None and folder == self._folder:
+            # Only the session's start is written: torch's add_hparams would make another run, and
+            # the experiment summary would hide settings that TensorBoard's first run lacks.
+            hparams = summary.hparams(flatten_hparams(self._config), {})[1]  # type: ignore[no-untyped-call]
+            file.write_summary(hparams, 0)
+            layout = build_layout(self._game, list(results))
+            file.write_summary(summary.custom_scalars(layout), 0)  # type: ignore[no-untyped-call]
+        return file
+
+
+class EventFile:
+    """New event file in a folder."""
+
+    def __init__(self, folder: Path, resumed_at: int | None) -> None:
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # type: ignore[import-untyped]
         from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped]
-        from torch.utils.tensorboard import summary
 
         # TensorBoard reads the files of a run in the order of the times in their names.
         name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
-        self._path = self._folder / name
+        self._path = folder / name
         self._file = self._path.open("xb")
         self._records = RecordWriter(self._file)
         self._write(Event(file_version="brain.Event:2"))
         # At a START, TensorBoard drops the values of older files from this step on. It ignores the
         # first START of a run, so a new run needs one too.
-        step = 0 if self._resumed_at is None else self._resumed_at + 1
+        step = 0 if resumed_at is None else resumed_at + 1
         self._write(Event(step=step, session_log=SessionLog(status=SessionLog.START)))
-        if self._resumed_at is None:
-            # Only the session's start is written: torch's add_hparams would make another run, and
-            # the experiment summary would hide settings that TensorBoard's first run lacks.
-            self._write_summary(summary.hparams(flatten_hparams(self._config), {})[1], 0)  # type: ignore[no-untyped-call]
-            self._write_summary(summary.custom_scalars(build_layout(measurements)), 0)  # type: ignore[no-untyped-call]
 
-    def _write_summary(self, summary: Any, step: int) -> None:
+    def write_scalars(
+        self, values: Mapping[str, float], results: Mapping[str, Result], step: int
+    ) -> None:
+        """Write values and results by tag; a result is described by its unit and kind."""
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.plugins.scalar.metadata import create_summary_metadata  # type: ignore[import-untyped]
+        from torch.utils.tensorboard.summary import scalar
+
+        texts = {tag: f"{result.unit}, {result.kind}" for tag, result in results.items()}
+        summary = Summary()
+        for tag, value in {**values, **{tag: one.value for tag, one in results.items()}}.items():
+            one = scalar(tag, value, new_style=True)  # type: ignore[no-untyped-call]
+            # TensorBoard's data server skips values without a data class, which torch omits, and
+            # values of double precision.
+            one.value[0].metadata.CopyFrom(create_summary_metadata("", texts.get(tag, "")))
+            summary.value.extend(one.value)
+        self.write_summary(summary, step)
+
+    def write_summary(self, summary: Any, step: int) -> None:
+        """Write a summary after `step` decisions."""
         from tensorboard.compat.proto.event_pb2 import Event
 
         self._write(Event(step=step, summary=summary))
+
+    def close(self) -> None:
+        """Close the file."""
+        with naming_path(self._path):
+            self._file.close()
 
     def _write(self, event: Any) -> None:
         event.wall_time = time.time()
@@ -110,27 +141,21 @@ class TensorBoard:
             self._file.flush()
 
 
-def to_tensorboard_tag(tag: str) -> str:
-    """Return the tag for TensorBoard, where percentiles are in a group of their own."""
-    is_percentile = tag.startswith("eval/") and PERCENTILE_TAG_PATTERN.search(tag)
-    return tag.replace("eval/", "eval_percentiles/", 1) if is_percentile else tag
+def to_tensorboard_tag(game: str, result: Result) -> str:
+    """Return the tag of a player's result: those of different games are in different groups."""
+    return f"eval_{game}{'_percentiles' if result.is_percentile else ''}/{result.measure}"
 
 
-def build_layout(measurements: Mapping[str, Result]) -> dict[str, dict[str, list[Any]]]:
+def build_layout(game: str, results: Iterable[Result]) -> dict[str, dict[str, list[Any]]]:
     """Return the layout: a chart per measure, with all players; each player's first measure on top.
 
     The result has the form {section: {chart: ["Multiline", [pattern of tags]]}}.
     """
-
-    def charts(tags: Iterable[str]) -> dict[str, list[Any]]:
-        measures = dict.fromkeys(tag.partition("/")[2] for tag in tags)
-        return {
-            measure: ["Multiline", [f"eval/[^/]+/{re.escape(measure)}$"]] for measure in measures
-        }
-
-    first = charts(result.tag for result in first_of_each(measurements.values()))
-    others = charts(
-        tag for tag in measurements if to_tensorboard_tag(f"eval/{tag}") == f"eval/{tag}"
-    )
-    rest = {measure: chart for measure, chart in others.items() if measure not in first}
-    return {"headline": first, "other measures": rest} if rest else {"headline": first}
+    results = [result for result in results if not result.is_percentile]
+    first = {result.measure for result in first_of_each(results)}
+    sections: dict[str, dict[str, list[Any]]] = {}
+    for result in results:
+        section = game if result.measure in first else f"{game}: other measures"
+        pattern = f"{re.escape(to_tensorboard_tag(game, result))}$"
+        sections.setdefault(section, {})[result.measure] = ["Multiline", [pattern]]
+    return sections

@@ -123,7 +123,6 @@ class DisplayedPoker(DisplayedGame):
                     action_type=action_type,
                     chips_added=chips_after - chips_before,
                     raise_to=chips_after - bet_before_street if is_raise else None,
-                    cards=(),
                     size_name=size_names.get(action, "") if is_raise else "",
                 )
             )
@@ -244,7 +243,7 @@ def get_street_name(variant_game: PokerGame, street: int) -> str:
 def compute_pots(
     paid: Sequence[int], folded: Sequence[bool], dead_antes: int = 0
 ) -> tuple[int, ...]:
-    """Return the chips in the main pot and in each side pot, split as in `pots.award_pots`.
+    """Return the chips in the main pot and in each side pot, split as in `pots.payoffs`.
 
     `dead_antes`, which are not part of `paid`, go to the main pot.
     """

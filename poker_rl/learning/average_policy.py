@@ -30,27 +30,16 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True, frozen=True)
 class AveragePolicySettings:
-    """Settings of an average-policy network.
+    """Settings of an average-policy network."""
 
-    Args:
-        capacity: number of decisions that the reservoir of each replica can hold.
-        insertion_rule: rule of which decisions the reservoir keeps.
-        gradient_steps: gradient steps per update of the learner.
-        batch_size: decisions of each replica in a gradient step.
-        optimizer: `adam`, or `sgd` without momentum.
-        lr: learning rate as a function of this network's own gradient steps.
-        max_grad_norm: largest gradient norm of each replica; None: no clipping.
-        iteration_weight_power: decisions of iteration t have weight t^power.
-    """
-
-    capacity: PositiveInt
+    capacity: PositiveInt  # number of decisions that the reservoir of each replica can hold
     insertion_rule: InsertionRule
-    gradient_steps: PassCount
-    batch_size: PositiveInt
+    gradient_steps: PassCount  # per update of the learner
+    batch_size: PositiveInt  # decisions of each replica in a gradient step
     optimizer: OptimizerName
     lr: ScheduleOverOwnSteps
-    max_grad_norm: PositiveFloat | None
-    iteration_weight_power: NonNegativeFloat
+    max_grad_norm: PositiveFloat | None  # of each replica; None: no clipping
+    iteration_weight_power: NonNegativeFloat  # decisions of iteration t have weight t^power
 
 
 class AveragePolicy:
@@ -137,14 +126,15 @@ class AveragePolicy:
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:
-        """Return the mean loss since the last call, or no metric if there was no step.
+        """Return means since the last call of `pop_metrics`, or no metric if there was no step.
 
         The loss is a cross-entropy weighted by (iteration / newest iteration of the batch)^power,
         so it is smaller than the unweighted one unless the power is 0.
         """
         if not self.stepper.losses_summed:
             return {}
-        return {"loss/average": self.stepper.pop_mean_loss()}
+        loss, norm = self.stepper.pop_means()
+        return {"loss/average": loss, "gradient/norm_average": norm}
 
     def _compute_loss(self, batch: dict[str, Tensor]) -> Tensor:
         logits = self.module(batch["observation"])  # [K, B, A]
@@ -165,18 +155,13 @@ class AveragePolicy:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.module.load_state_dict(state["module"])
         self.stepper.load_state_dict(state["stepper"])
         self.buffer.load_state_dict(state["buffer"])
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy weights and reservoirs of another run; its iterations count as earlier ones.
-
-        Raises:
-            ConfigError: if the reservoirs have another capacity or other columns.
-        """
+        """Copy weights and reservoirs of another run; its iterations count as earlier ones."""
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])
         if self.settings.iteration_weight_power:

@@ -1,0 +1,119 @@
+"""`poker-rl watch`: the progress of a run, read from the files of its folder while it trains."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.storage.disk import escape_control_characters, print_line
+from poker_rl.storage.run_folder import (
+    METRICS_FILE,
+    read_manifest,
+    read_metrics_rows,
+    read_run_folder,
+)
+
+REFRESH_S = 1.0
+BARS = "▁▂▃▄▅▆▇█"
+MAX_BARS = 40  # newest values in a sparkline
+RATE_ROWS = 10  # newest rows that the rate of progress is measured over
+
+
+def watch_run(folder: Path) -> None:
+    """Show a table that follows the run until its end, or in a pipe a line for each row.
+
+    A run that was killed has recorded no end, so it looks as if it were still running.
+    """
+    config, _ = read_run_folder(folder)
+    if not sys.stdout.isatty():
+        printed = 0
+        for rows in follow_rows(folder):
+            for printed in range(printed + 1, len(rows) + 1):  # noqa: B020
+                cells = describe_run(folder, config, rows[:printed])
+                print_line(", ".join(f"{label}: {text}" for label, text in cells.items()))
+        return
+    if find_spec("rich") is None:
+        raise ConfigError("watch needs more packages: pip install 'poker-rl[watch]'")
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+
+    with Live(auto_refresh=False) as live:
+        for rows in follow_rows(folder):
+            cells = {"run": f"{folder}, {read_manifest(folder).get('status')}"}
+            cells |= describe_run(folder, config, rows)
+            for name, tag in find_first_measures(rows).items():
+                cells[name] += f"  {draw_sparkline([row[tag] for row in rows if tag in row])}"
+            table = Table.grid(padding=(0, 2))
+            for cell in cells.items():
+                table.add_row(*(Text(escape_control_characters(text)) for text in cell))
+            live.update(table, refresh=True)
+
+
+def follow_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
+    """Yield all rows of a run's metrics, again and again until the run has recorded its end."""
+    is_running = True
+    while is_running:
+        is_running = read_manifest(folder).get("status") == "running"  # no row follows the end
+        path = folder / METRICS_FILE
+        yield read_metrics_rows(path) if path.exists() else []
+        if is_running:
+            time.sleep(REFRESH_S)
+
+
+def find_first_measures(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
+    """Return the tag of each player's first measure, by its name "<player>/<measure>"."""
+    first: dict[str, str] = {}  # by player
+    for tag in rows[-1] if rows else ():
+        if tag.startswith("eval/"):
+            first.setdefault(tag.split("/")[1], tag)
+    return {tag.removeprefix("eval/"): tag for tag in first.values()}
+
+
+def describe_run(
+    folder: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, float]]
+) -> dict[str, str]:
+    """Return the state of a run after these rows as text by label."""
+    if not rows:
+        return {"progress": "no row yet"}
+    try:
+        return _describe_rows(config, read_manifest(folder), rows)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise ConfigError(f"{folder} is damaged: values are missing or of another type") from None
+
+
+def _describe_rows(
+    config: Mapping[str, Any], manifest: Mapping[str, Any], rows: Sequence[Mapping[str, float]]
+) -> dict[str, str]:
+    row, unit, budget = rows[-1], str(config["budget_unit"]), float(config["budget"])
+    cells = {"progress": f"{row[unit]:,.0f} of {budget:,.0f} {unit} ({row[unit] / budget:.0%})"}
+    for name, tag in find_first_measures(rows).items():
+        interval = f" ± {row[key]:.2g}" if (key := f"{tag}/half_width") in row else ""
+        measure_unit = manifest.get("measurements", {}).get(tag, {}).get("unit", "")
+        cells[name] = f"{row[tag]:.4g}{interval} {measure_unit}"
+    rates = {name: row.get(f"time/{name}_per_second") for name in ("decisions", "updates")}
+    cells["rates"] = ", ".join(f"{n:,.0f} {name}/s" for name, n in rates.items() if n is not None)
+    if (outside := row.get("time/outside_networks")) is not None:
+        device = "GPU" if manifest.get("gpu") else "CPU"
+        cells["networks"] = f"{1 - outside:.0%} of the learning time on the {device}"
+    spent, start = row["time/elapsed_s"], rows[-RATE_ROWS:][0]
+    cells["time"] = f"{timedelta(seconds=round(spent))} spent"
+    if start[unit] < row[unit] < budget:
+        seconds_per_unit = (spent - start["time/elapsed_s"]) / (row[unit] - start[unit])
+        seconds_left = round((budget - row[unit]) * seconds_per_unit)
+        cells["time"] += f", {timedelta(seconds=seconds_left)} left"
+    return {label: text for label, text in cells.items() if text}
+
+
+def draw_sparkline(values: Sequence[float]) -> str:
+    """Draw the newest values as a line of bars between their minimum and maximum."""
+    values = values[-MAX_BARS:]
+    low, high = min(values), max(values)
+    scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BARS[round((value - low) * scale)] for value in values)

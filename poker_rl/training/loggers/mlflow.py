@@ -1,0 +1,72 @@
+"""Logger for MLflow."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from poker_rl.training.loggers.tracker import Tracker
+
+RUN_STATUSES = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}
+MAX_PARAM_CHARACTERS = 6000
+
+
+@dataclass
+class MLflow(Tracker):
+    """Run of MLflow; its files are in `outputs/mlflow` unless `tracking_uri` names a server."""
+
+    package = "mlflow"
+    experiment: str
+    tags: list[str]
+    tracking_uri: str | None
+
+    def open_run(self, config: Mapping[str, Any]) -> None:
+        """Create a run with the tag `tracker_id`, or continue the one that has it."""
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        import mlflow
+        from mlflow.entities import Param
+
+        uri = self.tracking_uri or self.files.as_uri()
+        mlflow.set_tracking_uri(uri)
+        experiment = mlflow.set_experiment(self.experiment).experiment_id
+        self._client = mlflow.MlflowClient(uri)
+        runs = []
+        if self.is_resumed:
+            runs = self._client.search_runs([experiment], f"tags.tracker_id = '{self.run_id}'")
+        if runs:
+            self._id, values = runs[0].info.run_id, runs[0].data.metrics
+            self._last_step = int(values.get("decisions", -1))
+            self._client.update_run(self._id, status="RUNNING")
+            return
+        tags = {"tracker_id": self.run_id, **self.names, **dict.fromkeys(self.tags, "true")}
+        run = self._client.create_run(experiment, tags=tags, run_name=self.run_name)
+        self._id, self._last_step = run.info.run_id, -1
+        params = [Param(k, str(v)[:MAX_PARAM_CHARACTERS]) for k, v in self.hparams.items()]
+        self._client.log_batch(self._id, params=params)
+
+    def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
+        """Write values and figures after `step` decisions; a row that is already there is skipped.
+
+        The file store has a file for each tag. So where `value` is a tag, `value/seat_0`, which
+        would be in a folder of that name, becomes `value_seat_0`.
+        """
+        from mlflow.entities import Metric
+
+        metrics, timestamp = [], int(time.time() * 1000)
+        for tag, value in values.items() if step > self._last_step else ():
+            parent, _, last = tag.rpartition("/")
+            key = re.sub(r"[^\w./ -]", "_", f"{parent}_{last}" if parent in values else tag)
+            metrics.append(Metric(key, value, timestamp, step))
+        self._client.log_batch(self._id, metrics=metrics)
+        for path in figures.values():
+            self._client.log_artifact(self._id, str(path), "figures")
+
+    def close_run(self, status: str) -> None:
+        """Set the status of the run."""
+        self._client.set_terminated(self._id, RUN_STATUSES[status])

@@ -1,0 +1,229 @@
+"""Bots that choose by fixed rules: points, ranges and hands with their choices."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from holdem_bots import bot, cards, get_probs, hand
+from random_games import game
+
+from poker_rl.games.poker.betting import CALL, RAISE
+from poker_rl.games.poker.notation import parse_position
+from poker_rl.players.bots.chen_bot import compute_chen_points
+from poker_rl.players.bots.sklansky_bot import OUTSIDE_RANGES, VERY_HIGH, VERY_LOOSE, find_range
+
+# Chen
+
+CHEN = {
+    **{"AsAh": 20, "KsKh": 16, "QsQh": 14, "JsJh": 12, "TsTh": 10, "6s6h": 6, "5s5h": 6, "2s2h": 5},
+    **{"AsKs": 12, "AsKh": 10, "AsQh": 9, "AsJh": 8, "JsTs": 9, "QsJs": 9, "QsTs": 8, "9s8s": 8},
+    **{"Ts8s": 7, "Ks9s": 6, "Js9h": 6, "5s4s": 6, "As5h": 5, "As2h": 5, "Js8h": 4, "Js7h": 2},
+    **{"7s3h": 0, "7s2h": -1},
+}
+
+
+@pytest.mark.parametrize(("text", "points"), CHEN.items())
+def test_chen_points(text, points):
+    first, second = cards(text)
+    assert compute_chen_points(first, second) == compute_chen_points(second, first) == points
+
+
+CHEN_FLOP = "8h9s2h Jc Kd"
+RARELY = 0.1 / 3  # each of three choices by deviation
+
+
+def test_chen_choices():
+    probs = get_probs("chen", f"4c4d AsQh {CHEN_FLOP}")  # 9 points
+    assert probs == pytest.approx([RARELY, RARELY, 0.9 + RARELY])
+    assert get_probs("chen", f"4c4d AsQh {CHEN_FLOP}", deviation_prob=0) == [0, 0, 1]
+    raised = get_probs("chen", f"4c4d AsQh {CHEN_FLOP}", *[RAISE] * 3, deviation_prob=0)
+    assert raised == [1, 0, 0]  # 5 points of the other seat
+    # No raise is left, and then no bet to fold to: there are two choices each.
+    capped = get_probs("chen", f"AsQh 4c4d {CHEN_FLOP}", RAISE, RAISE, RAISE)
+    assert capped == pytest.approx([0.05, 0.95, 0])
+    free = get_probs("chen", f"4c4d Js7h {CHEN_FLOP}", CALL, CALL, CALL)
+    assert free == pytest.approx([0, 0.95, 0.05])
+    # The same hand on every street.
+    river = [CALL] * 7
+    assert get_probs("chen", f"4c4d AsQh {CHEN_FLOP}", *river, deviation_prob=0) == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "late"), [("limit_holdem", [0, 2]), ("limit_holdem_9p", [0, 0, 0, 1, 1, 1, 2, 2, 2])]
+)
+def test_chen_thresholds_by_position(name, late):
+    definition = game(name)
+    called = []
+    for text in ("9s8s", "Ts8s", "Ks9s", "As5h"):  # 8, 7, 6 and 5 points
+        deck = [card for card in range(52) if card not in cards(text)]
+        rows = hand(np.array(deck), CALL, game=definition).repeat(definition.seats)
+        rows["to_act"] = np.arange(definition.seats)
+        rows["paid"] = 0  # everyone faces a bet
+        for seat in range(definition.seats):
+            rows["deck"][seat, 2 * seat : 2 * seat + 2] = cards(text)
+        called.append(bot("chen", definition, deviation_prob=0).action_probs(rows)[:, CALL])
+    position = np.array(late)
+    expected = [np.ones_like(position), position >= 1, position >= 2, np.zeros_like(position)]
+    np.testing.assert_array_equal(called, expected)
+
+
+# Sklansky
+
+SHARES = [3.02, 5.13, 9.65, 25.19, 49.92]  # % of the 1326 hands, each range holding those before
+
+
+def test_sklansky_shares():
+    held = np.array([find_range(*pair) for pair in combinations(range(52), 2)])
+    shares = [100 * (held <= range_).mean() for range_ in range(VERY_HIGH, OUTSIDE_RANGES)]
+    assert [round(share, 2) for share in shares] == SHARES
+
+
+RANGES = [
+    ["AsAh", "JsJh", "AsKh", "AsKs"],
+    ["TsTh", "9s9h", "AsQh"],
+    ["8s8h", "7s7h", "AsJh", "AsTh", "KsQh"],
+    ["6s6h", "2s2h", "As9h", "As5h", "KsJh", "JsTh", "Ks9s", "Ts9s"],
+    ["As4h", "As2h", "Ks9h", "Ts9h", "8s7h", "Ks6h", "Ks4h", "Ks3s", "Ks2s"],
+    ["Ks3h", "Ks2h", "Qs6s", "7s6s", "3s2s"],
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "range_"), [(text, r) for r, texts in enumerate(RANGES) for text in texts]
+)
+def test_sklansky_ranges(text, range_):
+    first, second = cards(text)
+    assert find_range(first, second) == find_range(second, first) == range_
+
+
+SKLANSKY_FLOP = "8h9d2c Jc Kd"
+
+
+@pytest.mark.parametrize(
+    ("range_", "first_in", "raised"),
+    [
+        (0, [0, 0, 1], [0, 0, 1]),
+        (1, [0, 0, 1], [0, 0, 1]),
+        (2, [0, 0.5, 0.5], [0, 0.5, 0.5]),
+        (3, [0, 1, 0], [0, 1, 0]),
+        (VERY_LOOSE, [0, 1, 0], [1, 0, 0]),
+        (OUTSIDE_RANGES, [1, 0, 0], [1, 0, 0]),
+    ],
+)
+def test_sklansky_choices(range_, first_in, raised):
+    own = RANGES[range_][-1]
+    assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}") == first_in
+    assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, RAISE) == raised
+    # Checking is free, and after the flop the first bet is the only one.
+    checks = [0, 1, 0] if first_in[0] else first_in
+    assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, CALL, CALL) == checks
+    assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, CALL, RAISE) == first_in
+
+
+# Random choices
+
+RANDOMIZED_FLOP = "Kd9c4h Jc 3d"
+STRONG, WEAK = [0, 0.5, 0.5], [0.5, 0.5, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "facing", "expected"),
+    [
+        ("sklansky_randomized", "7s7h", [], STRONG),  # the average range ends with sevens
+        ("sklansky_randomized", "6s6h", [], WEAK),
+        ("sklansky_randomized", "7s7h", [CALL, CALL, RAISE], STRONG),  # whatever the board
+        ("chen_randomized", "JsTh", [], WEAK),  # 7 points
+        ("chen_randomized", "AsJh", [], STRONG),  # 8 points
+        ("rules_randomized", "2s2h", [], STRONG),
+        ("rules_randomized", "AsKh", [], WEAK),
+        ("rules_randomized", "Ks2h", [CALL, CALL, RAISE], STRONG),  # top pair
+        ("rules_randomized", "9s2h", [CALL, CALL, RAISE], WEAK),
+    ],
+)
+def test_randomized_choices_facing_a_bet(name, own, facing, expected):
+    assert get_probs(name, f"5s5d {own} {RANDOMIZED_FLOP}", *facing) == expected
+
+
+def test_randomized_choices_are_legal():
+    weak, strong = f"4c4d 6s2h {RANDOMIZED_FLOP}", f"AsAh 4c4d {RANDOMIZED_FLOP}"
+    assert get_probs("sklansky_randomized", weak, CALL, CALL, CALL) == [0, 1, 0]
+    assert get_probs("sklansky_randomized", strong, RAISE, RAISE, RAISE) == [0, 1, 0]
+
+
+# Rules
+
+FOLD_IT, CALL_IT, BET_IT = [1, 0, 0], [0, 1, 0], [0, 0, 1]
+TO_ACT = {0: [], 3: [CALL, CALL, RAISE], 4: [CALL] * 4 + [RAISE], 5: [CALL] * 6 + [RAISE]}
+
+# Own cards, the board, and what to do when facing a bet.
+HANDS = [
+    ("2s2h", "", BET_IT),
+    ("As2h", "", CALL_IT),
+    ("Ks2h", "", CALL_IT),
+    ("QsJs", "", FOLD_IT),
+    # Pairs of the flop
+    ("Ks3h", "Kd9c4h", BET_IT),
+    ("AsAh", "Kd9c4h", BET_IT),
+    ("QsQh", "Kd9c4h", CALL_IT),
+    ("Qs9h", "Kd9c4h", CALL_IT),
+    ("4s2h", "Kd9c4h", CALL_IT),
+    ("AsQh", "Kd9c4h", FOLD_IT),
+    # Better than top pair
+    ("9s4s", "Kd9c4h", BET_IT),
+    ("4s4d", "Kd9c4h", BET_IT),
+    ("8s7h", "6d9cTh", BET_IT),
+    ("2h7h", "Kh9h4h", BET_IT),
+    # What the board holds by itself is not the bot's
+    ("As2h", "KdKc4h", FOLD_IT),
+    ("4s2h", "KdKc4h", CALL_IT),
+    ("AsAh", "KdKc4h", BET_IT),
+    ("Ks2h", "KdKc4h", BET_IT),
+    ("4s2h", "Kd4c4h", BET_IT),
+    ("As2h", "KdKcKh", FOLD_IT),
+    ("2s2h", "KdKcKh", BET_IT),
+    ("As2d", "4h5h6h7h8h", FOLD_IT),
+    ("As9h", "4h5h6h7h8h", BET_IT),
+    ("As2d", "7c7d7h7s8h", BET_IT),
+    ("6s2d", "7c7d7h7s8h", FOLD_IT),
+    ("As2d", "7c7d7h7s", FOLD_IT),
+    # Draws, until the river
+    ("2h7h", "Kh9h4c", CALL_IT),
+    ("2s7h", "Kh9h4h", CALL_IT),
+    ("2s7s", "Kh9h4h", FOLD_IT),
+    ("2s3s", "Kh9h4hJh", FOLD_IT),
+    ("2h7h", "Kh9h4cJs", CALL_IT),
+    ("2h7h", "Kh9h4cJsQd", FOLD_IT),
+    ("8s7h", "5d9cKh", CALL_IT),
+    ("8s7h", "6d9cKh", CALL_IT),
+    ("As2h", "3d5cKh", CALL_IT),
+    ("AsQh", "JdTc4h", CALL_IT),
+    ("AsKh", "3d4cTh", FOLD_IT),
+    ("3s2s", "5d7c8h9d", FOLD_IT),
+    ("Qs6s", "5d7c8h2d", CALL_IT),
+    ("8s7h", "5d9cKh2s2d", FOLD_IT),
+]
+
+
+@pytest.mark.parametrize(("own", "board", "expected"), HANDS)
+def test_rules_facing_a_bet(own, board, expected):
+    shown = len(board) // 2
+    # The board's other cards and the other hand, out of what is left.
+    left = [r + s for r in "TJQ8" for s in "cdhs" if r + s not in own + board]
+    deck = [*left[:2], own, board, *left[2 : 7 - shown]]
+    seat_1 = "".join(deck)
+    seat_0 = "".join([own, *left[:2], *deck[3:]])
+    # Before the flop seat 1 is first, on later streets second.
+    assert get_probs("rules", seat_1, *TO_ACT[shown]) == expected
+    if expected == FOLD_IT and shown:  # checking is free
+        assert get_probs("rules", seat_0, *TO_ACT[shown][:-1]) == [0, 1, 0]
+
+
+@pytest.mark.parametrize(("name", "calls"), [("limit_holdem", True), ("flop_holdem", False)])
+@pytest.mark.parametrize(("own", "board"), [("2h7h", "Kh9h4c"), ("8s7h", "5d9cKh")])
+def test_rules_call_with_a_draw_while_a_card_is_to_come(name, calls, own, board):
+    definition = game(name)
+    facing_bet = parse_position(definition, None, own, board, "c c / r")
+    probs = bot("rules", definition).action_probs(facing_bet).tolist()
+    assert probs == [[0, 1, 0] if calls else [1, 0, 0]]

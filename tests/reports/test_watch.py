@@ -1,0 +1,70 @@
+"""The progress of a run, as lines in a pipe and as a table in a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from commands import run_command
+from run_folders import make_row, write_run_folder
+
+from poker_rl.reports import watch
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    rates = {"time/decisions_per_second": 1234.5, "time/outside_networks": 0.25}
+    rows = [make_row(0, 0.5), make_row(50, 0.25, **rates)]
+    return write_run_folder(str(tmp_path / "run"), rows, manifest={"status": "running"})
+
+
+def test_a_pipe_gets_a_line_for_each_row_until_the_end(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def add_last_row(seconds: float) -> None:
+        with (run / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(make_row(100, 0.125)) + "\n")
+        manifest = json.loads((run / "manifest.json").read_text()) | {"status": "finished"}
+        (run / "manifest.json").write_text(json.dumps(manifest))
+
+    monkeypatch.setattr(watch.time, "sleep", add_last_row)
+    assert run_command("watch", str(run)) == 0
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first.startswith("progress: 0 of 100 decisions (0%), average/exploitability: 0.5 ante")
+    assert second == (
+        "progress: 50 of 100 decisions (50%), average/exploitability: 0.25 ante/hand,"
+        " rates: 1,234 decisions/s, networks: 75% of the learning time on the CPU,"
+        " time: 0:05:00 spent, 0:05:00 left"
+    )
+    assert third.endswith("time: 0:10:00 spent")
+
+
+def test_ctrl_c_leaves_the_table(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(watch.time, "sleep", interrupt)
+    assert run_command("watch", str(run)) == 130
+    shown = capsys.readouterr().out
+    assert "0.25 ante/hand  █▁" in shown
+    assert "running" in shown
+
+
+def test_mistakes_are_named(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command("watch") == 2
+    assert run_command("watch", str(run.parent)) == 2
+    assert "is no run folder" in capsys.readouterr().err
+    damaged = write_run_folder(f"{run}_damaged", [make_row(0, 0.5)], manifest={"measurements": []})
+    assert run_command("watch", str(damaged)) == 2
+    assert "is damaged" in capsys.readouterr().err
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(watch, "find_spec", lambda name: None)
+    assert run_command("watch", str(run)) == 2
+    assert "pip install 'poker-rl[watch]'" in capsys.readouterr().err

@@ -1,0 +1,149 @@
+"""Experiment trackers, offline with their real libraries: one run each, also after a kill."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+import tiny
+from commands import run_command
+
+from poker_rl.training.loggers import tracker
+from poker_rl.training.loggers.tracker import Tracker
+
+RUN = "outputs/kuhn/cfr_plus/run"
+
+
+def train(folder: Path, *words: str) -> str:
+    """Train in a process of its own, as each library is set up once; return what it printed."""
+    command = [sys.executable, "-c", "from poker_rl.cli import main; main()", "train", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The outputs of a run that was killed after rows that no checkpoint has, and resumed."""
+    folder = tmp_path_factory.mktemp("trackers")
+    run, kept = folder / RUN, folder / "kept"
+    every = ("evaluate_every=10", "checkpoint_every=20", "name=run", "budget=20")
+    loggers = "logger=[wandb,mlflow,trackio]"
+    said = train(folder, "game=kuhn", "algo=cfr_plus", *every, loggers)
+    shutil.copytree(run, kept)
+    said += train(folder, f"resume={RUN}", "budget=40")
+    for name in ("state.pt", "manifest.json"):
+        shutil.copy(kept / name, run / name)
+    said += train(folder, f"resume={RUN}", "budget=60")
+    assert "continues without" not in said
+    return folder / "outputs"
+
+
+def read_rows(outputs: Path) -> dict[int, float]:
+    """Return the headline exploitability after each number of decisions in metrics.jsonl."""
+    lines = (outputs.parent / RUN / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 7
+    return {row["decisions"]: row["eval/average/exploitability"] for row in rows}
+
+
+def read_id(outputs: Path) -> str:
+    """Return the id that the run has in trackers."""
+    return str(json.loads((outputs.parent / RUN / "manifest.json").read_text())["tracker_id"])
+
+
+def test_mlflow_has_one_run_with_each_row_once(outputs: Path) -> None:
+    (run,) = (path.parent for path in outputs.glob("mlflow/*/*/meta.yaml"))
+    assert "status: 3" in (run / "meta.yaml").read_text()  # finished
+    assert (run / "tags" / "tracker_id").read_text() == read_id(outputs)
+    assert (run / "tags" / "algo").read_text() == "cfr_plus"
+    assert (run / "params" / "algo.gamma").exists()
+    assert (run / "artifacts" / "figures" / "exploitability.png").exists()
+    lines = (run / "metrics" / "eval" / "exploitability").read_text().splitlines()
+    points = [(int(step), float(value)) for _, value, step in map(str.split, lines)]
+    assert points == list(read_rows(outputs).items())
+
+
+def test_trackio_has_one_run_with_each_row_once(outputs: Path) -> None:
+    with sqlite3.connect(outputs / "trackio" / "poker-rl.db") as database:
+        rows = database.execute("SELECT run_name, step, metrics FROM metrics ORDER BY id")
+        found = [(name, step, json.loads(text)) for name, step, text in rows]
+    assert {name for name, _, _ in found} == {f"kuhn cfr_plus run {read_id(outputs)}"}
+    tag = "eval/exploitability"
+    points = [(step, values[tag]) for _, step, values in found if tag in values]
+    assert points == list(read_rows(outputs).items())
+    assert any("figures/exploitability" in values for _, _, values in found)
+
+
+def test_wandb_continues_the_run_with_its_id(outputs: Path) -> None:
+    folders = list(outputs.glob("wandb/offline-run-*"))
+    assert len(folders) == 3  # `wandb sync` joins those with one id
+    assert {folder.name.rpartition("-")[2] for folder in folders} == {read_id(outputs)}
+    for folder in folders:
+        (log,) = folder.glob("*.wandb")
+        assert b"eval/exploitability" in log.read_bytes()
+        assert list(folder.glob("files/media/images/figures/exploitability_*.png"))
+
+
+@dataclass
+class BrokenTracker(Tracker):
+    """Tracker that fails or hangs from the row after `step` on."""
+
+    package = "json"  # is always installed
+    step: int
+    hangs: bool
+
+    def open_run(self, config: Mapping[str, Any]) -> None:
+        pass
+
+    def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
+        if step > self.step:
+            if self.hangs:
+                sleep(3600)
+            raise RuntimeError("no network\nsecond line")
+
+    def close_run(self, status: str) -> None:
+        raise AssertionError("a tracker that has failed is not called again")
+
+
+@pytest.mark.parametrize("step", [-1, 100])
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_broken_tracker_is_dropped_with_one_warning(
+    step: int,
+    hangs: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tracker, "TIMEOUT_S", 0.25)
+    monkeypatch.setattr(tracker, "MAX_WAITING_CALLS", 5)
+    start = monotonic()
+    last_row, _ = tiny.train(figures=False, loggers=[BrokenTracker(step, hangs)])
+    assert monotonic() - start < 10
+    assert last_row["decisions"] >= 400
+    reason = "5 rows are waiting" if hangs else "RuntimeError: no network"
+    warnings = [one for one in capsys.readouterr().err.splitlines() if "logger json" in one]
+    assert len(warnings) == 1
+    assert f"logger json: {reason}; the run continues without this logger" in warnings[0]
+
+
+def test_a_missing_library_is_named_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tracker, "find_spec", lambda name: None)
+    for name in ("wandb", "mlflow", "trackio"):
+        assert run_command("train", "game=kuhn", "algo=cfr_plus", f"logger=[{name}]") == 2
+        expected = f"logger.{name}: needs more packages: pip install 'poker-rl[{name}]'"
+        assert expected in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
