@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -70,6 +69,7 @@ class SettingsCommand:
 def run_settings_command(name: str, command: SettingsCommand, arguments: list[str]) -> int:
     """Print the help of a command, or call its function; return the exit code."""
     from poker_rl.config.option_files import SHIPPED_OPTION_DIR, check_keys_given_once
+    from poker_rl.config.plugins import check_installed, load_class
 
     namespace = ArgumentParser("words").parse_intermixed_args(arguments)
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
@@ -92,12 +92,11 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
             (group_overrides if is_of_group else overrides).append(word)
     check_keys_given_once([*overrides, *group_overrides])
     option_dirs = collect_option_dirs(namespace.config_dir)
-    if name == "tune" and find_spec("optuna") is None:
-        raise ConfigError("tune needs more packages: pip install 'poker-rl[tune]'")
+    if name == "tune":
+        check_installed("tune", "tune", "optuna")
 
     from poker_rl.config.compose import compose_plain_config
     from poker_rl.config.hydra_overrides import read_with_overrides
-    from poker_rl.config.plugins import load_class
 
     group_config = None
     if group_overrides:
@@ -241,6 +240,9 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
     ),
     "advise": SettingsCommand(
         "poker_rl.play.position_advice.AdviseConfig", "poker_rl.play.position_advice.print_advice"
+    ),
+    "review": SettingsCommand(
+        "poker_rl.play.review_hands.ReviewConfig", "poker_rl.play.review_hands.review_hands"
     ),
     "compare": SettingsCommand(
         "poker_rl.reports.comparison.CompareConfig",

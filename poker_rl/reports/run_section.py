@@ -86,7 +86,7 @@ def create_training_figures(
 
 def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
     """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands."""
-    for heading, results, headline_player in read_reports(run.folder / EVALUATIONS_FOLDER):
+    for heading, results, headline_player, _ in read_reports(run.folder / EVALUATIONS_FOLDER):
         yield create_element("p", heading, class_="note")
         yield from create_result_table(results, headline_player)
 
