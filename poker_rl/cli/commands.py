@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, NoReturn
@@ -89,6 +88,7 @@ def format_main_settings(command: str, yaml_text: str, keys: Sequence[str]) -> s
 def run_settings_command(name: str, command: SettingsCommand, arguments: list[str]) -> int:
     """Print the help of a command, or call its function; return the exit code."""
     from poker_rl.config.option_files import SHIPPED_OPTION_DIR, check_keys_given_once
+    from poker_rl.config.plugins import check_installed, load_class
 
     namespace = ArgumentParser("words").parse_intermixed_args(arguments)
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
@@ -97,7 +97,7 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
         # The file begins with the usage of the command, as a comment.
         defaults_text = defaults_path.read_text(encoding="utf-8")
         usage = re.sub("^# ?", "", defaults_text, flags=re.MULTILINE)
-        if namespace.help == "short":
+        if namespace.help == "short" and command.main_settings:
             usage = re.split(r"^\w+: ", usage, maxsplit=1, flags=re.MULTILINE)[0]
             usage += format_main_settings(name, defaults_text, command.main_settings)
         print_line(f"{usage}\n{GAME_HELP if groups else CONFIG_DIR_HELP}")
@@ -115,12 +115,11 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
             (group_overrides if is_of_group else overrides).append(word)
     check_keys_given_once([*overrides, *group_overrides])
     option_dirs = collect_option_dirs(namespace.config_dir)
-    if name == "tune" and find_spec("optuna") is None:
-        raise ConfigError("tune needs more packages: pip install 'poker-rl[tune]'")
+    if name == "tune":
+        check_installed("tune", "tune", "optuna")
 
     from poker_rl.config.compose import compose_plain_config
     from poker_rl.config.hydra_overrides import read_with_overrides
-    from poker_rl.config.plugins import load_class
 
     group_config = None
     if group_overrides:
@@ -289,6 +288,11 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
         "poker_rl.play.position_advice.print_advice",
         main_settings=("player", "hand", "board", "actions", "figure"),
     ),
+    "review": SettingsCommand(
+        "poker_rl.play.review_hands.ReviewConfig",
+        "poker_rl.play.review_hands.review_hands",
+        main_settings=("hands", "seat", "run", "player", "out"),
+    ),
     "compare": SettingsCommand(
         "poker_rl.reports.comparison.CompareConfig",
         "poker_rl.reports.compare_runs.compare_runs",
@@ -306,7 +310,7 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
     "export": SettingsCommand(
         "poker_rl.reports.export_player.ExportConfig",
         "poker_rl.reports.export_player.export_player",
-        main_settings=("run", "player", "hands", "out", "policy"),
+        main_settings=("run", "hands", "out", "policy", "weights"),
     ),
     "tune": SettingsCommand(
         "poker_rl.sweeps.study_config.TuneConfig",

@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from io import BytesIO
+from pathlib import Path
 
 from matplotlib import rc_context
 from matplotlib.artist import Artist
@@ -14,6 +15,10 @@ from matplotlib.figure import Figure
 from poker_rl.reports.comparison_figure import FIGURE_RC_PARAMS
 
 MAX_PANEL_BASIS = 480  # pixels; two panels of this width stand side by side on a wide screen
+
+STYLE_SHEET = Path(__file__).with_name("page.css")
+# With this policy browsers run no scripts and load nothing from elsewhere, even if a name has HTML.
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 class Markup(str):
@@ -89,3 +94,17 @@ def embed_figure(figure: Figure, description: str) -> Markup:
     caption = [create_element("p", title)] * bool(title)
     note_lines = [create_element("p", note, class_="note")] * bool(note)
     return create_element("figure", *caption, *drawing, *note_lines)
+
+
+def create_document(title: str, *elements: str) -> str:
+    """Return a self-contained HTML page with its title as a heading."""
+    head = create_element(
+        "head",
+        Markup('<meta charset="utf-8">'),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        create_element("title", f"{title} - poker-rl"),
+        create_element("style", Markup(STYLE_SHEET.read_text())),
+    )
+    body = create_element("body", create_element("h1", title), *elements)
+    return f"<!doctype html>\n{create_element('html', head, body, lang='en')}\n"

@@ -86,7 +86,7 @@ def create_training_figures(
 
 def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
     """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands."""
-    for heading, results, headline_player in read_reports(run.folder / EVALUATIONS_FOLDER):
+    for heading, results, headline_player, _ in read_reports(run.folder / EVALUATIONS_FOLDER):
         yield create_element("p", heading, class_="note")
         yield from create_result_table(results, headline_player)
 
@@ -190,7 +190,7 @@ def play_sample_hands(
             move_name = game.move_name(record, int(action[0]))
             rows.append([seat, known_text, move_name, f"{100 * probs[0, action[0]]:.0f} %"])
             tables.step(action)
-        seat_count = int(tables.gather_definitions()["seats"][0])
+        seat_count = int(tables.count_seats()[0])
         payoffs = tables.payoffs()[0, :seat_count] / game.unit_chips
         payoff_texts = ", ".join(f"seat {seat} {chips:+g}" for seat, chips in enumerate(payoffs))
         yield rows, f"Won, in {game.unit}s: {payoff_texts}."
