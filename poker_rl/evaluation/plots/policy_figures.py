@@ -34,7 +34,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
 
     There is a panel for each seat and number of known cards. Rows are these cards, without suits if
     these have no meaning, and columns the actions so far, as in the names of information sets.
-    Return None if there are too many cells.
+    Return None if there are too many cells, or if the names are built in another way.
     """
     game = tree.game
     if tree.infoset_count > MAX_INFOSETS or game.action_count > len(ACTION_COLORS):
@@ -60,6 +60,8 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
         for round_index in range(rounds)
         for seat in range(seats)
     ]
+    if not all(map(len, panels)) or max(name.count(" ") for name in tree.infoset_names) > 2:
+        return None
     row_counts = [len({name_parts[i][1] for i in panel}) for panel in panels]
     column_count = max(len({name_parts[i][2] for i in panel}) for panel in panels)
     round_rows = [max(row_counts[r * seats : (r + 1) * seats]) for r in range(rounds)]
