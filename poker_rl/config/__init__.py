@@ -7,6 +7,7 @@ All other packages may import this one. Only `compose`, `hydra_overrides` and `s
 import hydra.
 """
 
+from poker_rl.config.schedules import ScheduleOverDecisions
 from poker_rl.config.threads import set_threads
 from poker_rl.config.validation import (
     ConfigError,
@@ -30,6 +31,7 @@ __all__ = [
     "PositiveInt",
     "Probability",
     "Range",
+    "ScheduleOverDecisions",
     "Seed",
     "SolverIterationCount",
     "set_threads",

@@ -23,8 +23,9 @@ class Result:
         unit: such as "ante/hand", "mbb/hand" or "chips a hand".
         kind: "exact"; "exact, beside <player>" if that player has every other seat; "against
             <player>" for a match; "at the table" for a table of several players; "lower_bound";
-            "lower_bound, vacuous"; "fitted"; in a tournament also "mean of all tables", and
-            "behind" for the distance to the player ranked above.
+            "lower_bound, vacuous"; "fitted"; "hands of <player>" for recorded hands; in a
+            tournament also "mean of all tables", and "behind" for the distance to the player ranked
+            above.
         n: number of sampled deals; None if nothing was sampled.
     """
 
