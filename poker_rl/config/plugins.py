@@ -73,10 +73,11 @@ def _find_plugins() -> tuple[list[Plugin], list[str]]:
 
 
 def check_installed(extra: str, purpose: str, *packages: str) -> None:
-    """Raise `ConfigError` if a package of an extra of poker-rl is not installed.
+    """Raise `ConfigError` if an optional package is not installed.
 
     Args:
-        purpose: subject of the message, such as a command or a file.
+        extra: the extra of poker-rl that installs these packages.
+        purpose: what needs the packages, such as a command or a file.
     """
     if any(find_spec(package) is None for package in packages):
         raise ConfigError(f"{purpose} needs more packages: pip install 'poker-rl[{extra}]'")

@@ -42,7 +42,7 @@ FLOPS_OF_TEXTURE = {
     "one suit": ("AsQs5s", "Jd8d4d", "9c6c3c"),
 }
 MADE_HANDS = ("two pair or better", "top pair or overpair", "lower pair", "draw", "high card")
-ACTION_TYPE_COUNT = 3  # fold, call and raise, whatever its size
+ACTION_TYPE_COUNT = 3  # fold, call, and raise of any size
 
 Situation = tuple[str, list[int], np.void]
 """A title, the board cards, and the record of a table."""
@@ -72,7 +72,10 @@ def supports_hand_grid(game: Game) -> bool:
 def compute_hand_probs(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return all hands beside the board, [H, 2], and the policy of the seat to act, [H, 3]."""
+    """Return all hands without board cards [H, 2], and the policy with each of them, [H, 3].
+
+    The policy is that of the seat to act, with probabilities of fold, call and raise.
+    """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
     hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
     records = copy_with_cards(game, record, hands, board_cards)
@@ -240,9 +243,9 @@ def compute_flop_policies(
 
 
 def classify_made_hands(hands: np.ndarray, flop: np.ndarray) -> np.ndarray:
-    """Return the index in `MADE_HANDS` of each hand [H, 2] on a flop [3]; [H].
+    """Return for each hand [H, 2] on a flop [3] its index in `MADE_HANDS`, [H].
 
-    Pairs and two pairs count only with a hole card. A draw has four cards of one suit, or of five
+    A pair or two pair must contain a hole card. A draw has four cards of one suit, or four of five
     consecutive ranks.
     """
     cards = np.hstack([hands, np.tile(flop, (len(hands), 1))])  # [H, 5]
@@ -253,7 +256,7 @@ def classify_made_hands(hands: np.ndarray, flop: np.ndarray) -> np.ndarray:
     has_two_pair = (category == TWO_PAIR) & matches.all(1) & ~is_pocket_pair
     suit_counts = (cards[..., None] % MAX_SUITS == np.arange(MAX_SUITS)).sum(1)
     held = (cards[..., None] // MAX_SUITS == np.arange(MAX_RANKS)).any(1)  # [H, 13]
-    held = np.hstack([held[:, -1:], held])  # the ace is below the two as well
+    held = np.hstack([held[:, -1:], held])  # an ace also counts as the rank below the two
     straight_counts = np.lib.stride_tricks.sliding_window_view(held, 5, axis=1).sum(2)
     is_draw = (suit_counts.max(1) == 4) | (straight_counts.max(1) == 4)
     conditions = [(category >= TRIPS) | has_two_pair, pair_rank >= flop_ranks.max(), pair_rank >= 0]

@@ -146,10 +146,9 @@ def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def describe_origin(folder: Path, decisions: int) -> dict[str, Any]:
-    """Return where the players of a run come from: command, experiment, seed, commit, date.
+    """Return the origin of the players of a run: command, experiment, seed, commit and date.
 
-    Args:
-        decisions: decisions of the snapshot that holds the players.
+    `decisions` is the number of decisions of the snapshot with these players.
     """
     config, manifest = read_run_folder(folder)
     try:

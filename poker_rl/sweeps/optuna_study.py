@@ -131,10 +131,10 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
 
 
 def fail_lost_trials(study: optuna.Study, seen_trials: set[int]) -> None:
-    """Fail the trials whose heartbeats have stopped.
+    """Mark the trials whose heartbeats have stopped as failed.
 
-    Optuna overlooks a trial that was killed before its first heartbeat, so each running trial gets
-    a heartbeat when it is seen for the first time; `seen_trials` has the numbers of these.
+    Optuna overlooks a trial that was killed before its first heartbeat. Therefore this function
+    records a heartbeat for each running trial that is not in `seen_trials`, and adds its number.
     """
     fail_stale_trials(study)
     for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):

@@ -71,7 +71,7 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -
 
 
 def draw_flop_policies(policies: Sequence[tuple[str, np.ndarray]], title: str) -> Figure:
-    """Draw policies on the flop, each in a panel with a row for each kind of made hand."""
+    """Draw each policy on the flop in a panel, with made hands as rows and textures as columns."""
     figure, axes = create_panels(len(policies))
     for (panel_title, probs), ax in zip(policies, axes, strict=True):
         _draw_panel(ax, panel_title, probs, MADE_HANDS, list(FLOPS_OF_TEXTURE), is_labelled=True)
@@ -89,6 +89,7 @@ def _draw_panel(
     column_labels: Sequence[str],
     is_labelled: bool = False,
 ) -> None:
+    """Draw probabilities [rows, columns, 3] of action types in one panel."""
     colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_ORDER]
     draw_cells(ax, probs[..., ACTION_TYPE_ORDER], colors, is_labelled)
     ax.set_xticks(np.arange(len(column_labels)) + 0.5, column_labels)
@@ -98,7 +99,7 @@ def _draw_panel(
 
 
 def _finish_figure(figure: Figure, title: str, note: str) -> None:
-    """Add the title, the legend of action types and the footnote."""
+    """Add the title, the legend of action types and the footnote to a figure."""
     figure.legend(
         [Patch(color=ACTION_COLORS[action_type]) for action_type in ACTION_TYPE_ORDER],
         [ACTION_TYPE_NAMES[action_type] for action_type in ACTION_TYPE_ORDER],

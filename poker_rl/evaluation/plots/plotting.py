@@ -37,8 +37,8 @@ FIGURE_DPI = 150
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend is drawn beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
-LEGEND_LINE_LENGTH = 28  # characters; a legend with longer names stands beside the axes
-MIN_LOG_RATIO = 4  # ratio of the largest to the smallest value from which an axis is logarithmic
+LEGEND_LINE_LENGTH = 28  # characters; a legend with longer names is drawn beside the axes
+MIN_LOG_RATIO = 4  # smallest ratio of the largest to the smallest value for a logarithmic axis
 
 
 def assign_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -140,8 +140,8 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
     A curve of one point has a marker, and bars instead of bands.
 
     Args:
-        log_scale: whether the axes are logarithmic if their positive values differ enough. Below
-            its first positive value the x axis is linear, so that it contains 0.
+        log_scale: whether axes with a wide range of positive values are logarithmic. Below its
+            first positive value the x axis is linear, so that it contains 0.
     """
     lines = list(lines)
     styles = assign_styles(line.player or line.name for line in lines)
@@ -195,7 +195,7 @@ def is_wide_range(values: Sequence[float]) -> bool:
 
 
 def set_log_ticks(axis: Axis, values: Sequence[float], more_ticks: Sequence[float] = ()) -> None:
-    """Set the ticks of a logarithmic axis, some between powers of ten if there are few of these."""
+    """Set the ticks of a logarithmic axis, also between powers of ten if these are too few."""
     low, high = min(values), max(values)
     multiples = (1, 2, 3, 5) if high < 10 * low else (1, 3) if high < 1000 * low else (1,)
     log_ticks = np.array(LogLocator(subs=multiples).tick_values(low, high))

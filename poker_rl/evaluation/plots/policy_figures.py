@@ -43,7 +43,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
     # The name of an information set is its seat, its cards, and the actions so far.
     name_parts = [(*name.split(" "), "")[:3] for name in tree.infoset_names]
     card_counts = [len(cards) for _, cards, _ in name_parts]
-    # Hands of one or two cards can be pairs, but neither flushes nor straights.
+    # Suits matter only for flushes, which hands of one or two cards can't make.
     merges_suits = (
         isinstance(game, PokerGame)
         and len(game.suits) > 1
