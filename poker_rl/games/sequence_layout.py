@@ -118,8 +118,8 @@ def _find_connected_deals(
 ) -> np.ndarray:
     """Return the first deal of the connected component of each deal, [D].
 
-    Two deals are connected if they lead to the same information set, as `pair_deals[n]` leads to
-    `pair_infosets[n]`.
+    Two deals are connected if they lead to the same information set. The pairs of arrays list which
+    deal leads to which information set: `pair_deals[n]` leads to `pair_infosets[n]`.
     """
     representative = np.arange(deal_count)
     while True:
@@ -133,7 +133,7 @@ def _find_connected_deals(
 
 @jit
 def _fill_last_own_edges(parent, edge, seat, last_own_edge):  # type: ignore[no-untyped-def]
-    """Write the last edge of each seat before each node, [N, seats]; roots have theirs already."""
+    """Write the last edge of each seat before each node, [N, seats]; rows of roots are input."""
     for i in range(len(parent)):
         if parent[i] >= 0:
             # Copying a row as a slice takes seconds to compile.

@@ -23,7 +23,7 @@ from poker_rl.games.table_loops import (
     step_loop,
 )
 
-MIN_PARALLEL_ROWS = 4096
+MIN_PARALLEL_ROWS = 4096  # with fewer rows, starting threads costs more than it saves
 
 
 def copy_records(records: np.ndarray) -> np.ndarray:
@@ -137,12 +137,15 @@ class Tables:
         return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write the observations [B, W]; `sorted_suits` have the order of `suit_isomorphism`."""
+        """Write the observations of all tables into `out`, [B, W].
+
+        With `sorted_suits` the suits are renamed to a canonical form, see `suit_isomorphism`.
+        """
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
     def observe_log_chips(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write observations with sorted suits, and k chips as `logarithms[k]` (float32)."""
+        """Write observations with sorted suits, in which k chips are `logarithms[k]`, float32."""
         self.run_loop(observe_log_chips_loop, None, logarithms, out)
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

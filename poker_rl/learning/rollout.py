@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from poker_rl.games.game import Game
-from poker_rl.games.table_checks import check_tables
 from poker_rl.games.tables import Tables
+from poker_rl.games.untrusted_tables import check_tables
 from poker_rl.learning.state_checks import check_range
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs

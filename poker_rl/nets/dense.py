@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.validation import ConfigError, PositiveInt
-from poker_rl.nets.legal_logits import LegalActions, compute_legal_logits
+from poker_rl.nets.legal_output_layer import LegalActions, compute_legal_logits
 from poker_rl.nets.net_config import Features, NetDimensions
 from poker_rl.nets.precision import is_bfloat16_enabled
 from poker_rl.nets.sparse_linear import SparseLinearFunction, find_nonzeros_if_sparse
@@ -31,7 +31,7 @@ IN_PLACE_ACTIVATIONS = {"relu": torch.relu_, "tanh": torch.tanh_}
 
 @dataclass(kw_only=True, frozen=True)
 class MLPConfig:
-    """Settings of a multilayer perceptron; without hidden layers it is a linear map.
+    """Settings of a multilayer perceptron (MLP); without hidden layers it is a linear map.
 
     `init: orthogonal` means orthogonal weights, with gain sqrt(2) in hidden layers and 1 in the
     output layer, and zero biases. `init: torch` means weights and biases that are uniform on
@@ -144,8 +144,8 @@ def build_mlp(
 ) -> ReplicatedMLP:
     """Build K multilayer perceptrons with these widths, from the inputs to the outputs.
 
-    `output_gain`, for orthogonal weights, and `output_scale` are those of the last layer, which is
-    a hidden one unless `ends_in_outputs`.
+    The initial weights of the last layer have `output_gain` (only if orthogonal) and
+    `output_scale`. The last layer is the output layer with `ends_in_outputs`, else a hidden layer.
     """
     last_index = len(widths) - 2
     layers = []

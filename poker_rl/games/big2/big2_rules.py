@@ -40,7 +40,7 @@ NO_CARD = -1
 INFOSET_KEY_SIZE = 2 + DECK_SIZE  # bytes in the key of an information set
 IN_HAND_MARK = 255  # marks the cards of the seat in an information-set key
 
-# A bit for each type of combination but the single; a straight flush has two of them.
+# A bit for each type of combination; bit 0 is the single, and a straight flush has two bits.
 PAIR_BIT, TRIPLE_BIT, TWO_PAIR_BIT, QUADS_BIT, STRAIGHT_BIT, FLUSH_BIT, FULL_HOUSE_BIT = (
     2 << i for i in range(7)
 )
@@ -327,10 +327,11 @@ def resample_hidden_cards(game, table):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the key of an information set: seat, turns taken, and the turn of each played card.
+    """Write the key of an information set: seat, number of turns taken, and a byte for each card.
 
-    The turn of a card also tells who played it, since seats act in turn; in turns without a card
-    the seat passed.
+    The byte is the turn in which the card was played, a mark if the seat holds it, else 0. Since
+    seats act in turn, the turn also shows who played a card, and that the seat of a turn without
+    cards passed.
     """
     out[0] = seat
     out[1] = table.turns

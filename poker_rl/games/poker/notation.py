@@ -22,7 +22,8 @@ ACTION_PATTERN = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
 # Chips over the hand (h or nothing) or on the street (s).
 AMOUNT_PATTERN = re.compile(r"[br](\d+)([hs]?)")
 LETTER_OF_WORD = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
-CHECK_LETTERS, NO_BET_LETTERS = ("x", "k"), ("x", "k", "b")
+CHECK_LETTERS = ("x", "k")
+NO_BET_LETTERS = (*CHECK_LETTERS, "b")  # allowed only while there is no bet to call
 
 
 class Bet(NamedTuple):
@@ -99,7 +100,7 @@ def list_hand_combinations(game: PokerGame, text: str) -> list[list[int]] | None
 def list_bets(game: DisplayedPoker, record: np.void) -> tuple[list[Bet], np.ndarray]:
     """Return the bets and raises so far, and the chips that each seat put in on earlier streets.
 
-    The latter are an array [seats]; on the first street they are the antes.
+    These chips are an array [seats]; on the first street they are the antes.
     """
     played = game.get_variant_game(record)
     tables = Tables(game, 1, 0)

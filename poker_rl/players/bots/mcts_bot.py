@@ -10,11 +10,11 @@ pot at the node, a few chips before the flop, the bot would explore too little
 (docs/results/bots.md compares both).
 
 The bot uses only its information set: hidden cards are overwritten before they are read, and its
-random numbers depend only on its seed and the key of the information set. So it is a fixed policy,
-whatever the order of decisions.
+random numbers depend only on its seed and the key of the information set. So it is a fixed policy:
+the order of decisions does not matter.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
+# The arguments of the compiled functions are NumPy records, which have no type for mypy.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations

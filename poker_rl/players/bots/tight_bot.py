@@ -1,10 +1,11 @@
 """Bot that raises strong hands, calls with medium hands and folds the rest.
 
 The value of a hand is the probability that it beats all remaining opponents if they hold random
-cards. It is p to the power of the number of opponents. From the flop on p is the share of possible
-hole cards of an opponent that the bot's hand beats on the current board. Before the flop it is the
-share with fewer points by B. Chen's formula (L. Krieger, Hold'em Excellence, 2000). Ties count
-half. Board cards to come and the actions of the opponents are ignored.
+cards: with the probability p to beat one opponent, it is p to the power of their number. From the
+flop on, p is the share of an opponent's possible hole cards that the bot's hand beats on the
+current board. Before the flop, it is the share of hole cards with fewer points by B. Chen's formula
+(L. Krieger, Hold'em Excellence, 2000). Ties count half. Board cards to come and the actions of the
+opponents are ignored.
 """
 
 from __future__ import annotations
