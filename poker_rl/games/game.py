@@ -21,7 +21,7 @@ These five are enough to train and to evaluate by matches. Four more are optiona
     reveal(game, table, seat, out)  write the cards hidden from a seat; for a perfect-information
                                     critic
     resample_hidden_cards(game, table)
-                                    deal the cards that the seat to act cannot see again; all deals
+                                    deal again the cards that the seat to act cannot see; all deals
                                     consistent with its information set are equally likely; for
                                     bots that look ahead
 
@@ -222,7 +222,7 @@ def random_below(table, count):
 
 @jit
 def sample_variant(definitions, table):
-    """Sample the definition of the next hand at a table, if the game has several."""
+    """Set `table.variant` to a random definition for the next hand, if the game has several."""
     if len(definitions) > 1:
         table.variant = random_below(table, len(definitions))
 

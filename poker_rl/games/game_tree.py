@@ -66,8 +66,8 @@ class GameTree(TreeNodes):
         policy: np.ndarray = self.legal_mask / self.legal_mask.sum(1, keepdims=True)
         return policy
 
-    def normalize(self, weights: np.ndarray) -> np.ndarray:
-        """Return the policy proportional to weights [I, A]; rows of zeros become uniform."""
+    def normalize_policy(self, weights: np.ndarray) -> np.ndarray:
+        """Return the policy proportional to weights [I, A], uniform where all weights are 0."""
         total = weights.sum(1, keepdims=True)
         return np.where(
             total > 0, weights / np.where(total > 0, total, 1), self.build_uniform_policy()

@@ -83,7 +83,7 @@ def build_sequence_form(tree: TreeNodes) -> tuple[SequenceForm, np.ndarray]:
 
 
 def _assign_parts(tree: TreeNodes, previous_edge: np.ndarray) -> np.ndarray:
-    """Return the part of each seat with each deal, [seats, D].
+    """Return the part of each seat in each deal, [seats, D], with a part for each hand of a seat.
 
     Deals that share an information set of the seat get the same part, which has all information
     sets of the seat that these deals lead to.

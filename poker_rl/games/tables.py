@@ -51,7 +51,7 @@ class Tables:
     def __init__(self, game: Game, count: int, seed: int) -> None:
         self.game = game
         self.records = np.zeros(count, game.table_dtype)
-        if count:  # skipped for empty batches, as it is the slowest step
+        if count:  # skipped for an empty batch, since it is the slowest step
             self.records["key"] = np.random.SeedSequence(seed).generate_state(count, np.uint64)
         self.records["over"] = 1  # no hand is in play until the first deal
         self._definitions = game.definitions
@@ -124,7 +124,10 @@ class Tables:
     def _apply_rule(
         self, loop: Any, rule: str, rows: np.ndarray | None, size: int, dtype: Any
     ) -> np.ndarray:
-        """Return what a rule writes for each row, [B, size]; an optional rule has to exist."""
+        """Return the array [B, size] that a rule writes, or raise ConfigError if `size` is 0.
+
+        A size of 0 means that the game does not have this optional rule.
+        """
         if not size:
             raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
         out = np.zeros((self.count_rows(rows), size), dtype)
@@ -239,7 +242,7 @@ class Tables:
 
 
 def tables_from_records(game: Game, records: np.ndarray) -> Tables:
-    """Return a batch of these tables [B] that shares their memory."""
+    """Return a `Tables` object of the tables in `records` [B], which shares their memory."""
     tables = Tables(game, 0, 0)
     tables.load_records(records)
     return tables

@@ -85,7 +85,10 @@ class ObservationEncoder:
         self._encode(tables, out)
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
-        """Return cards hidden from the seats to act, suits sorted as in inputs, [B, H] uint8."""
+        """Return the cards hidden from each seat to act, [B, H] uint8.
+
+        Their suits are sorted if those of the network inputs are.
+        """
         tables = tables_from_records(self._game, records)
         return tables.reveal(sorted_suits=self._sorts_suits)
 
@@ -147,9 +150,8 @@ def _make_infoset_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
     """Return the number of inputs and the encoder of the features `table`: cards and chips."""
-    cards_offset = int(
-        game.definitions[0]["hole_offset"]
-    )  # here the cards start, then perhaps chips
+    # An observation ends with the cards, or in games with stacks with the cards and the chips.
+    cards_offset = int(game.definitions[0]["hole_offset"])
     shows_chips = game.observation_dtype != np.uint8
     seat_slots = int(game.definitions[0]["seat_slots"])
     cards_size = game.observation_size - cards_offset

@@ -18,8 +18,8 @@ from torch.autograd.function import once_differentiable
 
 from poker_rl.nets.kernel_compilation import compile_kernels
 
-MIN_ACTIONS = 64  # with fewer actions the full layer is always used
-MIN_ACTIONS_PER_LEGAL = 8  # with fewer actions per legal action on average, it is used too
+MIN_ACTIONS = 64  # in games with fewer actions, the full output layer is always used
+MIN_ACTIONS_PER_LEGAL = 8  # with fewer actions per legal action, the full layer is faster
 
 FLOATS_3D_TYPE = "float32[:, :, ::1]"
 LEGAL_ACTIONS_TYPES = "int64[:, :, ::1], int64[:, ::1]"  # actions, and their number in each row

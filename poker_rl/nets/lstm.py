@@ -41,7 +41,7 @@ class ReplicatedLSTM(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the states at the end of sequences, [K, B, L * F] -> [K, B, units]."""
-        if not x.shape[1]:  # an empty output that still depends on the weights, with gradient 0
+        if not x.shape[1]:  # without rows: an empty output that gives the weights the gradient 0
             gates = torch.baddbmm(
                 self.bias[:, None], x[..., : self.history_shape[1]], self.weight_ih
             )

@@ -63,7 +63,7 @@ OPPONENTS_OFFSET = HAND_SIZE * OWN_CARD_FEATURES
 HIGH_CARDS_OFFSET = OPPONENTS_OFFSET + (SEATS - 1) * OPPONENT_FEATURES
 TO_BEAT_OFFSET = HIGH_CARDS_OFFSET + 16
 OBSERVATION_SIZE = TO_BEAT_OFFSET + RANK_COUNT + SUIT_COUNT + 1 + COMBINATION_TYPE_COUNT + 3
-FIRST_QUEEN, FIRST_ACE = 9 * SUIT_COUNT, 11 * SUIT_COUNT  # the first card of the rank
+FIRST_QUEEN, FIRST_ACE = 9 * SUIT_COUNT, 11 * SUIT_COUNT  # the lowest card of the rank
 
 DEFINITION_DTYPE = np.dtype([("seats", "i1"), ("dealt", "i1"), ("cards", "i1")])
 
@@ -72,14 +72,14 @@ TABLE_DTYPE = np.dtype(
         ("key", "u8"),  # random state: a key and a counter
         ("draws", "u8"),
         ("played", "i8", SEATS),  # bit c: the seat has played card c
-        ("strength", "i2"),  # of the hand to beat; NO_COMBINATION if there is none
-        ("error", "i2"),  # 1 + the illegal action; `Tables` checks it
+        ("strength", "i2"),  # strength of the hand to beat; NO_COMBINATION if there is none
+        ("error", "i2"),  # 1 + the action if the last one was illegal; `Tables` checks it
         ("to_act", "u1"),
         ("size", "i1"),  # number of cards of the hand to beat; 0 if there is none
-        ("passes", "i1"),  # since the hand to beat was played
-        ("turns", "u1"),  # turns taken, including the automatic three of diamonds
+        ("passes", "i1"),  # number of passes since the hand to beat was played
+        ("turns", "u1"),  # number of turns, including the automatic three of diamonds
         ("over", "i1"),
-        ("variant", "u1"),  # always 0, as there is one definition
+        ("variant", "u1"),  # always 0, since there is one definition
         ("left", "i1", SEATS),  # number of cards in each hand
         ("shown", "u1", SEATS),  # COMBINATION_BITS of all that each seat has played
         ("deck", "i1", DECK_SIZE),  # thirteen cards per seat
@@ -305,7 +305,7 @@ def reveal(game, table, seat, out):
 
 @jit
 def resample_hidden_cards(game, table):
-    """Deal the cards held by the other seats again; each gets as many as it has left."""
+    """Deal again the cards that the other seats hold; each gets as many as it has left."""
     seat, seen_mask = table.to_act, 0
     for i in range(table.left[seat]):
         seen_mask |= 1 << table.hand[seat, i]

@@ -19,7 +19,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables, tables_from_records
 
 ACTION_PATTERN = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
-# Chips over the hand (h or nothing) or on the street (s).
+# The number is the chips put in during the whole hand (h or no letter) or on the street (s).
 AMOUNT_PATTERN = re.compile(r"[br](\d+)([hs]?)")
 LETTER_OF_WORD = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
 CHECK_LETTERS = ("x", "k")
@@ -27,10 +27,10 @@ NO_BET_LETTERS = (*CHECK_LETTERS, "b")  # allowed only while there is no bet to 
 
 
 class Bet(NamedTuple):
-    """A bet or raise, given by the chips that its seat has then put in."""
+    """A bet or raise, described by the chips that its seat has put in after it."""
 
-    to: int  # chips put in over the whole hand, with blinds and ante
-    on_street: int  # chips put in on the street, with blinds
+    to: int  # chips put in during the whole hand, with blinds and ante
+    on_street: int  # chips put in on this street, with blinds
 
 
 def parse_position(

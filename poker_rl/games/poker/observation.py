@@ -141,7 +141,7 @@ def reveal(game, table, seat, out):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the key of a seat's information set: seats, seat, actions, hole cards and board.
+    """Write the key of an information set: number of seats, seat, actions, hole cards and board.
 
     Cards dealt together are sorted, since their order means nothing. An action takes one byte, in
     no-limit two.
@@ -165,7 +165,7 @@ def infoset(game, table, seat, out):
 
 @jit
 def write_sorted_cards(table, start, count, out, offset):
-    """Write `count` cards of the deck from `start` on, sorted; return the next offset of `out`."""
+    """Write `count` cards of the deck from `start` on, sorted; return the offset after them."""
     for i in range(count):
         card = get_deck_card(table, start + i)
         position = offset + i
@@ -178,7 +178,7 @@ def write_sorted_cards(table, start, count, out, offset):
 
 @jit
 def resample_hidden_cards(game, table):
-    """Deal the hole cards of the other seats and the board cards to come again."""
+    """Deal again the hole cards of the other seats and the board cards that are still to come."""
     hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
     hidden_count, unseen_count = find_unseen_cards(game, table, hidden_positions, unseen_cards)

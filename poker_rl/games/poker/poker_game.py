@@ -195,7 +195,7 @@ class PokerGame(Game):
 
     @property
     def variant_games(self) -> Sequence[PokerGame]:
-        """A list of the game itself, as its number of seats is fixed."""
+        """A list of the game itself, since its number of seats is fixed."""
         return [self]
 
     def get_variant_game(self, record: np.void) -> PokerGame:
@@ -253,13 +253,13 @@ class PokerGame(Game):
             fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
             fields["chip_offset"] = own_cards_offset + self.deck_size * self._card_block_count
         definition = np.zeros(1, DEFINITION_DTYPE)
-        for name, value in fields.items():  # lists may be shorter than their fields
+        for name, value in fields.items():  # a list may be shorter than the record's field
             definition[name].flat[: np.size(value)] = value
         return definition
 
     @property
     def _card_block_count(self) -> int:
-        """Number of card blocks in an observation: hole cards, and each street with a board."""
+        """Number of card blocks in an observation: hole cards, and each street that deals some."""
         return 1 + sum(n > 0 for n in self.board_cards)
 
     @cached_property

@@ -32,13 +32,17 @@ DEFINITION_DTYPE = np.dtype(
         ("hole", "i1"),  # number of hole cards of a seat
         ("streets", "i1"),
         ("board", "i1", MAX_STREETS),  # number of board cards dealt at each street
-        ("shown", "i1", MAX_STREETS),  # board cards visible on each street; 0 beyond the last
+        (
+            "shown",
+            "i1",
+            MAX_STREETS,
+        ),  # number of visible board cards on each street; 0 on unused ones
         ("ante", "i4"),  # the smallest of the seats' antes
         ("post", "i4", MAX_SEATS),  # `ante` plus the blind of each seat
         ("price", "i4"),  # the largest `post`, which a seat has to match at first
         ("opener", "i1", MAX_STREETS),  # the seat that acts first on each street
         ("raise_size", "i4", MAX_STREETS),
-        ("max_raises", "i1", MAX_STREETS),  # per street; the big blind counts as one
+        ("max_raises", "i1", MAX_STREETS),  # per street; the big blind counts as a raise
         ("forced_raises", "i1"),  # 1 if the big blind counts as the first raise
         ("raise_levels", "i1"),  # an observation distinguishes 0 to raise_levels - 1 raises
         ("type_count", "i1"),  # action types in an observation: 2 (raise, call), or 3 with fold

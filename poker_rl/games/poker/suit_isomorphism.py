@@ -113,6 +113,6 @@ def rename_suits(game, table, start, count, order):
 
 @jit
 def get_suit(game, table, position):
-    """Return the suit of a card of the deck; with four suits without a slow division."""
+    """Return the suit of a card of the deck; with four suits no slow division is needed."""
     card = np.int64(table.deck[position])
     return card & 3 if game.suits == 4 else card % game.suits

@@ -14,7 +14,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 
-MAX_LINES = 200_000  # for comparison: limit hold'em has 27,000
+MAX_LINES = 200_000  # limit on the betting lines of a game; limit hold'em has 27,000
 NO_SEAT = -1
 
 

@@ -114,7 +114,8 @@ class Boards:
         shown_count = max_bytes = 0
         for new_card_count in self._game.board_cards:
             board_count = comb(self._game.deck_size - shown_count, new_card_count)
-            # The keys; and the cards as Python integers, as an array and as a sorted array.
+            # The first term is for the keys, the others for the cards: as Python integers, as an
+            # array and as a sorted array.
             max_bytes = max(
                 max_bytes,
                 board_count * (8 * len(self.root.suit_permutations) + 24 * new_card_count + 80),
@@ -189,7 +190,8 @@ class PublicTree:
         for street, new_card_count in zip(self.streets, self.game.board_cards, strict=True):
             board_count *= comb(remaining_cards, new_card_count)
             remaining_cards -= new_card_count
-            # Few boards have interchangeable suits; the others represent all permutations.
+            # Few boards have interchangeable suits, so nearly all represent as many boards as there
+            # are suit permutations.
             merged_boards = len(self.ranges.permuted_cards) if merge_suits else 1
             rows += (
                 len(street.decision_lines)

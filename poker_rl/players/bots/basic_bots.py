@@ -13,7 +13,7 @@ from poker_rl.games.poker import betting
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player
 
-MAX_LISTED_ACTIONS = 9  # in an error message
+MAX_LISTED_ACTIONS = 9  # an error message names at most this many actions
 
 
 @dataclass(kw_only=True)

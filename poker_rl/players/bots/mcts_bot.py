@@ -99,13 +99,13 @@ def run_searches(
     seed,
     out,
 ):
-    """Write how often each choice was visited, [B, 3], for definitions [B] and tables [B].
+    """Run the simulations for each table, and write how often each choice was visited, [B, 3].
 
-    `scratch_tables`, `legal_mask` and `infoset_key` are scratch memory.
+    `definitions` [B] are those of the `tables` [B]. `scratch_tables`, `legal_mask` and
+    `infoset_key` are scratch memory.
     """
-    child = np.empty(
-        (simulations, CHOICE_COUNT), np.int64
-    )  # index of each child node; 0 if there is none
+    # Index of the child node after each choice at each node; 0 if there is none.
+    child = np.empty((simulations, CHOICE_COUNT), np.int64)
     visits = np.empty((simulations, CHOICE_COUNT), np.int64)
     chips_won = np.empty((simulations, CHOICE_COUNT))  # total payoff of the seat to act
     path = np.empty((MAX_MOVES, 3), np.int64)  # node, seat and choice of each step

@@ -92,7 +92,7 @@ class PotOddsBot(HoldemBot):
 
     def estimate_equity(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the equity of each seat to act and its pot odds at tables [B], each [B]."""
-        # A copy: suits are renamed so that equivalent situations get equal random numbers.
+        # The suits of a copy are renamed, so that equivalent situations get equal random numbers.
         tables, game = self.to_tables(copy_records(records)), self._game
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)

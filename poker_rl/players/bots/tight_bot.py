@@ -55,7 +55,10 @@ class TightBot(HoldemBot):
 
 @jit
 def compute_win_probs(definitions, tables, preflop_win_probs, out):  # type: ignore[no-untyped-def]
-    """Write the probability to have the best hand, [B], for definitions [B] and tables [B]."""
+    """Write the probability that the seat to act has the best hand at each table, [B].
+
+    `definitions` [B] are those of the `tables` [B].
+    """
     hand = np.empty(MAX_HOLE_CARDS + MAX_BOARD_CARDS, np.int64)
     is_known = np.zeros(MAX_DECK_SIZE, np.bool_)
     for i in range(len(tables)):

@@ -206,7 +206,7 @@ def build_seat_view(
 
 
 def list_seat_notes(variant_game: PokerGame, seat: int) -> list[str]:
-    """Return the notes of a seat: "button", and the name of the blind that it posts."""
+    """Return the notes of a seat: "button" if it is, and the name of the blind that it posts."""
     notes = ["button"] if seat == variant_game.seats - 1 else []
     if variant_game.forced_raises and variant_game.blinds[seat]:
         amounts = sorted(set(variant_game.blinds) - {0})
