@@ -17,7 +17,6 @@ and write the results into docs/players.md and the first line of that YAML, whic
 from __future__ import annotations
 
 import hashlib
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ from poker_rl.players.player_loader import (
     load_player_states,
 )
 from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_run_folder
+from poker_rl.storage.run_folder import describe_origin, read_run_folder
 
 
 def collect_released_parts(run: Path) -> dict[str, Any]:
@@ -47,8 +46,10 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
     settings, manifest = read_run_folder(run)
     if manifest["status"] not in ("finished", "interrupted"):
         raise ConfigError(f"{run} is {manifest['status']}; finish or stop it first")
-    if settings.get("opponent") is not None:
-        raise ConfigError(f"{run} was trained against {settings['opponent']}, not in self-play")
+    if settings.get("opponents"):
+        raise ConfigError(
+            f"{run} was trained against {', '.join(settings['opponents'])}, not in self-play"
+        )
     snapshot = find_newest_snapshot(run)
     game, players = load_player_states(snapshot)
     name, state = next(iter(players.items()))
@@ -58,18 +59,7 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{run}: {name} is {state['instances']} copies; a player is released of one"
         )
-    words = shlex.split(manifest["command"])
-    origin = {
-        "command": shlex.join(
-            word for word in words if word.partition("=")[0] not in LOCATION_SETTINGS
-        ),
-        "experiment": settings["names"].get("experiment"),
-        "seed": manifest["seed"],
-        "decisions": manifest["checkpoint"]["decisions"],
-        "status": manifest["status"],
-        "commit": manifest["commit"],
-        "date": manifest["end"],
-    }
+    origin = describe_origin(run, int(snapshot.stem))
     share_layers(state, settings["algo"].get("shared_layers", 0))
     return {"game": game, "players": {name: state}, "origin": origin}
 

@@ -31,7 +31,7 @@ RUNS = (
     "game=kuhn algo=reinforce budget=20000",
     "game=leduc algo=vpg budget=40000",
     "game=leduc algo=ppo budget=60000",
-    "game=leduc algo=ppo budget=40000 opponent=uniform",
+    "game=leduc algo=ppo budget=40000 opponents=[uniform]",
     "game=leduc algo=ppo budget=60000 algo.instances=2 algo.network_sharing=per_seat"
     " algo.critic_view=perfect_information",
     "game=leduc algo=mmd budget=60000",

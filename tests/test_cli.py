@@ -89,12 +89,27 @@ def test_all_settings_are_shown_with_their_comments(capsys):
     assert "  gamma: 1.0  # discount" in out
     assert "hydra" not in out
     assert yaml.safe_load(out)["net"]["hidden_sizes"] == [64, 64]
-    assert run_command("train", "--help", "algo=cfr") == 0
+    assert run_command("train", "--help=all", "algo=cfr") == 0
     out = capsys.readouterr().out
     assert "--multirun" in out
     assert "limit_holdem" in out
     assert "seed: 0  # seed of all" in out
     assert "budget_unit: iterations" in out
+
+
+@pytest.mark.parametrize("name", [*cli.COMMANDS])
+def test_help_has_few_settings_and_all_if_requested(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(name, "--help") == 0
+    short = capsys.readouterr().out
+    assert short.startswith(f"poker-rl {name} ")
+    assert len(re.findall(r"^  \w+=  ", short, re.MULTILINE)) <= 5
+    assert run_command(name, "--help=all") == 0
+    full = capsys.readouterr().out
+    defaults = SHIPPED_OPTION_DIR / f"{name}.yaml"
+    keys = yaml.safe_load(defaults.read_text()) if defaults.exists() else {}
+    assert all(f"\n{key}: " in full for key in keys)
 
 
 # Everything in conf/ composes and builds.
@@ -263,9 +278,9 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     assert get_refusal("evaluate", "game=kuhn", *match).endswith(elsewhere)
     # A run is resumed without the folder, and meets the same players.
     opponents = "evaluation.opponents=[call,my-bot]"
-    assert run_command("train", *own, "algo=reinforce", "opponent=my-bot", opponents) == 0
+    assert run_command("train", *own, "algo=reinforce", "opponents=[my-bot]", opponents) == 0
     file = "opponents/my-bot.yaml"  # a copy of its own
-    assert started_configs[0]["opponent"] == file
+    assert started_configs[0]["opponents"] == [file]
     assert started_configs[0]["evaluation"]["opponents"] == ["call", file]
     assert run_command("train", *own, "-m", "game=glob(kuh*,exclude=*_3p)", "seed=1,2") == 0
     assert [config["game"]["ante"] for config in started_configs[1:]] == [5, 5]
@@ -422,7 +437,7 @@ def test_a_bot_with_settings_of_the_user(capsys, get_refusal):
         "_target_: poker_rl.nets.dense.MLPConfig"
     )  # reported before its missing fields
     assert get_refusal(*match) == "player: mine.yaml._target_: MLPConfig is not a Player"
-    assert get_refusal(*TRAIN, "opponent=no.yaml") == "opponent: no.yaml: no such file"
+    assert get_refusal(*TRAIN, "opponents=[no.yaml]") == "opponents: no.yaml: no such file"
 
 
 def test_the_opponents_of_a_run_are_bundled(finished_run, monkeypatch, get_refusal):
@@ -430,8 +445,8 @@ def test_the_opponents_of_a_run_are_bundled(finished_run, monkeypatch, get_refus
     newest = read_last_row(other)["decisions"]
     Path("mine.yaml").write_text(json.dumps(load_option("player", "uniform")))
     words = [
-        f"opponent={other}",  # its headline player, at its newest snapshot
-        "evaluation.other_seats_player=${opponent}",
+        f"opponents=['{other}',self]",  # its headline player, at its newest snapshot
+        f"evaluation.other_seats_player='{other}'",
         f"evaluation.opponents=['call:greedy','mine.yaml:greedy','{other}@0:current:greedy']",
     ]
     few = ["algo=reinforce", "budget=100", "evaluation.max_tree_nodes=1", "evaluation.deals=30"]
@@ -439,7 +454,8 @@ def test_the_opponents_of_a_run_are_bundled(finished_run, monkeypatch, get_refus
     (run,) = list_runs("kuhn/reinforce")
     copy = f"opponents/cfr_plus_{other.name}@{newest}.pt"
     config = yaml.safe_load((run / "config.yaml").read_text())
-    assert config["opponent"] == config["evaluation"]["other_seats_player"] == f"{copy}:average"
+    assert config["opponents"] == [f"{copy}:average", "self"]
+    assert config["evaluation"]["other_seats_player"] == f"{copy}:average"
     first = f"opponents/cfr_plus_{other.name}@0.pt:current:greedy"
     assert config["evaluation"]["opponents"] == ["call:greedy", "opponents/mine.yaml:greedy", first]
     assert (run / copy).read_bytes() == (other / f"players/{newest}.pt").read_bytes()
@@ -502,8 +518,11 @@ MISTAKES = [
     ("train algo.minibatches=8193", "algo.minibatches: 8,193 parts of the 8,192 decisions", ""),
     ("train algo=nfsp algo.replay_capacity=1e13", "algo.replay_capacity: 10,000,000,000,000", ""),
     # Players and runs.
-    ("train opponent=unifrm", "opponent: no player is called unifrm", "did you mean uniform?"),
-    ("train algo=cfr opponent=uniform", "opponent: CFR takes none", ""),
+    ("train opponents=[unifrm]", "opponents: no player is called unifrm", "did you mean uniform?"),
+    ("train opponents=uniform", "opponents: ", "is not a list, such as"),
+    ("train opponents=[call,call]", "opponents: a player is named twice", ""),
+    ("train opponents=[call] opponent_weights=[1,2]", "opponent_weights: 2 for 1 opponents", ""),
+    ("train algo=cfr opponents=[uniform]", "opponents: CFR takes none", ""),
     ("train resume=outputs/none", "resume: outputs/none is no run folder", ""),
     # Sweeps.
     ("train -m hydra/launcher=jobli seed=1,2", "hydra/launcher=jobli: no such option", "joblib"),

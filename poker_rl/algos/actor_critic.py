@@ -99,7 +99,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             self.average_policy,
             output_init_scale=self.output_init_scale,
         )
-        traverser_count = game.seats if context.opponent is None else 1
+        traverser_count = game.seats if context.opponents is None else 1
         tables = np.arange(self.instances * self.hands_per_iteration)
         deal_number, self._traverser_of_table = np.divmod(tables, traverser_count)
         self._decks = None  # cards to deal [tables, dealt]; None: random

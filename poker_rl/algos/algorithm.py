@@ -117,16 +117,24 @@ class NetworkLearner(ABC):
         """Play, learn, count progress and updates; return the metrics by TensorBoard tag."""
 
     @abstractmethod
+    def players(self) -> dict[str, Player]:
+        """Return the policies by name, the headline player first."""
+
+    @abstractmethod
     def stateful_parts(self) -> dict[str, Stateful | None]:
         """Return the parts to save, by name; a part that the settings turn off is None."""
 
     def learn(self) -> dict[str, float]:
         """Run one iteration; return its metrics and time shares, averaged over the processes."""
-        timer = self.core.timer
+        timer, opponents = self.core.timer, self.core.rollout.opponents
         timer.start()
+        if opponents is not None:
+            opponents.update(self.progress.iterations, self.players, self.core.device)
         self._hands_before = self.core.rollout.hands_played
         metrics = self.run_iteration()
         self.progress.iterations += 1
+        if opponents is not None:
+            metrics |= opponents.pop_metrics()
         metrics |= {"time/outside_networks": timer.fraction_outside_networks()}
         if self.core.workers > 1:
             metrics |= {"time/communication": timer.fraction_communicating()}

@@ -14,8 +14,8 @@ from poker_rl.config.threads import set_default_threads
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning.learner_core import LearnerContext
+from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.nets.net_config import NetConfig
-from poker_rl.players.player import Player
 
 CPU = torch.device("cpu")
 # The config groups and keys that `load_algorithm` may override.
@@ -57,7 +57,7 @@ def build_algorithm(
     game: Game,
     device: torch.device,
     seed: int,
-    opponent: Player | None = None,
+    opponents: OpponentSettings | None = None,
     workers: int = 1,
     rank: int = 0,
 ) -> Algorithm:
@@ -68,19 +68,19 @@ def build_algorithm(
 
     Raises:
         ConfigError: if a setting is invalid, `net` is missing, or the algorithm does not support
-            `net`, `opponent` or several processes.
+            `net`, `opponents` or several processes.
     """
     set_default_threads()
     algorithm_class, _ = resolve_target(config["algo"], "algo")
     if workers > 1 and getattr(algorithm_class, "per_process_parts", None) is None:
         raise ConfigError(f"workers: {algorithm_class.__name__} learns in one process; allowed: 1")
     net = build_instance_of(NetConfig, config["net"], "net") if "net" in config else None
-    # No constructor takes `net` or `opponent` directly. They are passed to `build_instance_of` so
+    # No constructor takes `net` or `opponents` directly. They are passed to `build_instance_of` so
     # that it does not prefix errors about them with "algo: ".
-    context: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponent": opponent}
+    context: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponents": opponents}
     runtime_arguments = dict(context)
     if "context" not in list_constructor_parameters(algorithm_class):
-        for key in ("net", "opponent"):
+        for key in ("net", "opponents"):
             if context[key] is not None:
                 raise ConfigError(f"{key}: {algorithm_class.__name__} takes none")
     elif net is None:

@@ -157,13 +157,13 @@ class APU(NetworkLearner):
         self._moves_and_paid: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:
-        """Check that the variant suits the opponent, and that iterations divide its period."""
-        if context.opponent is not None and self.variant != "dual_apu_ctrl":
+        """Check that the variant suits the opponents, and that iterations divide its period."""
+        if context.opponents is not None and self.variant != "dual_apu_ctrl":
             raise ConfigError(
-                f"variant: {self.variant} plays itself; with an opponent: dual_apu_ctrl"
+                f"variant: {self.variant} plays itself; with opponents: dual_apu_ctrl"
             )
-        if context.opponent is not None and self.opponent_pool.play_prob:
-            raise ConfigError("opponent_pool.play_prob: needs self-play; with an opponent: 0")
+        if context.opponents is not None and self.opponent_pool.play_prob:
+            raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
         period = {"apu": "agent_switch_period", "dual_apu": "actor_copy_period"}.get(self.variant)
         episodes_at_once = self.episodes_per_iteration * context.workers
         if period is not None and getattr(self, period) % episodes_at_once:

@@ -151,8 +151,8 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._set_up_captured_steps()
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
-            if context.opponent is not None:
-                raise ConfigError("opponent_pool.play_prob: needs self-play; with an opponent: 0")
+            if context.opponents is not None:
+                raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
             self._opponent_pool = OpponentPool(self.opponent_pool, self.core, self._actor)
             self._step_rollout.let_others_play(
                 self._opponent_pool.opponent_network,

@@ -69,8 +69,8 @@ class SDCFR(NetworkLearner):
     warm_start_parts: ClassVar = ("regrets", "average", "regret_buffer", "average_buffer")
 
     def __post_init__(self, context: LearnerContext) -> None:
-        if context.opponent is not None:
-            raise ConfigError("opponent: sd_cfr plays itself, and takes none")
+        if context.opponents is not None:
+            raise ConfigError("opponents: sd_cfr plays itself, and takes none")
         if get_value_net_config(context.net) is not context.net:
             raise ConfigError("net: has no values of actions, which regrets need; try mlp_relu")
         assignment = NetworkAssignment(

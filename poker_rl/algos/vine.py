@@ -90,8 +90,8 @@ class Vine(NetworkLearner):
     warm_start_sources: ClassVar = ("poker_rl.algos.ppo.PPO",)
 
     def __post_init__(self, context: LearnerContext) -> None:
-        if context.opponent is not None:
-            raise ConfigError("opponent: vine plays itself, and takes none")
+        if context.opponents is not None:
+            raise ConfigError("opponents: vine plays itself, and takes none")
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )

@@ -174,6 +174,13 @@ def _convert_value(value: Any, annotation: Any, path: str, runtime: Mapping[str,
             _convert_value(item, annotation_args[0], f"{path}[{index}]", runtime)
             for index, item in enumerate(value)
         )
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{path}: {format_value(value)} is not a mapping, such as {{a: 1}}")
+        return {
+            key: _convert_value(item, annotation_args[1], f"{path}.{key}", runtime)
+            for key, item in value.items()
+        }
     if annotation is Schedule and not isinstance(value, Mapping):
         if type(value) not in (int, float):
             problem = "is neither a number nor a schedule, {start, end, horizon}"

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeInt,
+    PositiveFloat,
     PositiveInt,
     Range,
     Seed,
@@ -32,7 +33,9 @@ class RootConfig:
     evaluate_every: PositiveInt
     checkpoint_every: PositiveInt
     figures: bool
-    opponent: str | None
+    opponents: list[str]
+    opponent_weights: list[PositiveFloat] | None
+    self_interval: PositiveInt
     model_id: NonNegativeInt | None
     outputs: str
     name: str | None

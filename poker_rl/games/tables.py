@@ -121,6 +121,12 @@ class Tables:
         # `take` copies whole records; indexing would copy field by field.
         return self._definitions.take(variant if rows is None else variant[rows])
 
+    def count_seats(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the number of seats of the hand at each table, [B] int64."""
+        variant = self.records["variant"]
+        seats: np.ndarray = self._definitions["seats"].astype(np.int64)
+        return seats.take(variant if rows is None else variant[rows])
+
     def _apply_rule(
         self, loop: Any, rule: str, rows: np.ndarray | None, size: int, dtype: Any
     ) -> np.ndarray:

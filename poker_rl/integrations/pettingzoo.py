@@ -73,7 +73,7 @@ class GameAECEnv(AECEnv):
             generator, _ = seeding.np_random(seed)
             self._tables = Tables(self.game, 1, int(generator.integers(2**63)))
         self._tables.deal()
-        self.agents = self.possible_agents[: int(self._tables.gather_definitions()["seats"][0])]
+        self.agents = self.possible_agents[: int(self._tables.count_seats()[0])]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)

@@ -14,6 +14,7 @@ from poker_rl.games.game import Game
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, Seating
 from poker_rl.learning.state_checks import check_range
 from poker_rl.learning.timing import LearnerTimer
@@ -41,7 +42,7 @@ class LearnerContext:
         net: settings of the networks.
         device: device of networks, batches and replay buffers.
         seed: seed of all random numbers.
-        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+        opponents: players in every seat but agent 0's, or None for self-play.
         workers: number of processes that train together, each with a learner of these settings.
         rank: rank of this process; each rank has different random numbers.
     """
@@ -50,7 +51,7 @@ class LearnerContext:
     net: NetConfig
     device: torch.device
     seed: int
-    opponent: Player | None = None
+    opponents: OpponentSettings | None = None
     workers: int = 1
     rank: int = 0
 
@@ -87,7 +88,7 @@ class LearnerCore:
         tables_key: the setting that holds `tables_per_instance`, for error messages.
 
     Raises:
-        ConfigError: if a network would never learn because the opponent plays its seat, or the
+        ConfigError: if a network would never learn because opponents play its seat, or the
             tables do not fit into memory.
 
     Attributes:
@@ -112,13 +113,13 @@ class LearnerCore:
         rollout_steps: int = 1,
         tables_key: str = "tables",
     ) -> None:
-        game, net, opponent = context.game, context.net, context.opponent
+        game, net, opponents = context.game, context.net, context.opponents
         instances = assignment.instances
-        if opponent is not None:
+        if opponents is not None:
             sharing, is_fixed = assignment.network_sharing, assignment.seating == "fixed"
             if sharing == "per_agent" or (sharing == "per_seat" and is_fixed):
                 alternative = ", or seating: shuffled" if sharing == "per_seat" else ""
-                problem = f"{sharing} needs self-play; with an opponent: shared{alternative}"
+                problem = f"{sharing} needs self-play; with opponents: shared{alternative}"
                 raise ConfigError(f"network_sharing: {problem}")
         self.workers = context.workers
         # Rank 0 has the same random numbers as a run with a single process.
@@ -128,7 +129,7 @@ class LearnerCore:
         self.encoder = ObservationEncoder(game, net.features)
         self.hidden_card_size = game.hidden_card_size if show_hidden_cards else 0
         table_bytes = game.table_dtype.itemsize + 16 * game.seats
-        decisions_per_table = rollout_steps if opponent is None else rollout_steps / game.seats
+        decisions_per_table = rollout_steps if opponents is None else rollout_steps / game.seats
         bytes_per_instance = tables_per_instance * (
             table_bytes + decisions_per_table * self._estimate_decision_bytes(game.action_count)
         )
@@ -149,7 +150,7 @@ class LearnerCore:
             game,
             instances * tables_per_instance,
             int(streams[2]),
-            opponent=opponent,
+            opponents=opponents,
             seating=assignment.seating,
             encode_hidden_cards=self.encoder.encode_hidden_cards if show_hidden_cards else None,
             encode_observations=None if net.features == "observation" else self.encoder,

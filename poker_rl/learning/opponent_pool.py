@@ -17,7 +17,7 @@ from torch import nn
 
 from poker_rl.config.validation import PositiveInt, Probability
 from poker_rl.learning.learner_core import LearnerCore
-from poker_rl.learning.state_checks import MAX_COUNT, check_range
+from poker_rl.learning.snapshot_pool import SnapshotPool
 from poker_rl.nets.replicas import count_replicas, expand_replicas
 
 
@@ -36,7 +36,7 @@ class OpponentPoolSettings:
     capacity: PositiveInt
 
 
-class OpponentPool:
+class OpponentPool(SnapshotPool):
     """Pool of snapshots with the current pool opponent; it also samples the hands it plays in.
 
     Args:
@@ -49,18 +49,14 @@ class OpponentPool:
     """
 
     def __init__(self, settings: OpponentPoolSettings, core: LearnerCore, actor: nn.Module) -> None:
-        self.settings = settings
-        self._core, self._generator, self._actor = core, core.generator, actor
-        self._snapshots: list[dict[str, Any]] = []
-        self._snapshots_offered = 0  # the pool is a uniform reservoir sample of so many snapshots
+        super().__init__(settings.capacity, core.generator)
+        self.settings, self._core, self._actor = settings, core, actor
         self.opponent_network = deepcopy(actor).requires_grad_(False)
 
     def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
         """Sample which seats learn in new hands: table indices [B] -> [B, seats] bool."""
         rollout = self._core.rollout
-        seats = rollout.tables.gather_definitions(tables)["seats"].astype(
-            np.int64
-        )  # seats of each hand [B]
+        seats = rollout.tables.count_seats(tables)
         is_sole_learner = self._generator.integers(seats)[:, None] == np.arange(
             rollout.agent_of_seat.shape[1]
         )
@@ -77,15 +73,8 @@ class OpponentPool:
         """Every `snapshot_interval` iterations, offer a snapshot and sample a new pool opponent."""
         if iterations % self.settings.snapshot_interval:
             return
-        self._snapshots_offered += 1
         snapshot = {name: weight.clone() for name, weight in self._actor.state_dict().items()}
-        if len(self._snapshots) < self.settings.capacity:
-            self._snapshots.append(snapshot)
-        elif (index := self._generator.integers(self._snapshots_offered)) < self.settings.capacity:
-            self._snapshots[index] = snapshot
-        self.opponent_network.load_state_dict(
-            self._snapshots[self._generator.integers(len(self._snapshots))]
-        )
+        self.opponent_network.load_state_dict(self.offer(snapshot))
 
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy the snapshots of another run, as many as the capacity allows."""
@@ -97,11 +86,7 @@ class OpponentPool:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the snapshots, the current pool opponent and the number of snapshots offered."""
-        return {
-            "snapshots": self._snapshots,
-            "opponent_network": self.opponent_network.state_dict(),
-            "snapshots_offered": self._snapshots_offered,
-        }
+        return super().state_dict() | {"opponent_network": self.opponent_network.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`.
@@ -109,10 +94,6 @@ class OpponentPool:
         Raises:
             ValueError, RuntimeError: if its networks or counts do not fit the settings.
         """
-        self._snapshots = list(state["snapshots"])
-        self._snapshots_offered = state["snapshots_offered"]
-        offered, count = np.array(self._snapshots_offered), len(self._snapshots)
-        check_range("snapshots_offered", offered, count, MAX_COUNT)
-        check_range("snapshots", np.array(count), 0, self.settings.capacity + 1)
+        super().load_state_dict(state)
         for weights in (*self._snapshots, state["opponent_network"]):  # checks that each fits
             self.opponent_network.load_state_dict(weights)

@@ -17,9 +17,8 @@ import torch
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.untrusted_tables import check_tables
+from poker_rl.learning.opponents import Opponents, OpponentSettings
 from poker_rl.learning.state_checks import check_range
-from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.player import Player, compute_checked_probs
 
 Seating = Literal["fixed", "shuffled"]
 
@@ -107,14 +106,14 @@ def concatenate_batches(batches: list[RolloutBatch]) -> RolloutBatch:
 
 
 class Rollout:
-    """Tables of one game, with learning agents, and perhaps an opponent, in the seats.
+    """Tables of one game, with learning agents, and perhaps opponents, in the seats.
 
     Args:
-        seed: seed of cards, seating and the opponent's actions.
-        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+        seed: seed of cards, seating, and the opponents and their actions.
+        opponents: players in every seat but agent 0's, or None for self-play.
         seating: `fixed`: agent i in seat i; `shuffled`: sampled for each hand. If a hand has fewer
             seats than there are agents, those assigned to the missing seats sit out; with an
-            opponent, agent 0 always gets a seat.
+            opponents, agent 0 always gets a seat.
         encode_hidden_cards: encodes tables as extra inputs of a perfect-information critic,
             [B] -> [B, H]; None: H = 0.
         encode_observations: encodes tables as network inputs, [B] -> [B, W]; None: the game's
@@ -135,14 +134,14 @@ class Rollout:
         table_count: int,
         seed: int,
         *,
-        opponent: Player | None = None,
+        opponents: OpponentSettings | None = None,
         seating: Seating = "fixed",
         encode_hidden_cards: Callable[[np.ndarray], np.ndarray] | None = None,
         encode_observations: Callable[[np.ndarray], np.ndarray] | None = None,
         assign_replicas: Callable[[PendingDecisions], np.ndarray] | None = None,
         include_forced_moves: bool = True,
     ) -> None:
-        self.game, self.opponent, self.seating = game, opponent, seating
+        self.game, self.seating = game, seating
         self.encode_hidden_cards = encode_hidden_cards
         self.encode_observations = encode_observations
         self.assign_replicas, self.include_forced_moves = assign_replicas, include_forced_moves
@@ -150,6 +149,9 @@ class Rollout:
         self.tables = Tables(game, table_count, int(streams[0]))
         self.generator = np.random.Generator(np.random.PCG64(int(streams[1])))
         self.agent_of_seat = np.tile(np.arange(game.seats), (table_count, 1))
+        self.opponents = (
+            None if opponents is None else Opponents(opponents, self.tables, self.generator)
+        )
         self.last_row_of_seat = np.full((table_count, game.seats), NO_ROW)
         self.unfinished_batch: RolloutBatch | None = None
         self.hands_played = 0
@@ -194,9 +196,10 @@ class Rollout:
             is_over = tables.records["over"][rows] != 0
             ended = rows[is_over]
             if len(ended):
-                ended_hands.append((self.last_row_of_seat[ended], tables.payoffs(ended)))
+                payoffs = tables.payoffs(ended)
+                ended_hands.append((self.last_row_of_seat[ended], payoffs))
                 self.last_row_of_seat[ended] = NO_ROW
-                self.hands_played += len(ended)
+                self.count_hands(ended, payoffs)
                 if steps is None:
                     rows = rows[~is_over]
                 else:
@@ -213,6 +216,12 @@ class Rollout:
             batch.reward[last_rows[has_row]] = payoffs[has_row]
         return batch
 
+    def count_hands(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
+        """Count the hands that ended at some tables, [B], with the chips won, [B, seats]."""
+        self.hands_played += len(rows)
+        if self.opponents is not None:
+            self.opponents.count_hands(rows, self.agent_of_seat[rows], payoffs)
+
     def deal_hands(self, rows: np.ndarray, decks: np.ndarray | None = None) -> None:
         """Begin new hands at some tables, [B] indices, with these decks or random ones."""
         self.tables.deal(rows, decks)
@@ -222,13 +231,15 @@ class Rollout:
         """Assign agents to the seats of new hands at some tables, and call `on_deal`."""
         if self.seating == "shuffled":
             agent = self.generator.permuted(self.agent_of_seat[rows], axis=1)
-            seats = self.tables.gather_definitions(rows)["seats"]
+            seats = self.tables.count_seats(rows)
             benched = np.flatnonzero(agent.argmin(1) >= seats)  # tables where agent 0 has no seat
-            if self.opponent is not None and len(benched):
+            if self.opponents is not None and len(benched):
                 seat = self.generator.integers(seats[benched])
                 agent[benched, agent[benched].argmin(1)] = agent[benched, seat]
                 agent[benched, seat] = 0
             self.agent_of_seat[rows] = agent
+        if self.opponents is not None:
+            self.opponents.assign_seats(rows, self.agent_of_seat[rows])
         if self.on_deal is not None:
             self.on_deal(rows)
 
@@ -238,7 +249,7 @@ class Rollout:
         seat = tables.records["to_act"][rows].astype(np.int64)
         agent = self.agent_of_seat[rows, seat]
         mask = tables.legal_mask(rows)
-        is_learner = np.full(len(rows), True) if self.opponent is None else agent == 0
+        is_learner = np.full(len(rows), True) if self.opponents is None else agent == 0
         is_opponent = ~is_learner
         action = mask.argmax(1)
         if not self.include_forced_moves:
@@ -265,8 +276,9 @@ class Rollout:
         log_prob = np.zeros(0, np.float32)
         if len(learner_tables):
             action[is_learner], log_prob = choose_actions(decisions)
-        if self.opponent is not None and is_opponent.any():
-            action[is_opponent] = self.sample_opponent_actions(rows[is_opponent], mask[is_opponent])
+        if self.opponents is not None and is_opponent.any():
+            opponent_rows, opponent_mask = rows[is_opponent], mask[is_opponent]
+            action[is_opponent] = self.opponents.sample_actions(opponent_rows, opponent_mask)
         hidden_cards = np.empty((len(learner_tables), 0), np.uint8)
         if self.encode_hidden_cards is not None:
             hidden_cards = self.encode_hidden_cards(tables.records.take(learner_tables))
@@ -285,13 +297,6 @@ class Rollout:
             reward=np.zeros(len(learner_tables), np.float32),
         )
 
-    def sample_opponent_actions(self, rows: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Return the fixed opponent's actions at some tables with action masks [B, A], [B]."""
-        assert self.opponent is not None
-        records = self.tables.records.take(rows)
-        probs = compute_checked_probs(self.tables.game, self.opponent, records, mask)
-        return sample_from_probs(probs, self.generator.random(len(probs)))
-
     def state_dict(self) -> dict[str, Any]:
         """Return tables, seating, unfinished decisions and generator state."""
         unfinished = {} if self.unfinished_batch is None else vars(self.unfinished_batch)
@@ -304,6 +309,7 @@ class Rollout:
             },
             "generator": self.generator.bit_generator.state,
             "hands_played": self.hands_played,
+            "opponents": None if self.opponents is None else self.opponents.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -323,6 +329,8 @@ class Rollout:
         check_range("last_row_of_seat", self.last_row_of_seat, NO_ROW, unfinished_count)
         self.generator.bit_generator.state = state["generator"]
         self.hands_played = state["hands_played"]
+        if self.opponents is not None:
+            self.opponents.load_state_dict(state["opponents"])
 
     def _load_unfinished_batch(self, columns: dict[str, torch.Tensor]) -> RolloutBatch:
         """Return the saved unfinished decisions after checking them; tables are loaded before."""

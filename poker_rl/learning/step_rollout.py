@@ -105,7 +105,7 @@ class StepRollout:
         # The networks on a device do not read which agent decides.
         self._needs_agents = (
             device.type == "cpu"
-            or self._rollout.opponent is not None
+            or self._rollout.opponents is not None
             or self._rollout.assign_replicas is not None
         )
         self._is_bound = False  # whether the groups have the tables and their observations
@@ -204,16 +204,16 @@ class StepRollout:
         decisions = PendingDecisions(
             rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
         )
-        if rollout.opponent is not None:
+        if rollout.opponents is not None:
             group.is_decision[:] = agent == 0
             group.opponent_rows = np.flatnonzero(~group.is_decision)
-            group.opponent_actions = rollout.sample_opponent_actions(
+            group.opponent_actions = rollout.opponents.sample_actions(
                 rows[group.opponent_rows], group.mask[group.opponent_rows]
             )
         if not rollout.include_forced_moves:
             has_choice = group.legal_count > 1
             group.is_decision[:] = has_choice & (
-                True if rollout.opponent is None else group.is_decision
+                True if rollout.opponents is None else group.is_decision
             )
         columns = {name: column[step, group.columns] for name, column in self._columns.items()}
         columns["seat"][:], columns["is_decision"][:] = seat, group.is_decision
@@ -315,7 +315,7 @@ class StepRollout:
         )
         ended = group.rows[is_over]
         if len(ended):
-            rollout.hands_played += len(ended)
+            rollout.count_hands(ended, self._columns["payoffs"][step, columns][is_over])
             rollout.seat_agents(ended)
 
     def state_dict(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class TableGroup:
         columns: the columns of the batch that the tables fill, and their indices in the rollout.
         tables: the tables; they share the memory of the rollout's tables.
         is_decision: whether a learning agent decides, [B].
-        opponent_rows, opponent_actions: tables of the group at which the fixed opponent acts, and
+        opponent_rows, opponent_actions: tables of the group at which opponents act, and
             its actions.
         observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
             holds random numbers in [0, 1) to sample the actions with.

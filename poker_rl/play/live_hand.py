@@ -223,7 +223,7 @@ def deal_hand(game_table: GameTable, seed: int, hand_number: int) -> LiveHand:
         game_table.game, 1, int(_create_generator(seed, hand_number, CARD_STREAM).integers(2**63))
     )
     tables.deal()
-    seat_count = int(tables.gather_definitions()["seats"][0])
+    seat_count = int(tables.count_seats()[0])
     opponents_dealt_in = _create_generator(seed, hand_number, PARTICIPANT_STREAM).permutation(
         game_table.game.seats - 1
     )[: seat_count - 1]

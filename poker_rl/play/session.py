@@ -22,12 +22,16 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
-from poker_rl.evaluation.starting_hand_grid import supports_hand_grid
+from poker_rl.evaluation.starting_hand_grid import (
+    compute_hand_grid_at,
+    grid_to_dict,
+    supports_hand_grid,
+)
 from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory
+from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
-from poker_rl.play import hints
-from poker_rl.play.grading import explain_grades
+from poker_rl.play.grading import compute_probs, explain_grades
 from poker_rl.play.hand_review import review_decisions
 from poker_rl.play.hand_text import format_hand
 from poker_rl.play.hand_view import hand_to_dict, ring_to_dicts, view_to_dict
@@ -40,6 +44,7 @@ from poker_rl.play.live_hand import (
     rebuild_hand,
     replay_to_end,
 )
+from poker_rl.play.move_groups import group_moves
 from poker_rl.play.move_requests import MoveNotAllowedError, find_requested_move
 from poker_rl.play.session_journal import SessionJournal
 from poker_rl.play.session_statistics import SessionStatistics
@@ -317,26 +322,38 @@ class Session:
         return self.build_view()
 
     def get_hint(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's hint for the present decision (`hints.create_hint`).
+        """Return the adviser's groups of moves and its expected payoff of the hand.
+
+        The payoff has the unit of the statistics; it is None if the adviser has no critic.
 
         Raises:
             StaleRequestError: if `turn_id` is not the present one.
             MoveNotAllowedError: if the hand is over, or there is no adviser.
         """
-        return hints.create_hint(
-            self.game_table.game, self._get_available_adviser(turn_id), self._current_hand.record
-        )
+        adviser, game = self._get_available_adviser(turn_id).player, self.game_table.game
+        record = self._current_hand.record
+        state_values = adviser.state_values(record.copy())
+        action_values = adviser.action_values(record.copy())
+        groups = group_moves(game, record, compute_probs(game, adviser, record), action_values)
+        return {
+            "probs": [vars(group) for group in groups],
+            "value": None
+            if state_values is None
+            else float(state_values[0]) * get_result_unit(game)[0],
+        }
 
     def get_grid(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's policy for every starting hand (`hints.create_grid_hint`).
+        """Return the adviser's policy for every starting hand, as a grid in plain values.
 
         Raises:
             StaleRequestError: if `turn_id` is not the present one.
             MoveNotAllowedError: if the hand is over, there is no adviser, or it is not hold'em.
         """
-        return hints.create_grid_hint(
-            self.game_table.game, self._get_available_adviser(turn_id), self._current_hand.record[0]
-        )
+        adviser, game = self._get_available_adviser(turn_id).player, self.game_table.game
+        if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
+            raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
+        grid = compute_hand_grid_at(game, adviser, self._current_hand.record[0])
+        return grid_to_dict(grid, game.ranks)
 
     def _get_available_adviser(self, turn_id: int) -> NamedPlayer:
         """Return the adviser; raise an error if there is none or nothing to decide now."""

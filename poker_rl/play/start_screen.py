@@ -98,7 +98,7 @@ class StartScreen:
         if not self.is_public:
             runs = self.folder.parent.glob(f"{game_name}/*/*/{PLAYERS_FOLDER}")
             newest_runs = sorted(runs, key=lambda path: -path.stat().st_mtime)[:MAX_RUNS]
-            about |= {str(path.parent): "a run of yours" for path in newest_runs}
+            about |= {str(run.parent): f"your run {run.parent}" for run in newest_runs}
         players = [{"spec": spec, "about": about[spec]} for spec in dict.fromkeys([*specs, *about])]
         return {"seats": game.seats, "players": players}
 

@@ -10,14 +10,16 @@ from typing import Any
 import torch
 
 from poker_rl.config.option_files import list_option_files, list_user_option_dirs
-from poker_rl.config.validation import error_prefix
+from poker_rl.config.root_config import RootConfig
+from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
+from poker_rl.learning.opponents import SELF, OpponentSettings
 from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 from poker_rl.training.run_config import get_value, set_value
 
-OPPONENT_KEYS = ("opponent", "evaluation.other_seats_player", "evaluation.opponents")
+OPPONENT_KEYS = ("opponents", "evaluation.other_seats_player", "evaluation.opponents")
 
 
 def bundle_opponents(
@@ -71,3 +73,21 @@ def create_player_loader(
         return load_player(path, game, device, option_dirs)
 
     return load
+
+
+def load_opponents(root: RootConfig, load: Callable[[str], Player]) -> OpponentSettings | None:
+    """Return the opponents that a run trains against, or None for self-play.
+
+    Raises:
+        ConfigError: if a player cannot be loaded or is named twice, or the weights do not fit.
+    """
+    names, weights = root.opponents, root.opponent_weights
+    if weights is not None and len(weights) != len(names):
+        raise ConfigError(f"opponent_weights: {len(weights)} for {len(names)} opponents")
+    with error_prefix("opponents"):
+        if len(set(names)) < len(names):
+            raise ConfigError("a player is named twice; opponent_weights sets frequencies")
+        players = {name: None if name == SELF else load(name) for name in names}
+    if not players:
+        return None
+    return OpponentSettings(players=players, weights=weights, self_interval=root.self_interval)

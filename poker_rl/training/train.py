@@ -44,7 +44,12 @@ from poker_rl.training.launch_workers import (
 )
 from poker_rl.training.loggers import Logger
 from poker_rl.training.open_run import create_run, resume_run
-from poker_rl.training.opponents import bundle_opponents, create_player_loader, list_opponents
+from poker_rl.training.opponents import (
+    bundle_opponents,
+    create_player_loader,
+    list_opponents,
+    load_opponents,
+)
 from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
 from poker_rl.training.run_config import (
     GROUPS,
@@ -120,8 +125,7 @@ def build_and_train(
             print_line(f"device: {device}, {reason}")
     set_matmul_precision(root.precision, device)
     load = create_player_loader(game, device, option_dirs, opponents)
-    with error_prefix("opponent"):
-        opponent = None if root.opponent is None else load(root.opponent)
+    training_opponents = load_opponents(root, load)
     evaluator: PlayerEvaluator = build_instance_of(
         PlayerEvaluator, config["evaluation"], "evaluation", game=game, load=load, seed=root.seed
     )
@@ -129,7 +133,7 @@ def build_and_train(
         build_instance_of(Logger, node, f"logger.{name}") for name, node in config["logger"].items()
     ]
     algorithm = build_algorithm(
-        config, game, device, root.seed, opponent, worker.count, worker.rank
+        config, game, device, root.seed, training_opponents, worker.count, worker.rank
     )
     # A resumed run has its own weights, unless it was killed before its first checkpoint.
     if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):

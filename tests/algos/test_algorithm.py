@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
+from learner_contexts import sole
 from toy_games import kuhn
 
 from poker_rl.algos.algorithm_loader import build_algorithm
@@ -51,9 +52,9 @@ def test_no_network_is_left_to_an_opponent(
         with pytest.raises(
             ConfigError, match=f"^algo.network_sharing: {network_sharing} needs self-play; "
         ):
-            build_algorithm(settings, game, torch.device("cpu"), 0, caller)
+            build_algorithm(settings, game, torch.device("cpu"), 0, sole(caller))
         return
-    build_algorithm(settings, game, torch.device("cpu"), 0, caller)
+    build_algorithm(settings, game, torch.device("cpu"), 0, sole(caller))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_iterations_without_a_decision_do_no_harm(algo: str, settings: list[str]
     own = [f"algo.{setting}" for setting in settings]
     own += [] if algo == "apu" else ["algo.seating=shuffled"]
     config = resolve_horizons(compose_plain_config([f"algo={algo}", "net=mlp_small", *own]))
-    learner = build_algorithm(config, game, torch.device("cpu"), 0, folds)
+    learner = build_algorithm(config, game, torch.device("cpu"), 0, sole(folds))
     decided = []
     for _ in range(20):
         before = learner.progress.decisions

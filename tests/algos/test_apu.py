@@ -481,7 +481,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: apu(game_of("big2")), "tables of big2 do not keep their actions"),
     (
         lambda: apu(kuhn(), variant="dual_apu", opponent=object()),
-        "variant: dual_apu plays itself; with an opponent: dual_apu_ctrl",
+        "variant: dual_apu plays itself; with opponents: dual_apu_ctrl",
     ),
     (lambda: apu(kuhn(3), replay_capacity=10**12), "replay_capacity: 1,000,000,000,000 items"),
 ]

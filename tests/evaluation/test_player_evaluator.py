@@ -112,7 +112,7 @@ def test_bets_by_situation_and_card():
 
 
 def test_a_fixed_second_player_is_not_measured():
-    results = measured(KUHN, loader(KUHN)("uniform"), "k2", opponent="equilibrium")
+    results = measured(KUHN, loader(KUHN)("uniform"), "k2", other_seats_player="equilibrium")
     assert results["distance_first"] == pytest.approx(31 / 36)
     assert "distance_second" not in results
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from learner_contexts import sole
 from random_games import game, play
 
 from poker_rl.config.validation import ConfigError
@@ -128,7 +129,7 @@ def uniformly(rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_only_learner_is_always_dealt_in():
-    rollout = Rollout(DRAWN, 20_000, 0, opponent=bot("call"), seating="shuffled")
+    rollout = Rollout(DRAWN, 20_000, 0, opponents=sole(bot("call")), seating="shuffled")
     batch = rollout.play_full_hands(uniformly)
     assert (batch.agent == 0).all()
     assert (np.bincount(batch.table, minlength=20_000) > 0).all()  # nobody else ends a hand

@@ -34,10 +34,9 @@ def loader(game):
     return lambda spec: load_player(spec, game)
 
 
-def evaluation(game=KUHN, name="default", opponent="null", **settings):
+def evaluation(game=KUHN, name="default", **settings):
     """Build the evaluator of an option of `conf/evaluation` with some settings changed."""
-    root = {"budget_unit": "decisions", "opponent": opponent}
-    overrides = [f"+{key}={value}" for key, value in root.items()]
+    overrides = ["+budget_unit=decisions"]
     overrides += [f"evaluation.{key}={value}" for key, value in settings.items()]
     with initialize_config_dir(str(SHIPPED_OPTION_DIR), version_base="1.3"):
         node = to_plain_dict(compose(f"evaluation/{name}", overrides))["evaluation"]

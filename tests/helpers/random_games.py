@@ -19,7 +19,9 @@ from poker_rl.games.poker.record_dtypes import NO_LIMIT_TABLE_DTYPE
 from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
 
-NAMES = sorted(path.stem for path in (SHIPPED_OPTION_DIR / "game").glob("*.yaml"))
+# Games of OpenSpiel have tests of their own.
+FILES = (SHIPPED_OPTION_DIR / "game").glob("*.yaml")
+NAMES = sorted(path.stem for path in FILES if path.stem != "openspiel")
 DECK = "23456789TJQKA"
 
 

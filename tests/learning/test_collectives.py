@@ -13,6 +13,7 @@ import pytest
 import torch
 from decision_recorder import record_decisions
 from fork_server import SERVER
+from learner_contexts import sole
 from torch import distributed as dist
 
 from poker_rl.algos.algorithm_loader import build_algorithm
@@ -63,7 +64,7 @@ def learner(
     bot = (
         None if opponent is None else build(load_option("player", opponent), "opponent", game=game)
     )
-    return build_algorithm(settings, game, CPU, 5, bot, workers, rank)
+    return build_algorithm(settings, game, CPU, 5, sole(bot), workers, rank)
 
 
 def share_state(learner: Any) -> None:

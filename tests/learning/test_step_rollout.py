@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import order_decisions
+from learner_contexts import sole
 
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.compose import compose_plain_config
@@ -46,7 +47,7 @@ def ppo(game_name: str, opponent: str | None, overrides: list[str], on: str = "c
     words = ["algo=ppo", f"game={game_name}", "budget=20000", *overrides]
     config = resolve_horizons(compose_plain_config(words))
     player = None if opponent is None else load_player(opponent, game)
-    return build_algorithm(config, game, torch.device(on), 3, player)
+    return build_algorithm(config, game, torch.device(on), 3, sole(player))
 
 
 def copies(batch: StepBatch) -> dict[str, torch.Tensor]:

@@ -55,7 +55,7 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
 
 
 def test_a_run_that_met_another_player_is_refused() -> None:
-    assert run_command(*SHORT, "opponent=uniform") == 0
+    assert run_command(*SHORT, "opponents=[uniform]") == 0
     (run,) = list_runs()
     with pytest.raises(ConfigError, match="trained against uniform, not in self-play"):
         release.collect_released_parts(run)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from device_simulator import NAME, SimulatedTensor, simulate_device, simulate_graphs
+from learner_contexts import sole
 
 from poker_rl.algos import ppo as ppo_module
 from poker_rl.algos.algorithm_loader import build_algorithm
@@ -74,7 +75,7 @@ def learner(
     words = [f"algo={algo}", f"game={game_name}", "budget=2000", *overrides]
     bot = None if opponent is None else load_player(opponent, game, torch.device(on))
     config = resolve_horizons(compose_plain_config(words))
-    return build_algorithm(config, game, torch.device(on), 0, bot)
+    return build_algorithm(config, game, torch.device(on), 0, sole(bot))
 
 
 def addresses(learner: Any) -> dict[str, int]:

@@ -59,7 +59,7 @@ RUNS = [f"game=kuhn algo={algo}" for algo in LEARNERS] + [
     "game=leduc algo=ppo algo.network_sharing=per_seat algo.instances=2"
     " algo.critic_view=perfect_information",
     "game=kuhn algo=mmd algo.network_sharing=per_betting_node",
-    "game=leduc algo=ppo algo.entropy_over=action_types opponent=leduc_ac",
+    "game=leduc algo=ppo algo.entropy_over=action_types opponents=[leduc_ac]",
     "game=kuhn algo=actor_critic algo.enumerate_deals=true algo.hands_per_iteration=24"
     " algo.instances=2",
     "game=kuhn algo=dqn algo.optimizer=sgd algo.max_grad_norm=1",

@@ -197,10 +197,12 @@ def test_a_folder_is_named_by_what_was_set() -> None:
             "budget.z=1e5",
         ),
         "algo=ppo",
-        "opponent=outputs/kuhn/ppo/seed-1_2026@5:average",
+        "warm_start=outputs/kuhn/ppo/seed-1_2026@5:average",
     ]
     label = create_label(overrides, {"budget"})
-    assert label == "entropy_coef.start-0.5_net-mlp_large_x.y-1-a-b_opponent-seed-1_2026-5-average"
+    assert (
+        label == "entropy_coef.start-0.5_net-mlp_large_x.y-1-a-b_warm_start-seed-1_2026-5-average"
+    )
     folder = create_run_folder(Path("outputs"), "kuhn", "ppo", label=label)
     assert folder.name.startswith(f"{label}_20")
     assert OverridesParser.create().parse_override(f"resume={folder}").value() == str(folder)

@@ -83,7 +83,7 @@ def _play_rotations(
     observers: Sequence[HandObserver],
     duplicate: bool,
 ) -> np.ndarray:
-    game, seats_of_deal = dealer.game, dealer.gather_definitions()["seats"][:deals].astype(np.int64)
+    game, seats_of_deal = dealer.game, dealer.count_seats()[:deals]
     deal_of_table = np.repeat(np.arange(deals), seats_of_deal)  # [B]
     first_table = np.cumsum(seats_of_deal) - seats_of_deal  # of each deal, [deals]
     rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
@@ -113,7 +113,9 @@ def _play_rotations(
         player_index,
     )
     player_payoffs = np.take_along_axis(tables.payoffs(), seat_of_player, axis=1)
-    return np.add.reduceat(player_payoffs, np.flatnonzero(rotation == 0)) / seats_of_deal[:, None]
+    sums = np.add.reduceat(player_payoffs, np.flatnonzero(rotation == 0))
+    means: np.ndarray = sums / seats_of_deal[:, None]
+    return means
 
 
 def play_match(

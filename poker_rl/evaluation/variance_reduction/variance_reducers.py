@@ -76,7 +76,7 @@ class AivatReducer:
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Compute the terms of finished hands."""
-        seats = tables.gather_definitions()["seats"].astype(np.int64)[:, None]
+        seats = tables.count_seats()[:, None]
         player_by_seat = self._first_occurrences[
             (np.arange(self._game.seats) - rotation[:, None]) % seats
         ]

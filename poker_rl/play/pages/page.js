@@ -326,13 +326,13 @@ function amounts(sizes) {
   const bounds = { min: low, max: high, step: 1, value: amount };
   const field = make("input", { type: "number", id: "amount", "aria-label": "Amount", ...bounds });
   const slide = make("input", { type: "range", id: "slide", "aria-label": "Amount, by slider", ...bounds });
-  const verb = title(sizes[0]?.action_type ?? "raise");
-  const go = button(`${verb} to ${number(amount)}`, "r", () => send("act", { to: amount }), { class: "raise" });
+  const verb = sizes[0]?.action_type === "bet" ? "Bet" : "Raise to";
+  const go = button(`${verb} ${number(amount)}`, "r", () => send("act", { to: amount }), { class: "raise" });
   const set = (value, from = null) => {
     amount = Math.min(high, Math.max(low, Math.round(value) || low));
     if (from !== field) field.value = amount;
     if (from !== slide) slide.value = amount;
-    go.firstChild.textContent = `${verb} to ${number(amount)}`;
+    go.firstChild.textContent = `${verb} ${number(amount)}`;
   };
   field.addEventListener("input", () => set(Number(field.value), field));
   field.addEventListener("change", () => set(Number(field.value)));

@@ -19,6 +19,7 @@ async function showStart() {
   const { ok, answer } = await ask("start");
   if (!ok) return ($("start-error").textContent = answer.error);
   document.body.classList.add("choosing");
+  $("game").textContent = document.title;
   $("start").hidden = false;
   const games = $("start-game");
   games.replaceChildren(...answer.games.map((one) => option(one.name, plain(one.name), answer.game)));

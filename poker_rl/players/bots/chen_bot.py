@@ -66,9 +66,9 @@ class ChenBot(HoldemBot):
 
     def find_position(self, records: np.ndarray) -> np.ndarray:
         """Return the position of each seat to act, [B]: 0 early, 1 middle, 2 late."""
-        button = self.to_tables(records).gather_definitions()["seats"].astype(np.int64) - 1
-        position = POSITION_COUNT * records["to_act"] // button
-        return np.minimum(position, POSITION_COUNT - 1)
+        button = self.to_tables(records).count_seats() - 1
+        position: np.ndarray = POSITION_COUNT * records["to_act"] // button
+        return position.clip(max=POSITION_COUNT - 1)
 
 
 def compute_chen_points(first: int, second: int) -> int:

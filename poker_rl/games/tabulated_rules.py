@@ -1,0 +1,119 @@
+"""The compiled rules of a game whose tree is given as arrays.
+
+A definition has the tree: `owner`, `first_child` and `index` of each node, [N]. The owner is the
+seat to act, OVER or CHANCE. The index is an information set at a decision, a row of `payoff` at the
+end, and the number of chance nodes before it at a chance node. Children of a node are adjacent.
+
+A deal is one card: a row of `outcome`, which has the outcome of each chance node on the way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from poker_rl.games.game import fill_zeros, jit
+
+OVER, CHANCE = -1, -2
+
+
+def build_definitions(**arrays: Any) -> np.ndarray:
+    """Return the definition of a game as an array of one record, with an array in each field.
+
+    Args:
+        arrays: `seats`, `owner`, `first_child` and `index` as above; `rank`, the position of each
+            action among the legal ones of an information set, -1 if it is illegal, [I, A];
+            `observation` [I, W]; `payoff` in chips [ends, seats]; `outcome` [deals, chance nodes].
+    """
+    columns = {"dealt": 1, "cards": len(arrays["outcome"]), **arrays}
+    columns = {name: np.asarray(column) for name, column in columns.items()}
+    dtype = np.dtype([(name, column.dtype, column.shape) for name, column in columns.items()])
+    definitions = np.zeros(1, dtype)
+    for name, column in columns.items():
+        definitions[name] = column
+    return definitions
+
+
+def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
+    """Return the dtype of a table."""
+    return np.dtype(
+        [
+            ("key", "u8"),
+            ("draws", "u8"),
+            ("node", "i4"),
+            ("moves", "i2"),
+            ("error", "i2"),  # 1 + the illegal action
+            ("to_act", "u1"),
+            ("over", "i1"),
+            ("variant", "u1"),
+            ("deck", "i2", deal_count),  # the first card is the deal
+            ("line", "i2", max_moves),
+        ]
+    )
+
+
+@jit
+def enter(game, table, node):
+    """Move to a node, or from a chance node to the decision or the end that the deal leads to."""
+    while game.owner[node] == CHANCE:
+        node = game.first_child[node] + game.outcome[table.deck[0], game.index[node]]
+    table.node = node
+    table.over = game.owner[node] == OVER
+    if not table.over:
+        table.to_act = game.owner[node]
+
+
+@jit
+def start(game, table):
+    """Start at the root."""
+    table.error = 0
+    table.moves = 0
+    enter(game, table, 0)
+
+
+@jit
+def legal(game, table, mask):
+    """Write the action mask of the seat to act, [A] bool."""
+    for action in range(len(mask)):
+        mask[action] = not table.over and game.rank[game.index[table.node], action] >= 0
+
+
+@jit
+def step(game, table, action):
+    """Play an action; an illegal one only sets `table.error`."""
+    is_action = 0 <= action < game.rank.shape[1]
+    if table.over or not is_action or game.rank[game.index[table.node], action] < 0:
+        table.error = 1 + action if is_action else 32767
+        return
+    table.line[table.moves] = action
+    table.moves += 1
+    rank = game.rank[game.index[table.node], action]
+    enter(game, table, game.first_child[table.node] + rank)
+
+
+@jit
+def payoffs(game, table, out):
+    """Write the chips won by each seat."""
+    for seat in range(game.seats):
+        out[seat] = game.payoff[game.index[table.node], seat]
+
+
+@jit
+def observe(game, table, seat, out):
+    """Write the features of the information set; zeros for a seat that is not to act."""
+    fill_zeros(out)
+    if not table.over and seat == table.to_act:
+        for i in range(len(out)):
+            out[i] = game.observation[game.index[table.node], i]
+
+
+@jit
+def infoset(game, table, seat, out):
+    """Write the number of the information set in digits from 1 to 255; zeros as in `observe`."""
+    fill_zeros(out)
+    if not table.over and seat == table.to_act:
+        number = game.index[table.node]
+        for i in range(len(out)):
+            out[i] = 1 + number % 255
+            number //= 255

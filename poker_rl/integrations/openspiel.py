@@ -1,0 +1,182 @@
+"""Games of this program as games of OpenSpiel, so that its algorithms run on them.
+
+The cards are dealt one by one by chance nodes before the first move. The string of an information
+state is `Game.infoset_name`, and its tensor has the features of `Tables.observe`. Returns are in
+the game's unit. Compiled rules are called for one table at a time, some 10,000 moves a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.integrations.learner_tables import to_game
+
+MAX_MOVES = 1000  # in a game whose tables do not keep their actions
+
+
+class SpielGame(pyspiel.Game):
+    """Game of this program with the interface of OpenSpiel.
+
+    Args:
+        game: the game that is played.
+
+    Raises:
+        ConfigError: if the definition of the game is sampled for each hand.
+    """
+
+    def __init__(self, game: Game) -> None:
+        if len(game.definitions) > 1:
+            raise ConfigError(f"game: {game.name} samples its definition for each hand")
+        self.game = game
+        kind = pyspiel.GameType(
+            short_name=f"poker_rl_{game.name}",
+            long_name=game.name,
+            dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
+            chance_mode=pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
+            information=pyspiel.GameType.Information.IMPERFECT_INFORMATION,
+            utility=pyspiel.GameType.Utility.ZERO_SUM,
+            reward_model=pyspiel.GameType.RewardModel.TERMINAL,
+            max_num_players=game.seats,
+            min_num_players=game.seats,
+            provides_information_state_string=game.infoset_key_size > 0,
+            provides_information_state_tensor=True,
+            provides_observation_string=game.infoset_key_size > 0,
+            provides_observation_tensor=True,
+        )
+        keeps_actions = "line" in (game.table_dtype.names or ())
+        info = pyspiel.GameInfo(
+            num_distinct_actions=game.action_count,
+            max_chance_outcomes=int(game.definitions["cards"][0]),
+            num_players=game.seats,
+            min_utility=-np.inf,
+            max_utility=np.inf,
+            utility_sum=0.0,
+            max_game_length=game.table_dtype["line"].shape[0] if keeps_actions else MAX_MOVES,
+        )
+        super().__init__(kind, info, {})
+
+    def new_initial_state(self) -> SpielState:
+        """Return a state before the deal."""
+        return SpielState(self)
+
+    def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> SpielObserver:
+        """Return an observer, which is the same for all types of observation."""
+        return SpielObserver(self.game)
+
+
+class SpielState(pyspiel.State):
+    """State of a game; OpenSpiel copies it for each child."""
+
+    def __init__(self, game: SpielGame) -> None:
+        super().__init__(game)
+        self._cards: list[int] = []
+        self._records: np.ndarray | None = None  # the table, once all cards are dealt
+
+    def _get_tables(self) -> Tables:
+        assert self._records is not None
+        return tables_from_records(self.get_game().game, self._records)
+
+    def current_player(self) -> int:
+        """Return the seat to act, or OpenSpiel's number of chance or of the end."""
+        if self._records is None:
+            return int(pyspiel.PlayerId.CHANCE)
+        is_over = self._records["over"][0]
+        return int(pyspiel.PlayerId.TERMINAL if is_over else self._records["to_act"][0])
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        """Return the cards that may be dealt next, with their probabilities."""
+        cards = int(self.get_game().game.definitions["cards"][0])
+        remaining = sorted(set(range(cards)) - set(self._cards))
+        return [(card, 1 / len(remaining)) for card in remaining]
+
+    def _legal_actions(self, player: int) -> list[int]:
+        actions: list[int] = np.flatnonzero(self._get_tables().legal_mask()[0]).tolist()
+        return actions
+
+    def _apply_action(self, action: int) -> None:
+        if self._records is not None:
+            self._get_tables().step(np.array([action]))
+            return
+        self._cards.append(action)
+        game = self.get_game().game
+        if len(self._cards) == game.definitions["dealt"][0]:
+            tables = Tables(game, 1, 0)
+            tables.deal(decks=np.array([self._cards]))
+            self._records = tables.records
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        if self._records is None:
+            return f"Deal {action}"
+        name: str = self.get_game().game.move_name(self._records[0], action)
+        return name
+
+    def is_terminal(self) -> bool:
+        """Return whether the hand is over."""
+        return self._records is not None and bool(self._records["over"][0])
+
+    def returns(self) -> list[float]:
+        """Return what each seat won in the game's unit, zeros before the end."""
+        game = self.get_game().game
+        if not self.is_terminal():
+            return [0.0] * game.seats
+        returns: list[float] = (self._get_tables().payoffs()[0] / game.unit_chips).tolist()
+        return returns
+
+    def __str__(self) -> str:
+        """Return all actions so far, those of chance included."""
+        return " ".join(map(str, self.history()))
+
+    def get_seat_records(self, seat: int) -> np.ndarray | None:
+        """Return the table as if a seat were to act, [1]; None before the cards are dealt."""
+        if self._records is None:
+            return None
+        records = self._records.copy()
+        records["to_act"] = seat
+        return records
+
+
+class SpielObserver:
+    """What a seat sees, as OpenSpiel asks for it.
+
+    Attributes:
+        tensor: features of the last state that was set, [W] float32.
+        dict: the same array by name.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self.tensor = np.zeros(game.observation_size, np.float32)
+        self.dict = {"observation": self.tensor}
+
+    def set_from(self, state: SpielState, player: int) -> None:
+        """Set the tensor to what a seat sees, zeros before the cards are dealt."""
+        records = state.get_seat_records(player)
+        self.tensor[:] = (
+            0 if records is None else tables_from_records(self._game, records).observe()[0]
+        )
+
+    def string_from(self, state: SpielState, player: int) -> str:
+        """Return the information set of a seat, only its number before the cards are dealt."""
+        records = state.get_seat_records(player)
+        return str(player) if records is None else self._game.infoset_name(records[0])
+
+
+def load_game(game: str | Game = "kuhn", overrides: Sequence[str] = ()) -> SpielGame:
+    """Return a game of this program as a game of OpenSpiel.
+
+    Args:
+        game: a game or its name, such as `leduc`.
+        overrides: settings of a game given by name, such as `["game.ante=2"]`.
+
+    Raises:
+        ConfigError: if there is no such game, a setting is invalid, or the definition of the game
+            is sampled for each hand.
+    """
+    return SpielGame(to_game(game, overrides))

@@ -1,0 +1,294 @@
+"""Games of OpenSpiel that are small enough to be tabulated, as games of this program.
+
+The whole tree is read once into arrays, which the rules then walk. Chance nodes may be anywhere,
+but their probabilities must not depend on moves: a deal has one outcome for each chance node on the
+way. Seats that move at the same time act in turn without seeing each other's action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.suggestions import suggest_allowed
+from poker_rl.config.validation import ConfigError, PositiveInt
+from poker_rl.games import tabulated_rules
+from poker_rl.games.game import Game
+
+MAX_DEALS = 10_000  # each table has a deck with this many cards
+MAX_BYTES = 2**31 - 1  # of a NumPy record
+Parameter = bool | int | float | str
+Prefix = tuple[int, ...]  # outcomes of the chance nodes so far
+
+
+@dataclass(kw_only=True, frozen=True)
+class OpenSpielGame(Game):
+    """A game of OpenSpiel with perfect recall, a zero sum and a small tree.
+
+    Args:
+        params: parameters of the game in OpenSpiel.
+        max_nodes: largest number of nodes of the tree.
+
+    Raises:
+        ConfigError: if OpenSpiel is not installed, or the game or its parameters cannot be used.
+    """
+
+    params: dict[str, Parameter]
+    max_nodes: PositiveInt
+
+    rules = tabulated_rules
+    hand_noun = "game"
+    infoset_key_size = 4
+
+    def __post_init__(self) -> None:
+        _ = self._tabulation  # a game that does not fit is an error now, not in play
+
+    @cached_property
+    def _tabulation(self) -> Tabulation:
+        return tabulate(self.name, tuple(self.params.items()), self.unit_chips, self.max_nodes)
+
+    @property
+    def definitions(self) -> np.ndarray:
+        """The tree, an array of one record."""
+        return self._tabulation.definitions
+
+    @cached_property
+    def table_dtype(self) -> np.dtype[np.void]:
+        """The dtype of a table."""
+        return tabulated_rules.build_table_dtype(self.count_deals(), self._tabulation.max_moves)
+
+    @property
+    def action_count(self) -> int:
+        """Number of actions."""
+        return len(self._tabulation.action_names)
+
+    @property
+    def observation_size(self) -> int:
+        """Number of features of OpenSpiel's tensor."""
+        return int(self.definitions["observation"].shape[2])
+
+    @property
+    def observation_dtype(self) -> np.dtype[Any]:
+        """The dtype of OpenSpiel's tensor, uint8 if all features are 0 or 1."""
+        return self.definitions["observation"].dtype
+
+    def list_deals(self) -> np.ndarray:
+        """Return all deals, [deals, 1] int16."""
+        return np.arange(self.count_deals(), dtype=np.int16)[:, None]
+
+    def action_name(self, action: int) -> str:
+        """Return OpenSpiel's name of an action, or its number if the name depends on the state."""
+        return self._tabulation.action_names[action]
+
+    def infoset_name(self, record: np.void) -> str:
+        """Return the seat to act and OpenSpiel's name of its information set as one word."""
+        tree, node, seat = self.definitions[0], int(record["node"]), int(record["to_act"])
+        is_to_act = (
+            tree["owner"][node] == seat
+        )  # else a caller wants to know what another seat sees
+        name = self._tabulation.infoset_names[tree["index"][node]] if is_to_act else ""
+        return f"{seat} {'_'.join(name.split())}".strip()
+
+
+@dataclass
+class Tabulation:
+    """The tree of a game as `tabulated_rules` read it, and names.
+
+    Attributes:
+        definitions: see `tabulated_rules.build_definitions`.
+        max_moves: largest number of moves in a game.
+        action_names: the name of each action, [A].
+        infoset_names: the name of each information set, [I].
+    """
+
+    definitions: np.ndarray
+    max_moves: int
+    action_names: list[str]
+    infoset_names: list[str]
+
+
+def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
+    """Return a turn-based game of OpenSpiel after checking that it can be tabulated."""
+    try:
+        import pyspiel
+    except ImportError:
+        raise ConfigError(
+            "_target_: OpenSpiel is not installed; pip install 'poker-rl[openspiel]'"
+        ) from None
+    kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
+    if name not in kinds:
+        raise ConfigError(f"name: OpenSpiel has no game {name!r}; {suggest_allowed(name, kinds)}")
+    allowed = kinds[name].parameter_specification
+    for key in params:
+        if key not in allowed:
+            raise ConfigError(
+                f"params.{key}: no parameter of {name}; {suggest_allowed(key, allowed)}"
+            )
+    try:
+        game = pyspiel.load_game(name, params)
+    except pyspiel.SpielError as error:
+        raise ConfigError(f"params: {' '.join(str(error).split())}") from None
+    kind = game.get_type()
+    if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        game = pyspiel.convert_to_turn_based(game)
+        kind = game.get_type()
+    problem = None
+    if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
+        problem = "has no turns"
+    elif kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
+        problem = "does not list its chance outcomes"
+    elif not kind.provides_information_state_string:
+        problem = "has no information states"
+    elif not (kind.provides_information_state_tensor or kind.provides_observation_tensor):
+        problem = "has no tensor that networks can read"
+    if problem is not None:
+        raise ConfigError(f"name: {name} {problem}")
+    return game
+
+
+@cache
+def tabulate(
+    name: str, params: tuple[tuple[str, Parameter], ...], unit_chips: int, max_nodes: int
+) -> Tabulation:
+    """Return the tree of a game of OpenSpiel as arrays.
+
+    Raises:
+        ConfigError: see `OpenSpielGame`.
+    """
+    game = load_turn_based_game(name, dict(params))
+    estimate = estimate_node_count(game)
+    seats, actions = game.num_players(), game.num_distinct_actions()
+    has_tensor = game.get_type().provides_information_state_tensor
+    action_names: dict[int, str] = {}
+    infosets: dict[tuple[int, str], int] = {}
+    observations: list[np.ndarray] = []
+    ranks: list[np.ndarray] = []
+    previous_edges: list[int] = []
+    payoffs: list[list[float]] = []
+    outcome_probs: dict[Prefix, list[Fraction]] = {}
+    owner, first_child, index, max_moves = [0], [0], [0], 0
+    # Each entry: state, node, chance outcomes, number of moves and each seat's last edge.
+    stack: list[tuple[Any, int, Prefix, int, tuple[int, ...]]]
+    stack = [(game.new_initial_state(), 0, (), 0, (-1,) * seats)]
+    while stack:
+        if len(owner) > max_nodes or estimate > 100 * max_nodes:
+            count = max(estimate, len(owner))
+            raise ConfigError(
+                f"max_nodes: {name} has about {count:.1g} nodes; allowed: {max_nodes:,}"
+            )
+        state, node, prefix, moves, last_edges = stack.pop()
+        if state.is_terminal():
+            owner[node], index[node] = tabulated_rules.OVER, len(payoffs)
+            payoffs.append(state.returns())
+            max_moves = max(max_moves, moves)
+            if not moves:
+                raise ConfigError(f"name: {name} can end before the first move")
+            continue
+        first_child[node] = len(owner)
+        if state.is_chance_node():
+            outcomes = [pair for pair in state.chance_outcomes() if pair[1]]
+            probs = [Fraction(prob).limit_denominator(MAX_DEALS) for _, prob in outcomes]
+            if outcome_probs.setdefault(prefix, probs) != probs:
+                raise ConfigError(f"name: {name} has chance that depends on the moves")
+            owner[node], index[node] = tabulated_rules.CHANCE, len(prefix)
+            children = [
+                (state.child(outcome), len(owner) + i, (*prefix, i), moves, last_edges)
+                for i, (outcome, _) in enumerate(outcomes)
+            ]
+        else:
+            seat, legal = state.current_player(), state.legal_actions()
+            key = seat, state.information_state_string(seat)
+            infoset = infosets.setdefault(key, len(infosets))
+            if infoset == len(ranks):
+                tensor = state.information_state_tensor if has_tensor else state.observation_tensor
+                observations.append(np.array(tensor(seat), np.float32))
+                rank = np.full(actions, -1, np.int16)
+                rank[legal] = np.arange(len(legal))
+                ranks.append(rank)
+                previous_edges.append(last_edges[seat])
+                for action in legal:
+                    action_name = state.action_to_string(seat, action)
+                    if action_names.setdefault(action, action_name) != action_name:
+                        action_names[action] = str(action)
+            elif previous_edges[infoset] != last_edges[seat]:
+                raise ConfigError(f"name: {name} has imperfect recall")
+            owner[node], index[node] = seat, infoset
+            children = []
+            for i, action in enumerate(legal):
+                edge = infoset * actions + action
+                edges = (*last_edges[:seat], edge, *last_edges[seat + 1 :])
+                children.append((state.child(action), len(owner) + i, prefix, moves + 1, edges))
+        for column in (owner, first_child, index):
+            column += [0] * len(children)
+        stack += children
+    observation = np.array(observations)
+    is_binary = ((observation == 0) | (observation == 1)).all()
+    arrays = {
+        "seats": np.int64(seats),
+        "owner": np.array(owner, np.int8),
+        "first_child": np.array(first_child, np.int32),
+        "index": np.array(index, np.int32),
+        "rank": np.array(ranks),
+        "observation": observation.astype(np.uint8) if is_binary else observation,
+        "payoff": to_chips(name, np.array(payoffs), unit_chips),
+        "outcome": list_outcomes(name, outcome_probs),
+    }
+    if (size := sum(array.nbytes for array in arrays.values())) > MAX_BYTES:
+        raise ConfigError(f"max_nodes: {name} takes {size:,} bytes; allowed: {MAX_BYTES:,}")
+    return Tabulation(
+        tabulated_rules.build_definitions(**arrays),
+        max_moves,
+        [action_names.get(action, str(action)) for action in range(actions)],
+        [infoset_name for _, infoset_name in infosets],
+    )
+
+
+def estimate_node_count(game: Any, samples: int = 100) -> float:
+    """Estimate the number of nodes of a tree from random lines (Knuth 1975), at most some 1e30."""
+    generator, total = np.random.default_rng(0), 0.0
+    for _ in range(samples):
+        state, level_size = game.new_initial_state(), 1.0
+        total += 1
+        while not state.is_terminal() and level_size < 1e30:
+            legal = state.legal_actions()
+            level_size *= len(legal)
+            total += level_size
+            state.apply_action(legal[generator.integers(len(legal))])
+    return total / samples
+
+
+def to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
+    """Return payoffs in chips, which are integers, [ends, seats] int64."""
+    if abs(payoffs.sum(1)).max() > 1e-9:
+        raise ConfigError(f"name: the payoffs of {name} do not sum to 0")
+    chips = np.rint(payoffs * unit_chips)
+    if abs(chips - payoffs * unit_chips).max() > 1e-6:
+        fractions = {Fraction(payoff).limit_denominator(1000) for payoff in payoffs.flat}
+        needed = lcm(*(fraction.denominator for fraction in fractions))
+        raise ConfigError(f"unit_chips: {unit_chips}; the payoffs of {name} need {needed}")
+    whole_chips: np.ndarray = chips.astype(np.int64)
+    return whole_chips
+
+
+def list_outcomes(name: str, outcome_probs: dict[Prefix, list[Fraction]]) -> np.ndarray:
+    """Return the chance outcomes of equally likely deals, [deals, chance nodes] int16."""
+
+    def iterate_deals(prefix: Prefix, prob: Fraction) -> Iterator[tuple[Prefix, Fraction]]:
+        if prefix not in outcome_probs:
+            yield prefix, prob
+        for i, outcome_prob in enumerate(outcome_probs.get(prefix, [])):
+            yield from iterate_deals((*prefix, i), prob * outcome_prob)
+
+    deals = list(iterate_deals((), Fraction(1)))
+    deal_count = lcm(*(prob.denominator for _, prob in deals))
+    if deal_count > MAX_DEALS:
+        raise ConfigError(f"name: {name} has {deal_count:,} deals; allowed: {MAX_DEALS:,}")
+    depth = max(len(prefix) for prefix, _ in deals)
+    rows = [(*prefix, *[0] * (depth - len(prefix))) for prefix, _ in deals]
+    return np.array(rows, np.int16).repeat([int(prob * deal_count) for _, prob in deals], axis=0)

@@ -1,0 +1,163 @@
+"""Opponents of a learner: players in all seats but agent 0's, sampled for each seat of a hand.
+
+An opponent is a fixed player or `self`, a snapshot of the learner's headline player. From time to
+time another snapshot takes its place, sampled from the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.tables import Tables
+from poker_rl.learning.distributed import collectives
+from poker_rl.learning.snapshot_pool import SnapshotPool
+from poker_rl.learning.state_checks import check_range
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import Player, compute_checked_probs, player_from_dict
+
+SELF = "self"  # the name of the learner's own snapshots among opponents
+SELF_CAPACITY = 20  # snapshots in the pool
+NO_OPPONENT = -1
+
+
+@dataclass(kw_only=True, frozen=True)
+class OpponentSettings:
+    """Players that a learner trains against.
+
+    Args:
+        players: the player of each name; None for `self`.
+        weights: relative frequency of each player; None: all are equal.
+        self_interval: iterations between snapshots for `self`.
+    """
+
+    players: Mapping[str, Player | None]
+    weights: Sequence[float] | None = None
+    self_interval: int = 100
+
+
+class Opponents:
+    """Opponents at the tables of a rollout.
+
+    Args:
+        settings: see `OpponentSettings`.
+        tables: the tables of the rollout; those of an instance of the learner are adjacent.
+        generator: random generator of opponents, their actions and snapshots.
+    """
+
+    def __init__(
+        self, settings: OpponentSettings, tables: Tables, generator: np.random.Generator
+    ) -> None:
+        self._settings, self._tables, self._generator = settings, tables, generator
+        weights = np.array(settings.weights or [1.0] * len(settings.players))
+        self._probs = weights / weights.sum()
+        # Index of the opponent in each seat, [tables, seats].
+        self._opponent_of_seat = np.full((len(tables.records), tables.game.seats), NO_OPPONENT)
+        self._pool = SnapshotPool(SELF_CAPACITY, generator)
+        self._self_state: dict[str, Any] | None = None  # of the snapshot that plays now
+        self._self_players: list[Player] = []  # its instances
+        self._device = torch.device("cpu")
+        self._reset_results()
+
+    def _reset_results(self) -> None:
+        self._hands, self._chips = np.zeros((2, len(self._probs)), np.int64)
+
+    def update(
+        self,
+        iterations: int,
+        list_players: Callable[[], Mapping[str, Player]],
+        device: torch.device,
+    ) -> None:
+        """Every `self_interval` iterations, offer a snapshot and sample the one that plays."""
+        self._device = device
+        if SELF in self._settings.players and iterations % self._settings.self_interval == 0:
+            headline_player = next(iter(list_players().values()))
+            self._set_self_player(self._pool.offer(deepcopy(headline_player.to_dict())))
+
+    def _set_self_player(self, state: dict[str, Any]) -> None:
+        player = player_from_dict(state, self._tables.game, self._device)
+        self._self_state = state
+        self._self_players = [player.select_instance(k) for k in range(player.instance_count)]
+
+    def assign_seats(self, rows: np.ndarray, agent_of_seat: np.ndarray) -> None:
+        """Sample the opponents of new hands at tables [B] with agents in seats [B, seats]."""
+        seats = np.arange(agent_of_seat.shape[1])
+        is_opponent = (agent_of_seat != 0) & (seats < self._tables.count_seats(rows)[:, None])
+        count, index = len(self._probs), np.zeros(agent_of_seat.shape, np.int64)
+        if count > 1:
+            index = self._generator.choice(count, agent_of_seat.shape, p=self._probs)
+        self._opponent_of_seat[rows] = np.where(is_opponent, index, NO_OPPONENT)
+
+    def sample_actions(self, rows: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Return the actions at tables [B] where an opponent acts, with action masks [B, A]."""
+        records = self._tables.records.take(rows)
+        opponent = self._opponent_of_seat[rows, records["to_act"]]
+        probs = np.zeros(mask.shape)
+        for index, player in enumerate(self._settings.players.values()):
+            if player is not None:
+                players, instance = [player], np.zeros(len(rows), np.int64)
+            else:
+                players = self._self_players
+                instance = rows * len(players) // len(self._tables.records)
+            if not players:
+                raise ConfigError(f"opponents: {SELF}: this learner offers no snapshots")
+            for k, instance_player in enumerate(players):
+                part = np.flatnonzero((opponent == index) & (instance == k))
+                if len(part):
+                    probs[part] = compute_checked_probs(
+                        self._tables.game, instance_player, records[part], mask[part]
+                    )
+        return sample_from_probs(probs, self._generator.random(len(probs)))
+
+    def count_hands(self, rows: np.ndarray, agent_of_seat: np.ndarray, chips: np.ndarray) -> None:
+        """Count what agent 0 won in hands that ended, once for each seat of an opponent.
+
+        Args:
+            rows: the tables, [B].
+            agent_of_seat: the agent in each seat, [B, seats].
+            chips: chips won by each seat, [B, seats].
+        """
+        won = chips[np.arange(len(rows)), agent_of_seat.argmin(1)]
+        for index in range(len(self._probs)):
+            seats = (self._opponent_of_seat[rows] == index).sum(1)
+            self._hands[index] += seats.sum()
+            self._chips[index] += seats @ won
+
+    def pop_metrics(self) -> dict[str, float]:
+        """Return each opponent's share of seats, and agent 0's winnings from it per hand."""
+        counts = collectives.sum_over_processes(*self._hands.tolist(), *self._chips.tolist())
+        self._reset_results()
+        hands, chips = np.split(np.array(counts), 2)
+        metrics: dict[str, float] = {}
+        for index in np.flatnonzero(hands):
+            tag = f"opponents/{list(self._settings.players)[index]}"
+            metrics[f"{tag}/share"] = hands[index] / hands.sum()
+            metrics[f"{tag}/won"] = chips[index] / hands[index] / self._tables.game.unit_chips
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the opponents in the seats, and the snapshots of the learner."""
+        return {
+            "opponent_of_seat": torch.from_numpy(self._opponent_of_seat.copy()),
+            "self_player": self._self_state,
+            "pool": self._pool.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a `state_dict`.
+
+        Raises:
+            ValueError: if it does not fit the settings.
+        """
+        self._opponent_of_seat[:] = state["opponent_of_seat"].numpy()
+        count = len(self._probs)
+        check_range("opponent_of_seat", self._opponent_of_seat, NO_OPPONENT, count)
+        self._pool.load_state_dict(state["pool"])
+        if state["self_player"] is not None:
+            self._set_self_player(state["self_player"])

@@ -1,0 +1,139 @@
+"""Games of OpenSpiel here and games of this program in OpenSpiel have the same exploitability."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyspiel
+import pytest
+from commands import list_runs, read_last_row, run_command
+from open_spiel.python.algorithms import cfr
+from open_spiel.python.algorithms import exploitability as their_exploitability
+from random_games import play
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import nash_conv
+from poker_rl.games import load_game
+from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.untrusted_tables import check_tables
+from poker_rl.integrations import openspiel
+
+LIARS_DICE = ["game.name=liars_dice", "+game.params.dice_sides=3"]
+GOOFSPIEL = ["game.name=goofspiel", "+game.params={num_cards: 3, imp_info: true}"]
+
+
+def sample_policy(tree: GameTree) -> np.ndarray:
+    weights = np.random.default_rng(0).random(tree.legal_mask.shape) * tree.legal_mask
+    return weights / weights.sum(1, keepdims=True)
+
+
+def their_nash_conv(game: Any, tree: GameTree, policy: np.ndarray) -> float:
+    """OpenSpiel's NashConv of a policy on our tree; information sets are found by their names."""
+    infoset_of_name = {name: i for i, name in enumerate(tree.infoset_names)}
+    rows: dict[str, list[tuple[int, float]]] = {}
+
+    def walk(state: Any) -> None:
+        if not state.is_terminal() and not state.is_chance_node():
+            key = state.information_state_string()
+            words = "_".join(key.split())
+            if game.get_type().short_name.startswith("poker_rl"):
+                infoset = infoset_of_name[key]
+            else:
+                infoset = infoset_of_name[f"{state.current_player()} {words}".strip()]
+            assert state.legal_actions() == np.flatnonzero(tree.legal_mask[infoset]).tolist()
+            rows[key] = [(action, policy[infoset, action]) for action in state.legal_actions()]
+        for action in state.legal_actions():
+            walk(state.child(action))
+
+    walk(game.new_initial_state())
+    assert len(rows) == tree.infoset_count
+    value: float = pyspiel.nash_conv(game, rows)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("theirs", "overrides"),
+    [("liars_dice(dice_sides=3)", LIARS_DICE), ("goofspiel(num_cards=3,imp_info=True)", GOOFSPIEL)],
+)
+def test_their_game_has_their_nash_conv(theirs: str, overrides: list[str]) -> None:
+    """The goofspiel has simultaneous bids, and chance turns up prizes between them."""
+    game = pyspiel.load_game(theirs)
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        game = pyspiel.convert_to_turn_based(game)
+    tree = get_tree(load_game("openspiel", *overrides))
+    policy = sample_policy(tree)
+    assert nash_conv(tree, policy) == pytest.approx(their_nash_conv(game, tree, policy))
+
+
+def test_our_game_has_our_nash_conv() -> None:
+    game = openspiel.load_game("kuhn", ["game.ante=2"])
+    tree = get_tree(game.game)
+    policy = sample_policy(tree)
+    assert their_nash_conv(game, tree, policy) == pytest.approx(nash_conv(tree, policy))
+    state = game.new_initial_state()
+    for action in (2, 0, 2, 0):  # the king bets and the jack folds
+        state.apply_action(action)
+    assert state.is_terminal()
+    assert state.returns() == [2, -2]
+
+
+def test_solvers_of_openspiel_solve_our_game() -> None:
+    game = openspiel.load_game("kuhn")
+    python_solver, solver = cfr.CFRPlusSolver(game), pyspiel.CFRPlusSolver(game)
+    for _ in range(10):
+        python_solver.evaluate_and_update_policy()
+        solver.evaluate_and_update_policy()
+    expected = pyspiel.nash_conv(game, solver.average_policy())
+    assert expected < 0.1
+    found = their_exploitability.nash_conv(game, python_solver.average_policy())
+    assert found == pytest.approx(expected, rel=0.2)
+
+
+def test_learners_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    train = ["train", "game=openspiel", "logger=[]"]
+    assert run_command(*train, *LIARS_DICE, "algo=cfr_plus", "budget=100") == 0
+    row = read_last_row(list_runs()[0])
+    assert row["eval/average/exploitability"] < 0.01
+    ppo = ["algo=ppo", "budget=60000", "evaluate_every=30000", "algo.tables=128"]
+    assert run_command(*train, *GOOFSPIEL, *ppo, "figures=false") == 0
+    (folder,) = list_runs("*/ppo")
+    row = read_last_row(folder)
+    assert row["eval/weight_average/exploitability"] < 0.9 * 2 / 3  # the uniform policy has 2/3
+
+
+def test_damaged_tables_are_errors() -> None:
+    game = load_game("openspiel", *GOOFSPIEL)
+    tables, moves = play(game, 20, seed=0)
+    check_tables(game, tables.records)
+    damaged = moves[2].records
+    check_tables(game, damaged)
+    damaged["node"][3] = 1_000_000
+    with pytest.raises(ValueError, match="no hand"):
+        check_tables(game, damaged)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["game.name=kuhn"], r"game\.name: OpenSpiel has no game 'kuhn'; allowed: 2048, "),
+        (["+game.params.dice=2"], r"game\.params\.dice: no parameter of liars_dice; .*numdice"),
+        (["+game.params.players=1"], r"game\.params: .*num_players"),
+        (["+game.params.numdice=2"], r"game\.max_nodes: .* about 5e\+09 nodes; allowed: 1,000,000"),
+        (
+            ["game.name=goofspiel", "+game.params={num_cards: 3, players: 3}"],
+            r"game\.unit_chips: 1; .* need 2",
+        ),
+        (["game.name=matrix_pd"], r"game\.name: the payoffs of matrix_pd do not sum to 0"),
+        (["game.name=first_sealed_auction"], r"game\.name: .* chance that depends on the moves"),
+        (["game.name=phantom_ttt_ir"], r"game\.(name|max_nodes): phantom_ttt_ir "),
+        (["game.name=backgammon"], r"game\.name: backgammon has no information states"),
+    ],
+)
+def test_games_that_do_not_fit_are_errors(overrides: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_game("openspiel", *overrides)
+    with pytest.raises(ConfigError, match="game: limit_holdem_2to9"):
+        openspiel.load_game("limit_holdem_2to9")
