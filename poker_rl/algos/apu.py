@@ -57,8 +57,8 @@ from poker_rl.config.validation import (
     PositiveShare,
     Probability,
 )
-from poker_rl.games.poker.hand_packer import HandPacker
 from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
 from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
@@ -110,7 +110,7 @@ class APU(NetworkLearner):
     def __post_init__(self, context: LearnerContext) -> None:
         self._check_settings(context)
         game = context.game
-        self._hand_packer = HandPacker(game)
+        self._table_packer = TablePacker(game)
         if self.reward_type == "published" and isinstance(game, PokerGame) and any(game.dead_antes):
             raise ConfigError(
                 "reward_type: published needs antes that are equal; allowed here: payoff"
@@ -177,7 +177,7 @@ class APU(NetworkLearner):
         replicas_per_learner = 1 if self.variant == "apu" else replicas
         for first in range(0, replicas, replicas_per_learner):
             buffer = HandReplayBuffer(
-                self._hand_packer,
+                self._table_packer,
                 self.core,
                 "replay_capacity",
                 self.replay_capacity,
@@ -290,7 +290,7 @@ class APU(NetworkLearner):
             )
         else:
             reward = batch.reward / self._unit_chips
-        hands = self._hand_packer.pack(records)
+        hands = self._table_packer.pack(records)
         for learner in learners:
             is_owned = learner.is_owned(batch.replica)
             if self.store_decisions_of == "learner":

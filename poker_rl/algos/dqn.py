@@ -48,7 +48,7 @@ from poker_rl.learning.rollout import (
     RolloutBatch,
     Seating,
 )
-from poker_rl.nets.net_config import get_value_net
+from poker_rl.nets.net_config import get_value_net_config
 from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
 from poker_rl.players.player import Player
@@ -79,7 +79,7 @@ class DQN(NetworkLearner):
     per_process_parts: ClassVar = ("core", "buffer", "best_response_seats")
 
     def __post_init__(self, context: LearnerContext) -> None:
-        if get_value_net(context.net) is not context.net:
+        if get_value_net_config(context.net) is not context.net:
             raise ConfigError("net: has no values of actions, which Q-learning needs; try mlp_relu")
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=1, seating=self.seating

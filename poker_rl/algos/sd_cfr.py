@@ -42,7 +42,7 @@ from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_s
 from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
-from poker_rl.nets.net_config import get_value_net
+from poker_rl.nets.net_config import get_value_net_config
 from poker_rl.players.network_player import RegretMatchingPlayer
 from poker_rl.players.player import Player
 
@@ -71,7 +71,7 @@ class SDCFR(NetworkLearner):
     def __post_init__(self, context: LearnerContext) -> None:
         if context.opponents is not None:
             raise ConfigError("opponents: sd_cfr plays itself, and takes none")
-        if get_value_net(context.net) is not context.net:
+        if get_value_net_config(context.net) is not context.net:
             raise ConfigError("net: has no values of actions, which regrets need; try mlp_relu")
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"

@@ -52,7 +52,7 @@ from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions
+from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.player import Player

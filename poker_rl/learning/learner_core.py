@@ -20,8 +20,8 @@ from poker_rl.learning.state_checks import check_range
 from poker_rl.learning.timing import LearnerTimer
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
-from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net
+from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.network_player import (
     Critic,
@@ -179,7 +179,7 @@ class LearnerCore:
     def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
         """Build K value networks that also read hidden cards, [K, B, W + H] -> [K, B, outputs]."""
         inputs = self.encoder.size + self.hidden_card_size
-        net_config = get_value_net(self._net_config)
+        net_config = get_value_net_config(self._net_config)
         return self._build_module(net_config, inputs, outputs, output_init_scale)
 
     def _build_module(

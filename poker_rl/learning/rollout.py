@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from poker_rl.games.game import Game
-from poker_rl.games.table_checks import check_tables
 from poker_rl.games.tables import Tables
+from poker_rl.games.untrusted_tables import check_tables
 from poker_rl.learning.opponents import Opponents, OpponentSettings
 from poker_rl.learning.state_checks import check_range
 

@@ -1,4 +1,4 @@
-"""Compilation of numba kernels with vector instructions, for networks (not for game rules)."""
+"""Compilation of the numba kernels of networks; unlike game rules they use vector instructions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from poker_rl.config.compile_cache import enable_compile_cache
 def compile_kernels(
     kernels: Mapping[Callable[..., Any], str | list[str]], *, allow_reordered_sums: bool = False
 ) -> tuple[Any, ...]:
-    """Compile functions for the argument types of their numba signatures, with an on-disk cache.
+    """Compile each function for the argument types in its numba signature; cache them on disk.
 
     With `allow_reordered_sums`, vector instructions may change the order of the terms of sums; the
     new order is the same in every call.

@@ -14,11 +14,11 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.action_probs import masked_softmax, regret_matching
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
 from poker_rl.nets.net_config import (
     NetConfig,
     NetDimensions,
-    get_value_net,
+    get_value_net_config,
     net_from_dict,
     net_to_dict,
 )
@@ -230,7 +230,7 @@ class NetworkPlayer:
             value_network = (
                 None
                 if weights is None
-                else load_network(get_value_net(net_config), outputs, weights)
+                else load_network(get_value_net_config(net_config), outputs, weights)
             )
             critic = Critic(value_network, per_action, critic_state["chips_per_unit"])
         return cls(game, net_config, module, state["network_sharing"], state["instances"], critic)

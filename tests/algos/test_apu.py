@@ -161,7 +161,7 @@ def test_the_published_reward_on_three_hands() -> None:
     columns = stored(learner)
     found: dict[tuple[int, int], float] = {}
     records = learner.core.rollout.tables.records
-    packed = learner._hand_packer.pack(records)
+    packed = learner._table_packer.pack(records)
     for hand, moves, reward in zip(*map(columns.get, ("hand", "moves", "reward")), strict=True):
         table, again = np.flatnonzero((packed == hand).all(1))
         assert again == table + 3
@@ -224,7 +224,7 @@ def test_the_learner_learns_among_the_others() -> None:
         tables = learner.core.rollout.tables.records
         learner_seat = learner.core.rollout.agent_of_seat.argmin(1)
         for table, seat in zip(tables, learner_seat, strict=True):
-            replayed = Tables(learner._hand_packer._tables.game, 1, 0)
+            replayed = Tables(learner._table_packer._tables.game, 1, 0)
             replayed.deal(decks=table["deck"][None, : replayed.game.cards_dealt])
             for action in table["line"][: table["moves"]]:
                 assert action == CALL or replayed.records["to_act"][0] == seat
@@ -233,7 +233,7 @@ def test_the_learner_learns_among_the_others() -> None:
         seats += learner_seat.tolist()
     assert set(seats) == set(range(6))
     columns = stored(learner)
-    actions = learner._hand_packer.get_next_actions(columns["hand"], columns["moves"])
+    actions = learner._table_packer.get_next_actions(columns["hand"], columns["moves"])
     assert {FOLD, RAISE} <= set(actions.tolist())
     assert learner.progress.decisions == moves
     assert len(columns["reward"]) == moves

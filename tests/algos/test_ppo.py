@@ -25,7 +25,7 @@ from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING
-from poker_rl.nets import legal_logits
+from poker_rl.nets import legal_output_layer
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.tabular_player import TabularPlayer
@@ -303,8 +303,8 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
 
 def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = {}
-    for many in (legal_logits.MIN_ACTIONS, 10**6):
-        monkeypatch.setattr(legal_logits, "MIN_ACTIONS", many)
+    for many in (legal_output_layer.MIN_ACTIONS, 10**6):
+        monkeypatch.setattr(legal_output_layer, "MIN_ACTIONS", many)
         learner = ppo(
             game_of("big2"),
             tables=32,

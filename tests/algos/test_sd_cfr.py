@@ -56,7 +56,7 @@ def agents_of(game: FixedLimitPoker, hands: int = 1) -> LearnerCore:
 
 
 def any_policy(tree: GameTree, seed: int) -> np.ndarray:
-    return tree.normalize(
+    return tree.normalize_policy(
         np.random.default_rng(seed).random(tree.legal_mask.shape) * tree.legal_mask
     )
 

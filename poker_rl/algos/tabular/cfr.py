@@ -105,7 +105,7 @@ class CFR:
     def players(self) -> dict[str, Player]:
         """Return the average policy, which converges with two seats, and the current one."""
         return {
-            "average": TabularPlayer(self._game, self._tree.normalize(self._policy_sums)),
+            "average": TabularPlayer(self._game, self._tree.normalize_policy(self._policy_sums)),
             "current": TabularPlayer(self._game, self._policy.copy()),
         }
 

@@ -130,8 +130,8 @@ class MCCFR:
         """Return the average policy, which converges with two seats, and the current one."""
         tree = self._tree
         return {
-            "average": TabularPlayer(self._game, tree.normalize(self._policy_sums)),
-            "current": TabularPlayer(self._game, tree.normalize(self._regrets.clip(0))),
+            "average": TabularPlayer(self._game, tree.normalize_policy(self._policy_sums)),
+            "current": TabularPlayer(self._game, tree.normalize_policy(self._regrets.clip(0))),
         }
 
     def state_dict(self) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from poker_rl.evaluation.variance_reduction.pot_equity import (
 from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory, replay_hand
 from poker_rl.games.poker import betting
-from poker_rl.games.poker.hand_packer import HandPacker
 from poker_rl.games.poker.record_dtypes import MAX_STREETS
+from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.players.player import Player, compute_checked_probs
 
@@ -81,7 +81,7 @@ def compute_aivat_terms(
         ConfigError: if the game is not poker.
     """
     check_is_poker(game)
-    packer, terms = HandPacker(game), []
+    packer, terms = TablePacker(game), []
     row_count = np.cumsum(records["moves"].astype(np.int64)) * game.action_count
     batch_of_hand = row_count // MAX_ROWS_PER_BATCH
     for batch in np.split(np.arange(len(records)), np.flatnonzero(np.diff(batch_of_hand)) + 1):
@@ -100,7 +100,7 @@ def check_is_poker(game: Game) -> None:
 
 def _compute_batch_terms(
     game: Game,
-    packer: HandPacker,
+    packer: TablePacker,
     records: np.ndarray,
     measured_seat: np.ndarray,
     players: Sequence[Player | None],

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.games.poker.hand_packer import HandPacker
+from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.learner_core import LearnerCore
@@ -44,7 +44,7 @@ class HandReplayBuffer(ReplayBuffer):
 
     def __init__(
         self,
-        hand_packer: HandPacker,
+        table_packer: TablePacker,
         core: LearnerCore,
         capacity_key: str,
         capacity: int,
@@ -53,7 +53,7 @@ class HandReplayBuffer(ReplayBuffer):
         other_buffers: Sequence[ReplayBuffer],
     ) -> None:
         columns = {
-            "hand": Column(torch.uint8, hand_packer.row_bytes),
+            "hand": Column(torch.uint8, table_packer.row_bytes),
             "moves": Column(torch.uint8),  # actions before the decision
             "next": Column(torch.uint8),  # actions before the agent's next decision, or all of them
             "reward": Column(torch.float32),
@@ -68,7 +68,7 @@ class HandReplayBuffer(ReplayBuffer):
             replicas=replicas,
             other_buffers=other_buffers,
         )
-        self._hand_packer, self._core = hand_packer, core
+        self._table_packer, self._core = table_packer, core
 
     def _check_saved(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
         super()._check_saved(added, items)
@@ -78,7 +78,7 @@ class HandReplayBuffer(ReplayBuffer):
                 raise ValueError("items.next: not later than the decision")
             for first in range(0, len(hand), HANDS_PER_CHECK):
                 rows = slice(first, first + HANDS_PER_CHECK)
-                self._hand_packer.check(hand[rows].numpy(), next_moves[rows].numpy())
+                self._table_packer.check_rows(hand[rows].numpy(), next_moves[rows].numpy())
 
     def sample_transitions(self, batch_size: int) -> TransitionBatch:
         """Sample `batch_size` decisions of each replica with replacement."""
@@ -88,10 +88,10 @@ class HandReplayBuffer(ReplayBuffer):
         moves = items["moves"].flatten().numpy()
         move_counts = np.concatenate([moves, items["next"].flatten().numpy()])
         # The current decisions come first, then the next ones: [2 K B].
-        tables = self._hand_packer.unpack_tables(np.concatenate([hand, hand]), move_counts)
+        tables = self._table_packer.unpack_tables(np.concatenate([hand, hand]), move_counts)
         observations, hidden_cards = self._core.encode_records(tables.records)
         not_done = self._core.to_tensor(tables.records["over"] == 0)[len(hand) :]
-        action = self._hand_packer.get_next_actions(hand, moves)
+        action = self._table_packer.get_next_actions(hand, moves)
 
         def split(rows: np.ndarray) -> Tensor:
             return self._core.to_tensor(rows).view(2, *shape, -1)
