@@ -23,6 +23,11 @@ class Estimate(NamedTuple):
     low: float | None = None
     high: float | None = None
 
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval, which is symmetric for a mean."""
+        return None if self.high is None or self.low is None else (self.high - self.low) / 2
+
 
 def estimate(values: Sequence[float], statistic: Statistic) -> Estimate:
     """Return the statistic of the values of at least one seed, with its interval."""

@@ -194,7 +194,7 @@ def test_a_warm_start_goes_on_from_networks_and_memories() -> None:
 def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     game = kuhn()
     caller = build(load_option("player", "call"), "opponent", game=game)
-    with pytest.raises(ConfigError, match=r"^opponent: "):
+    with pytest.raises(ConfigError, match=r"^opponents: "):
         learner(game, opponent=caller)
     with pytest.raises(ConfigError, match=r"^net: has no values of actions, which regrets need"):
         learner(game, net=build(load_option("net", "amounts"), "net"))
