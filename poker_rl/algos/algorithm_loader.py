@@ -13,7 +13,7 @@ from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.threads import set_default_threads
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.learning.learner_core import LearnerContext
+from poker_rl.learning.learner_services import LearnerContext
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.nets.net_config import NetConfig
 

@@ -14,8 +14,8 @@ from poker_rl.config.schedules import Schedule
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.captured_step import CapturedStep, ParallelBranch
 from poker_rl.learning.distributed import collectives
+from poker_rl.learning.network_time import LearnerTimer
 from poker_rl.learning.state_checks import load_optimizer
-from poker_rl.learning.timing import LearnerTimer
 from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]

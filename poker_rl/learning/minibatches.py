@@ -19,7 +19,7 @@ from poker_rl.nets.replicas import count_replicas, forward_by_replica
 DUPLICATE_PROBE_ROWS = 256  # rows examined to find out whether equal rows are common
 
 
-class NetworkInputs:
+class DeduplicatedInputs:
     """Network inputs of N decisions, [N, W].
 
     In small games many rows are equal. If it saves work, networks run only on the U distinct rows,
@@ -37,7 +37,7 @@ class NetworkInputs:
             self.distinct_index = torch.from_numpy(distinct_index).to(device)
 
     @classmethod
-    def from_tensor(cls, rows: Tensor) -> NetworkInputs:
+    def from_tensor(cls, rows: Tensor) -> DeduplicatedInputs:
         """Return inputs [N, W] on the networks' device, whose equal rows are not looked for."""
         inputs = cls(np.empty((0, rows.shape[1]), np.float32), rows.device)
         inputs.rows = rows

@@ -20,7 +20,7 @@ from poker_rl.games.game import jit
 from poker_rl.games.tables import tables_from_records
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.rollout import NO_ROW, PendingDecisions
 from poker_rl.learning.state_checks import check_range
 from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_host
@@ -40,7 +40,7 @@ CARRIED = ("observation", "hidden_cards", "mask", "action", "log_prob", "replica
 
 
 class StepRollout:
-    """Player of a fixed number of actions at every table of `core.rollout`.
+    """Player of a fixed number of actions at every table of `services.rollout`.
 
     Attributes:
         best_response_seats: samples the seats that learn; None: all of them do.
@@ -51,12 +51,21 @@ class StepRollout:
     """
 
     def __init__(
-        self, core: LearnerCore, steps: int, actor: nn.Module, group_count: int | None = None
+        self,
+        services: LearnerServices,
+        steps: int,
+        actor: nn.Module,
+        group_count: int | None = None,
     ) -> None:
-        self._core, self._rollout, self._steps, self._actor = core, core.rollout, steps, actor
+        self._services, self._rollout, self._steps, self._actor = (
+            services,
+            services.rollout,
+            steps,
+            actor,
+        )
         self.other_network: nn.Module | None = None
         self.best_response_seats: BestResponseSeats | None = None
-        device = core.device
+        device = services.device
         table_count, seats = self._rollout.agent_of_seat.shape
         self._last_row = np.full((table_count, seats), NO_ROW)  # of each seat's last decision
         self._learned_last = np.zeros((table_count, seats), bool)  # whether networks learn from it
@@ -65,9 +74,9 @@ class StepRollout:
             return torch.zeros(rows, table_count, *shape, dtype=dtype, device=device)
 
         self.batch = StepBatch(
-            observation=allocate(core.input_dtype, core.input_size),
-            hidden_cards=allocate(torch.uint8, core.hidden_card_size),
-            mask=allocate(torch.bool, core.game.action_count),
+            observation=allocate(services.input_dtype, services.input_size),
+            hidden_cards=allocate(torch.uint8, services.hidden_card_size),
+            mask=allocate(torch.bool, services.game.action_count),
             action=allocate(torch.int64),
             log_prob=allocate(torch.float32),
             seat=allocate(torch.int64),
@@ -89,19 +98,19 @@ class StepRollout:
         self._last_row_on_device = torch.zeros_like(self.batch.seat[:seats])
         self._table_index = torch.arange(table_count, device=device)
         if group_count is None:
-            group_count = 2 if device.type == "cuda" and core.replicas == 1 else 1
+            group_count = 2 if device.type == "cuda" and services.replicas == 1 else 1
         bounds = [i * table_count // group_count for i in range(group_count + 1)]
         self._groups = [TableGroup(slice(*pair), self.batch, device) for pair in pairwise(bounds)]
         self._captured_samples = [
             CapturedStep(
                 partial(self._sample_on_device, group),
                 device,
-                is_capturable=core.has_equal_blocks,
+                is_capturable=services.has_equal_blocks,
             )
             for group in self._groups
         ]
         self._captured_carry = CapturedStep(self._carry_on_device, device)
-        self._no_observations = np.empty((0, 0), core.game.observation_dtype)
+        self._no_observations = np.empty((0, 0), services.game.observation_dtype)
         # The networks on a device do not read which agent decides.
         self._needs_agents = (
             device.type == "cpu"
@@ -151,7 +160,7 @@ class StepRollout:
     def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
         """Count each instance's decisions, and learners' ones, [..., T] bool -> [2, instances]."""
         parts = [
-            np.split(column, self._core.instances, axis=-1)
+            np.split(column, self._services.instances, axis=-1)
             for column in (is_decision, is_decision & is_learner)
         ]
         return np.array([[np.count_nonzero(part) for part in column] for column in parts])
@@ -199,7 +208,7 @@ class StepRollout:
         """Let the networks begin to choose the next actions of a group."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
-            self._core.encoder.encode_into(group.tables, group.observation)
+            self._services.encoder.encode_into(group.tables, group.observation)
         agent = rollout.agent_of_seat[rows, seat] if self._needs_agents else seat
         decisions = PendingDecisions(
             rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
@@ -224,11 +233,11 @@ class StepRollout:
         columns["is_learner"][:] = group.is_learner
         if rollout.encode_hidden_cards is not None:
             columns["hidden_cards"][:] = rollout.encode_hidden_cards(group.tables.records)
-        self._core.generator.random(out=group.uniform, dtype=np.float32)
-        if self._core.device.type == "cpu":
+        self._services.generator.random(out=group.uniform, dtype=np.float32)
+        if self._services.device.type == "cpu":
             self._sample_on_cpu(group, decisions, step)
         else:
-            timing = self._core.timer.time_networks(group.stream)
+            timing = self._services.timer.time_networks(group.stream)
             with torch.cuda.stream(group.stream), timing:
                 sample()
 
@@ -242,11 +251,11 @@ class StepRollout:
             parts.append((self.other_network, group.is_decision & ~group.is_learner))
         for module, part in parts:
             if part.all():
-                group.action[:], log_prob = self._core.sample_actions(
+                group.action[:], log_prob = self._services.sample_actions(
                     module, decisions, group.uniform
                 )
             elif part.any():
-                group.action[part], log_prob[part] = self._core.sample_actions(
+                group.action[part], log_prob[part] = self._services.sample_actions(
                     module, decisions.select_rows(part), group.uniform[part]
                 )
         row = self._last_row.shape[1] + step
@@ -265,10 +274,10 @@ class StepRollout:
         inputs = group.on_device
         names = ["observation", "mask", "uniform"]
         names += ["is_learner"] * (self.other_network is not None)
-        names += ["replica"] * (not self._core.has_equal_blocks)
+        names += ["replica"] * (not self._services.has_equal_blocks)
         for name in names:
             inputs[name].copy_(group.host[name], non_blocking=True)
-        replica = None if self._core.has_equal_blocks else inputs["replica"]
+        replica = None if self._services.has_equal_blocks else inputs["replica"]
         logits = forward_by_replica(self._actor, inputs["observation"], replica)
         if self.other_network is not None:
             others = forward_by_replica(self.other_network, inputs["observation"], replica)
@@ -322,7 +331,7 @@ class StepRollout:
         """Return the decisions whose end is not known, [seats, T, ...] each."""
         last_row = self._last_row.T
         cell = np.maximum(last_row, 0) * last_row.shape[1] + np.arange(last_row.shape[1])
-        index, shape = self._core.to_tensor(cell.ravel()), last_row.shape
+        index, shape = self._services.to_tensor(cell.ravel()), last_row.shape
         return {
             "is_pending": torch.from_numpy(last_row != NO_ROW),
             **{
@@ -332,15 +341,15 @@ class StepRollout:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`, after that of the core; raise ValueError if it is impossible."""
+        """Restore a `state_dict` after that of the services; raise ValueError if impossible."""
         seats = self._last_row.shape[1]
         for name in CARRIED:
             column, saved = getattr(self.batch, name)[:seats], state[name]
             if (saved.dtype, saved.shape) != (column.dtype, column.shape):
                 raise ValueError(f"unfinished {name}: {saved.dtype} of another shape or kind")
             column.copy_(saved)
-        check_range("unfinished action", state["action"], 0, self._core.game.action_count)
-        check_range("unfinished replica", state["replica"], 0, self._core.replicas)
+        check_range("unfinished action", state["action"], 0, self._services.game.action_count)
+        check_range("unfinished replica", state["replica"], 0, self._services.replicas)
         is_pending = state["is_pending"].numpy().astype(bool).T
         if is_pending.shape != self._last_row.shape:
             raise ValueError("is_pending: not one value for each seat")

@@ -19,7 +19,7 @@ from poker_rl.reports.evaluation_report import (
     EVALUATIONS_FOLDER,
     EvaluateConfig,
     Evaluation,
-    format_report_list,
+    format_report_tables,
 )
 from poker_rl.reports.measure_players import measure_mixed_table, measure_players
 from poker_rl.storage.disk import check_no_special_files, print_line
@@ -149,4 +149,4 @@ def print_reports(config: EvaluateConfig) -> None:
     else:
         raise ConfigError("show: give run=FOLDER or out=FOLDER")
     with error_prefix("show"):
-        print_line(format_report_list(folder))
+        print_line(format_report_tables(folder))

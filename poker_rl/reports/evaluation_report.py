@@ -231,7 +231,7 @@ def _is_listed(result: Result) -> bool:
     return is_main or result.measure.startswith("exploitability")
 
 
-def format_report_list(folder: Path) -> str:
+def format_report_tables(folder: Path) -> str:
     """Format tables of exploitability and matches of all reports in a folder, oldest first."""
     reports = list(read_reports(folder))
     if not reports:

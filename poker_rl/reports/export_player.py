@@ -97,7 +97,7 @@ def export_player(
     """
     config = ExportConfig(**convert_fields(ExportConfig, settings_dict, "", {}))
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
-    check_config(config, game)
+    check_export_settings(config, game)
     device = prepare_device(config.device, config.threads, config.seed)
     with error_prefix("player" if config.run is None else "run"):
         player, name = load_player(spec, game, device, option_dirs), resolve_spec(spec)
@@ -141,7 +141,7 @@ def export_player(
         print_line(f"{config.out}: {config.hands} hands of {name} against {opponent_name}")
 
 
-def check_config(config: ExportConfig, game: Game) -> None:
+def check_export_settings(config: ExportConfig, game: Game) -> None:
     """Raise `ConfigError` if settings contradict each other or do not suit the game."""
     if config.hands is None and config.policy is None and config.weights is None:
         raise ConfigError(

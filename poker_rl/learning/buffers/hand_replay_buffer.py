@@ -16,7 +16,7 @@ from torch import Tensor
 from poker_rl.games.poker.hand_packer import HandPacker
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 
 HANDS_PER_CHECK = 65_536  # hands of a loaded state that are checked at once, to limit memory
 
@@ -45,7 +45,7 @@ class HandReplayBuffer(ReplayBuffer):
     def __init__(
         self,
         hand_packer: HandPacker,
-        core: LearnerCore,
+        services: LearnerServices,
         capacity_key: str,
         capacity: int,
         *,
@@ -64,11 +64,11 @@ class HandReplayBuffer(ReplayBuffer):
             CircularInsertion(),
             columns,
             torch.device("cpu"),  # hands are replayed on the CPU
-            core.sample_seed(),
+            services.sample_seed(),
             replicas=replicas,
             other_buffers=other_buffers,
         )
-        self._hand_packer, self._core = hand_packer, core
+        self._hand_packer, self._services = hand_packer, services
 
     def _check_saved(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
         super()._check_saved(added, items)
@@ -89,12 +89,12 @@ class HandReplayBuffer(ReplayBuffer):
         move_counts = np.concatenate([moves, items["next"].flatten().numpy()])
         # The current decisions come first, then the next ones: [2 K B].
         tables = self._hand_packer.unpack_tables(np.concatenate([hand, hand]), move_counts)
-        observations, hidden_cards = self._core.encode_records(tables.records)
-        not_done = self._core.to_tensor(tables.records["over"] == 0)[len(hand) :]
+        observations, hidden_cards = self._services.encode_records(tables.records)
+        not_done = self._services.to_tensor(tables.records["over"] == 0)[len(hand) :]
         action = self._hand_packer.get_next_actions(hand, moves)
 
         def split(rows: np.ndarray) -> Tensor:
-            return self._core.to_tensor(rows).view(2, *shape, -1)
+            return self._services.to_tensor(rows).view(2, *shape, -1)
 
         observation, next_observation = split(observations)
         critic_inputs = np.concatenate([observations, hidden_cards], 1)
@@ -107,7 +107,7 @@ class HandReplayBuffer(ReplayBuffer):
             next_critic_input=next_critic_input,
             legal_mask=legal_mask,
             next_legal_mask=next_legal_mask,
-            action=self._core.to_tensor(action).view(shape),
-            reward=items["reward"].to(self._core.device),
+            action=self._services.to_tensor(action).view(shape),
+            reward=items["reward"].to(self._services.device),
             not_done=not_done.view(shape),
         )

@@ -17,7 +17,7 @@ from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_s
 from poker_rl.learning.state_checks import load_optimizer
 
 
-class TargetNetworkLearner:
+class OffPolicyActorCritic:
     """Replicas of actor and critic that learn together, with a replay buffer and an optimizer.
 
     `networks` are the actor, critic, target actor and target critic of these replicas.

@@ -13,11 +13,11 @@ from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_a
 from poker_rl.games.game import Game
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.memory_budget import check_memory
-from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.minibatches import DeduplicatedInputs
+from poker_rl.learning.network_time import LearnerTimer
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, Seating
 from poker_rl.learning.state_checks import check_range
-from poker_rl.learning.timing import LearnerTimer
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
@@ -71,7 +71,7 @@ class NetworkAssignment:
     seating: Seating
 
 
-class LearnerCore:
+class LearnerServices:
     """Tables, networks and players of a learner.
 
     A learner builds networks with `build_network` and `build_critic`, plays with
@@ -249,7 +249,9 @@ class LearnerCore:
         )
         replica = None if equal_blocks else self.to_tensor(rows.replica)
         with self.timer.time_networks():
-            return NetworkInputs(rows.observation, self.device).forward_all(module, replica, legal)
+            return DeduplicatedInputs(rows.observation, self.device).forward_all(
+                module, replica, legal
+            )
 
     def compute_probs(self, module: nn.Module, rows: PendingDecisions) -> np.ndarray:
         """Return the action probabilities of the policy network `module`, [B, A]."""
@@ -280,13 +282,15 @@ class LearnerCore:
         action = sample_from_probs(probs, self.generator.random(len(probs)))
         return action, np.log(probs[np.arange(len(action)), action])
 
-    def build_actor_critic_inputs(self, batch: RolloutBatch) -> tuple[NetworkInputs, NetworkInputs]:
+    def build_actor_critic_inputs(
+        self, batch: RolloutBatch
+    ) -> tuple[DeduplicatedInputs, DeduplicatedInputs]:
         """Return a batch's inputs for actors and for critics, one object if critics see no more."""
-        actor_inputs = NetworkInputs(batch.observation, self.device)
+        actor_inputs = DeduplicatedInputs(batch.observation, self.device)
         if not self.hidden_card_size:
             return actor_inputs, actor_inputs
         critic_rows = np.concatenate([batch.observation, batch.hidden_cards], 1)
-        return actor_inputs, NetworkInputs(critic_rows, self.device)
+        return actor_inputs, DeduplicatedInputs(critic_rows, self.device)
 
     def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
         """Return inputs of tables [B] repeated per instance, [instances x B, W], and replicas."""
