@@ -19,7 +19,7 @@ from poker_rl.players.player import Player
 
 @dataclass
 class Progress:
-    """Counters of the work done so far; the setting `budget_unit` names the one that ends a run.
+    """Counters of the work done so far; `budget_unit` names the one whose limit ends a run.
 
     A solver that sweeps the whole game tree counts deals as hands and decision nodes as decisions;
     a solver on the public tree counts information sets as decisions.
@@ -65,8 +65,8 @@ class Algorithm(Protocol):
     def players(self) -> Mapping[str, Player]:
         """Return the policies to evaluate by name, such as "average" and "current".
 
-        The first is the headline player: the one expected to be closest to an equilibrium, and the
-        one that is used where only the run is named and no player of it.
+        The first is the headline player: the one expected to be closest to an equilibrium. It
+        represents the run where a command names only the run.
         """
 
     def state_dict(self) -> dict[str, Any]:
@@ -135,9 +135,9 @@ class NetworkLearner(ABC):
         self.progress.iterations += 1
         if opponents is not None:
             metrics |= opponents.pop_metrics()
-        metrics |= {"time/outside_networks": timer.fraction_outside_networks()}
+        metrics |= {"time/outside_networks": timer.compute_fraction_outside_networks()}
         if self.services.workers > 1:
-            metrics |= {"time/communication": timer.fraction_communicating()}
+            metrics |= {"time/communication": timer.compute_communication_fraction()}
         return collectives.average_metrics(metrics)
 
     def count_progress(self, decisions: int) -> None:
@@ -147,25 +147,25 @@ class NetworkLearner(ABC):
         self.progress.hands += hands
         self.progress.decisions += decisions
 
-    def _all_stateful_parts(self) -> dict[str, Stateful]:
+    def _collect_stateful_parts(self) -> dict[str, Stateful]:
         parts = {"progress": self.progress, "services": self.services, **self.stateful_parts()}
         return {name: part for name, part in parts.items() if part is not None}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of each part by name."""
-        return {name: part.state_dict() for name, part in self._all_stateful_parts().items()}
+        return {name: part.state_dict() for name, part in self._collect_stateful_parts().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`; training then continues as if never interrupted, bit by bit."""
-        for name, part in self._all_stateful_parts().items():
+        for name, part in self._collect_stateful_parts().items():
             if isinstance(part, torch.optim.Optimizer):
                 load_optimizer(part, state[name])
             else:
                 part.load_state_dict(state[name])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`, and a common opponent pool, from the state of another run."""
-        parts = self._all_stateful_parts()
+        """Copy `warm_start_parts`, and the opponent pool if both have one, from another run."""
+        parts = self._collect_stateful_parts()
         for name in self.warm_start_parts:
             if (name in parts) != (name in state):
                 has, lacks = ("this", "that") if name in parts else ("that", "this")

@@ -42,7 +42,7 @@ def load_algorithm(
         ConfigError: if there is no such algorithm, a setting is invalid, or the algorithm does not
             support this game.
     """
-    from poker_rl.config.compose import compose_plain_config  # late, since it imports hydra
+    from poker_rl.config.compose import compose_plain_config  # here, since it imports hydra
 
     if isinstance(game, str):
         raise ConfigError(f'game: "{game}" is a name; give a game, such as load_game("{game}")')

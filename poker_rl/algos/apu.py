@@ -140,7 +140,7 @@ class APU(NetworkLearner):
         self._networks = dict(zip(names, networks, strict=True))
         self._actor = networks[0]
         self._learners = self._build_agent_learners()
-        self._copied_actor: nn.Module | None = None  # of dual_apu
+        self._copied_actor: nn.Module | None = None  # plays the other seats in dual_apu
         if self.variant == "dual_apu":
             self._copied_actor = deepcopy(self._actor).requires_grad_(False)
         self._weight_ema: WeightEMA | None = None
@@ -151,7 +151,7 @@ class APU(NetworkLearner):
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
         # These three are set in each iteration: the actor of the agents that do not learn (None:
         # `_actor`), which agents learn, and, for each step of play, the number of moves before each
-        # decision and the chips that its player has put in [B, 2].
+        # decision and the chips that its player has put into the pot, [B, 2].
         self._other_actor = self._copied_actor
         self._is_learning = np.full(game.seats, True)
         self._moves_and_paid: list[np.ndarray] = []
@@ -206,12 +206,12 @@ class APU(NetworkLearner):
         all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")
         self._is_learning[:] = all_learn and self._other_actor is None
         self._is_learning[self._agent_periods_done % self.services.replicas] = True
-        updates_due = -self._total_updates_due(self.progress.hands)
+        updates_due = -self._count_updates_due(self.progress.hands)
         batch = self.services.rollout.play_full_hands(self._choose_actions)
         learners = self._learners if self.store_decisions_of == "all" else [learner]
         self._store_transitions(batch, learners)
         self.count_progress(len(batch))
-        updates_due += self._total_updates_due(self.progress.hands)
+        updates_due += self._count_updates_due(self.progress.hands)
         step_metrics = []
         if learner.buffer.min_size >= self.batch_size:
             step_metrics = [self._update_networks(learner) for _ in range(updates_due)]
@@ -236,7 +236,7 @@ class APU(NetworkLearner):
         }
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy networks from a run of any variant; each agent gets a copy of a single one."""
+        """Copy networks from a run of any variant; a single network is copied to every agent."""
         learned_parts = {name: state[name] for name in self.warm_start_parts if name in state}
         replicas = self.services.replicas
         super().warm_start(
@@ -256,7 +256,7 @@ class APU(NetworkLearner):
         """The learner that takes gradient steps in this iteration."""
         return self._learners[self._agent_periods_done % len(self._learners)]
 
-    def _total_updates_due(self, hands: int) -> int:
+    def _count_updates_due(self, hands: int) -> int:
         """Return the gradient steps due in each process after `hands` hands of all processes."""
         period = self.training_period * self._hands_per_episode * self.services.workers
         return hands * self.gradient_steps // period
@@ -367,11 +367,11 @@ class APU(NetworkLearner):
 def compute_published_rewards(
     batch: RolloutBatch, paid: np.ndarray, final_paid_by_seat: np.ndarray, unit: float, power: float
 ) -> np.ndarray:
-    """Return the published reward of each decision, see the module, [N] float64.
+    """Return the published reward of each decision, see the module's docstring, [N] float64.
 
     Args:
-        paid: chips that the player had put in before each decision, [N].
-        final_paid_by_seat: chips that each seat had put in at the end, [tables, seats].
+        paid: chips that the player had put into the pot before each decision, [N].
+        final_paid_by_seat: chips that each seat had put into the pot at the end, [tables, seats].
         power: power of the chips taken from the pot; 2 as published.
     """
     ended = batch.next_row == HAND_ENDED

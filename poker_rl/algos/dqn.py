@@ -105,7 +105,8 @@ class DQN(NetworkLearner):
                 "action": Column(action_dtype, below=game.action_count),
                 "reward": Column(torch.float32),
                 "next": self.services.observation_column,
-                "legal": Column(torch.bool, game.action_count),  # at "next"; all False at the end
+                # legal actions at "next"; all False if the hand ended
+                "legal": Column(torch.bool, game.action_count),
             },
             context.device,
             self.services.sample_seed(),
@@ -129,10 +130,10 @@ class DQN(NetworkLearner):
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table and take the gradient steps that are due."""
         self._epsilon = self.epsilon.value(self.progress.decisions // self.services.replicas)
-        updates_due = -self._total_updates_due(self.progress.decisions)
+        updates_due = -self._count_updates_due(self.progress.decisions)
         batch = self.services.rollout.play_steps(self._choose_actions, self.rollout_steps)
         self.count_progress(self._store_transitions(batch))
-        updates_due += self._total_updates_due(self.progress.decisions)
+        updates_due += self._count_updates_due(self.progress.decisions)
         if self._buffer.min_size >= self.learning_starts:
             self._update_networks(updates_due)
         return self._compute_metrics()
@@ -155,7 +156,7 @@ class DQN(NetworkLearner):
             return player.select_instance(0)
         return self.services.build_player(module, player_class, critic)
 
-    def _total_updates_due(self, decisions: int) -> int:
+    def _count_updates_due(self, decisions: int) -> int:
         """Return each agent's gradient steps due after `decisions` of all agents and processes."""
         period = self.train_freq * self.services.replicas * self.services.workers
         return decisions * self.gradient_steps // period

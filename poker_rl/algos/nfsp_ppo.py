@@ -41,12 +41,12 @@ class NFSPWithPPO(PPO):
             )
         super().__post_init__(context)
         assert self._averages.average_policy is not None
-        self._step_rollout.let_others_play(
+        self._step_rollout.set_other_network(
             self._averages.average_policy.module,
             BestResponseSeats(self.services, make_eta_sampler(self.services, self.eta)),
         )
 
-    def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
+    def _compute_average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
         """Return the actions taken, one-hot [N, A], which the average policy learns."""
         one_hot_actions: np.ndarray = action[:, None] == np.arange(self.services.game.action_count)
         return one_hot_actions

@@ -62,7 +62,7 @@ from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
 from poker_rl.players.player import Player
 
 ADAM_EPSILON = 1e-5  # as in common implementations of PPO
-MINIBATCH_MARGIN = 1.03  # size of minibatches on a GPU, which is fixed, over their mean
+MINIBATCH_MARGIN = 1.03  # on a GPU, where their size is fixed, minibatches have 3 % spare rows
 
 
 @dataclass(kw_only=True)
@@ -154,7 +154,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             if context.opponents is not None:
                 raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
-            self._step_rollout.let_others_play(
+            self._step_rollout.set_other_network(
                 self._opponent_pool.opponent_network,
                 BestResponseSeats(self.services, self._opponent_pool.sample_learning_seats),
             )
@@ -175,7 +175,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         with timer.time_networks():
             self._prepare_data()
         self._metric_sums.zero_()
-        self._choose_size()
+        self._set_minibatch_rows()
         for _ in range(self.epochs):
             self._seed.fill_(self.services.sample_seed())
             with timer.time_networks():
@@ -189,7 +189,7 @@ class PPO(NetworkLearner, NetworkAssignment):
                 column.flatten(0, 1)[self._cells[rows]].cpu().numpy()
                 for column in (batch.replica, batch.observation, batch.mask, batch.action)
             )
-            policy = self._average_policy_targets(rows, action)
+            policy = self._compute_average_policy_targets(rows, action)
             average_policy.add(replica, observation, mask, policy, self.progress.iterations + 1)
             metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
@@ -211,10 +211,10 @@ class PPO(NetworkLearner, NetworkAssignment):
         return self._averages.build_players(critic)
 
     def _set_up_captured_steps(self) -> None:
-        """Set the inputs of networks, and the steps that a GPU replays."""
+        """Create the inputs of networks, and the steps that a GPU replays."""
         services, batch = self.services, self._step_rollout.batch
         device, count = services.device, batch.action.numel()
-        self._cells = torch.arange(count, device=device)  # of the decisions used, [N]
+        self._cells = torch.arange(count, device=device)  # cells of the batch that are used, [N]
         self._actor_inputs = DeduplicatedInputs.from_tensor(batch.observation.flatten(0, 1))
         self._critic_inputs = self._actor_inputs
         self._critic_rows: Tensor | None = None
@@ -236,7 +236,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
 
     def _compact_batch(self) -> None:
-        """Leave out the cells without a decision, which saves work where no shape is fixed."""
+        """Leave out cells without a decision, to save work on a CPU, where shapes may change."""
         batch = self._step_rollout.batch
         self._cells = batch.is_decision.flatten().nonzero()[:, 0]
         observations = batch.observation.flatten(0, 1)[self._cells]
@@ -247,10 +247,10 @@ class PPO(NetworkLearner, NetworkAssignment):
             critic_rows = torch.cat([observations, hidden_cards], 1)
             self._critic_inputs = DeduplicatedInputs(critic_rows.numpy(), self.services.device)
 
-    def _choose_size(self) -> None:
+    def _set_minibatch_rows(self) -> None:
         """Set the number of rows that a replica has in all minibatches together.
 
-        On a GPU it rarely changes, as it is part of the captured work; there are spare rows.
+        A GPU has to record the captured work again if it changes, so there are spare rows.
         """
         if self.services.has_equal_blocks:
             size = int(self._step_rollout.learner_decisions.max())
@@ -264,7 +264,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
 
-    def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
+    def _compute_average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
         """Return the target of the average-policy network at rows [N] of `_data`, [N, A]."""
         policy = self._data["old"][rows].exp()
         if "legal" in self._data:
@@ -291,7 +291,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         mask, action, replica = select(batch.mask), select(batch.action), select(batch.replica)
         row_replica = replica if self.services.replicas > 1 else None
         log_policies = {}
-        if self._same_type is not None:  # uniform over types; without its normalizing constant
+        if self._same_type is not None:  # log of the policy that is uniform over types, + constant
             actions_of_same_type = mask.float() @ self._same_type
             log_policies["same_type"] = -actions_of_same_type.clamp(min=1).log()
         average_needs_policy = self.average_policy is not None and not self.average_learns_actions
@@ -321,7 +321,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             columns |= {"legal": legal.actions, "count": legal.counts}
         else:
             self._data.pop("legal", None)
-        # These are views of the batch, which keeps its address.
+        # On a GPU these are views of the batch, whose tensors keep their addresses.
         self._data |= {**columns, "log_prob": select(batch.log_prob), "replica": replica}
         computed = {
             **log_policies,

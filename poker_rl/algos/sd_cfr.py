@@ -1,8 +1,8 @@
 """Counterfactual regret minimization (CFR) by networks, with external sampling.
 
 After Deep CFR (Brown et al., arXiv:1811.00164) and Single Deep CFR (Steinberger, arXiv:1901.07621),
-for any number of seats, though the average only converges with two. In iteration t each seat in
-turn is the traverser of some hands, the seat all of whose actions are played:
+for any number of seats, though the average policy only converges with two. In iteration t each seat
+in turn is the traverser of some hands, the seat all of whose actions are played:
 
     traverser's decisions    play every action a: its regret is r(a) = v(a) - sum_b policy(b) v(b)
     other seats' decisions   sample one action from their policy

@@ -1,4 +1,4 @@
-"""Vine: policy gradient over all likely actions, each valued by a rollout with the cards as dealt.
+"""Vine: policy gradient over all likely actions, each valued by a rollout with the dealt cards.
 
 The vine procedure of TRPO (Schulman et al., arXiv:1502.05477, section 5.2) plays several actions
 from copies of one state with common random numbers: the cards are the same at all copies, so the
@@ -187,7 +187,7 @@ class Vine(NetworkLearner):
     ) -> None:
         """Estimate the values of the likely actions at some decisions and store them for replay.
 
-        `action` and `policy` [B, L] have their legal actions with the probabilities, 0 in padding.
+        `action` and `policy` [B, L] have the legal actions and their probabilities, 0 in padding.
         """
         likeliest = np.argsort(-policy, axis=1, kind="stable")[:, : self._action_columns]
         policy = np.take_along_axis(policy, likeliest, 1)

@@ -49,7 +49,7 @@ from poker_rl.nets.replicas import forward_by_replica
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.player import Player
 
-MAX_DEALS = 1000  # the metric value/first_move, a mean over all deals, needs a game with no more
+MAX_DEALS = 1000  # most deals of a game for the metric value/first_move, a mean over all deals
 MAX_ROUNDS = 1000  # rounds of `hands_per_iteration` hands in a batch before an error is raised
 
 ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
@@ -115,7 +115,8 @@ class VPG(NetworkLearner, NetworkAssignment):
         target = advantage + value
         action, mask = self.services.to_tensor(batch.action), self.services.to_tensor(batch.mask)
         old_log_prob = self.services.to_tensor(batch.log_prob)
-        network_rows = np.bincount(batch.replica)[batch.replica]  # rows of each row's network [N]
+        # Number of decisions of the network that made each decision, [N].
+        network_rows = np.bincount(batch.replica)[batch.replica]
         row_weight = self.services.to_tensor((1 / network_rows).astype(np.float32))
         losses, norm = np.zeros(3), 0.0
         for _ in range(self.gradient_steps):

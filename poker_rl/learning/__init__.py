@@ -1,4 +1,4 @@
-"""Parts of learners: rollouts, replay buffers, minibatches, gradient steps, averages, processes.
+"""Parts of learners: rollouts, replay buffers, gradient steps, average policies, collectives.
 
 A network learner derives from `poker_rl.algos.NetworkLearner`, whose docstring lists its methods,
 and builds a `LearnerServices` from the `LearnerContext` that its constructor gets.

@@ -1,4 +1,4 @@
-"""Networks that choose actions at the tables, on a GPU with few launches."""
+"""Networks that choose the actions at the tables; on a GPU one CUDA graph runs all of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from poker_rl.learning.rollout import PendingDecisions
 
 
 class ActingNetworks:
-    """Networks of a learner, one of which makes each decision.
+    """Networks of a learner, such as a best response and an average policy; one of them decides.
 
-    On a GPU one captured step runs all replicas of all networks on as many rows as there are
-    tables, and picks each row's outputs. On a CPU each network runs on its own rows.
+    On a GPU one `CapturedStep` runs all replicas of all networks on as many rows as there are
+    tables, and selects each row's outputs. On a CPU each network runs only on its own rows.
     """
 
     def __init__(self, modules: Sequence[nn.Module], services: LearnerServices) -> None:
@@ -28,14 +28,14 @@ class ActingNetworks:
             dtype = torch.uint8 if column.dtype == torch.bool else torch.float32
             assert column.width is not None
             self._observation = torch.zeros(rows, column.width, dtype=dtype, device=services.device)
-            # Index of the row's network and replica: network K + replica.
+            # Index of the row's network and replica: network x K + replica.
             self._source = torch.zeros(rows, dtype=torch.int64, device=services.device)
             self._outputs = torch.zeros(rows, services.game.action_count, device=services.device)
             self._captured_step = CapturedStep(self._fill_outputs, services.device)
 
     @torch.no_grad()
     def compute_outputs(self, rows: PendingDecisions, network: np.ndarray) -> np.ndarray:
-        """Return each row's outputs, [B, A] float32, from its replica of network `network` [B]."""
+        """Return each row's outputs, [B, A] float32; `network` [B] is the index of its network."""
         if self._captured_step is not None:
             count = len(network)
             source = network * self._services.replicas + rows.replica
@@ -55,6 +55,6 @@ class ActingNetworks:
     @torch.no_grad()
     def _fill_outputs(self) -> None:
         x = self._observation.float().expand(self._services.replicas, -1, -1)
-        outputs = torch.cat([module(x) for module in self._modules])  # [M K, rows, A]
+        outputs = torch.cat([module(x) for module in self._modules])  # [networks x K, rows, A]
         index = self._source[None, :, None].expand(1, *self._outputs.shape)
         self._outputs.copy_(outputs.gather(0, index)[0])

@@ -46,12 +46,12 @@ class AveragePolicy:
     """Average-policy network with its reservoirs and optimizer.
 
     Args:
-        learn_from_actions: the policies that are added are one-hot actions.
+        learn_from_actions: the targets that are added are actions taken, one-hot, not policies.
         other_buffers: other buffers of the learner that need memory on the same device.
 
     Attributes:
         module: the network, K replicas.
-        stepper: optimizer of the network, for steps that are captured with those of other networks.
+        stepper: optimizer of the network, for callers that also capture steps of other networks.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class AveragePolicy:
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy weights and reservoirs of another run; its iterations count as earlier ones."""
+        """Copy weights and reservoirs of another run; its iterations precede those of this run."""
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])
         if self.settings.iteration_weight_power:

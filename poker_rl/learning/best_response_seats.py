@@ -17,7 +17,7 @@ from poker_rl.learning.rollout import PendingDecisions
 
 
 class BestResponseSeats:
-    """Seats that play the best response in current hands, and a record of this by decision.
+    """Sampled best-response seats of the current hands, and a record of the decisions they made.
 
     Args:
         sample_seats: samples the best-response seats of new hands, tables [B] -> [B, seats] bool.
@@ -58,7 +58,7 @@ class BestResponseSeats:
 
 
 def make_eta_sampler(services: LearnerServices, eta: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a `sample_seats` that selects each seat independently with probability eta."""
+    """Return a `sample_seats` that selects each seat independently with probability `eta`."""
 
     def sample_seats(tables: np.ndarray) -> np.ndarray:
         shape = (len(tables), services.rollout.agent_of_seat.shape[1])

@@ -72,7 +72,7 @@ class NetworkAssignment:
 
 
 class LearnerServices:
-    """Tables, networks and players of a learner.
+    """Services for a network learner: its tables, and methods to build networks and players.
 
     A learner builds networks with `build_network` and `build_critic`, plays with
     `rollout.play_steps` or `rollout.play_full_hands` and an act function such as `sample_actions`,
@@ -203,10 +203,10 @@ class LearnerServices:
         *,
         per_action: bool,
     ) -> Critic | None:
-        """Return a critic that is saved with players, so that their values can be displayed.
+        """Return the critic to save with players, so that its values can be displayed.
 
-        Without `value_network` the player's policy network values actions. Return None if the
-        critic sees hidden cards, or if its values are discounted and so are not in chips.
+        Without `value_network` the outputs of the player's network are the action values. Return
+        None if the critic sees hidden cards, or if its values are discounted and so not in chips.
         """
         if self.hidden_card_size or gamma < 1:
             return None
@@ -265,7 +265,7 @@ class LearnerServices:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Sample actions [B] from the policy network; return them and their log-probs [B].
 
-        `uniform` has a random number in [0, 1) for each row, [B] float32; None: drawn here.
+        `uniform` has a random number in [0, 1) for each row, [B] float32; None: sampled here.
         """
         if uniform is None:
             uniform = self.generator.random(len(rows.mask), np.float32)
@@ -285,7 +285,7 @@ class LearnerServices:
     def build_actor_critic_inputs(
         self, batch: RolloutBatch
     ) -> tuple[DeduplicatedInputs, DeduplicatedInputs]:
-        """Return a batch's inputs for actors and for critics, one object if critics see no more."""
+        """Return a batch's inputs for actors and critics; the same unless critics see more."""
         actor_inputs = DeduplicatedInputs(batch.observation, self.device)
         if not self.hidden_card_size:
             return actor_inputs, actor_inputs
@@ -293,7 +293,10 @@ class LearnerServices:
         return actor_inputs, DeduplicatedInputs(critic_rows, self.device)
 
     def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return inputs of tables [B] repeated per instance, [instances x B, W], and replicas."""
+        """Return network inputs of tables [B], and the replica that decides, for every instance.
+
+        The tables are repeated for each instance: [instances x B, W] and [instances x B] int64.
+        """
         observations = np.tile(self.encoder(records), (self.instances, 1))
         network_index = get_network_index(self.game, self._network_sharing, records)
         instance = np.arange(self.instances)[:, None]

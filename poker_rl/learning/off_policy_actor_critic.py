@@ -39,7 +39,7 @@ class OffPolicyActorCritic:
         return is_owned
 
     def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> Tensor:
-        """Take one gradient step on the sum of the losses of both; return the gradient norm, []."""
+        """Take one gradient step on the sum of actor and critic losses; return the norm, []."""
         set_learning_rates(self._optimizer, actor_lr, critic_lr)
         self.updates += 1
         return take_gradient_step(loss, self._optimizer)

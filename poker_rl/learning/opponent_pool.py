@@ -37,7 +37,7 @@ class OpponentPoolSettings:
 
 
 class OpponentPool(SnapshotPool):
-    """Pool of snapshots with the current pool opponent; it also samples the hands it plays in.
+    """Pool of snapshots, one of which is the pool opponent; it also samples that one's hands.
 
     Args:
         settings: see `OpponentPoolSettings`.

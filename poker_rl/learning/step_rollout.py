@@ -27,6 +27,8 @@ from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_hos
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
 
+# Columns of `StepBatch`: those that the CPU writes in play, and those of a decision that is carried
+# over to the next batch.
 WRITTEN_BY_CPU = (
     "hidden_cards",
     "seat",
@@ -40,14 +42,14 @@ CARRIED = ("observation", "hidden_cards", "mask", "action", "log_prob", "replica
 
 
 class StepRollout:
-    """Player of a fixed number of actions at every table of `services.rollout`.
+    """Rollout that plays a fixed number of actions at every table of `services.rollout`.
 
     Attributes:
         best_response_seats: samples the seats that learn; None: all of them do.
         batch: the decisions of the last `play`; its tensors keep their addresses.
-        decisions: number of its decisions whose end is known, because the hand ended or the same
-            seat has decided again.
-        learner_decisions: number of those that networks learn from, of each instance, [instances].
+        decisions: number of its decisions with a complete transition; the others are pending, since
+            neither the hand has ended nor the same seat has decided again.
+        learner_decisions: number of those that networks learn from, by instance, [instances].
     """
 
     def __init__(
@@ -87,9 +89,10 @@ class StepRollout:
             payoffs=allocate(torch.int64, seats, rows=steps),
         )
         self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
-        # A minibatch may be padded with any cell, and without a legal action policies are NaN.
+        # Minibatches may be padded with cells without a decision. In these all actions are legal,
+        # since a policy without legal actions would be NaN.
         self.batch.mask.fill_(True)
-        # What the CPU writes in play is copied to the device at the end.
+        # The CPU writes into these tensors; at the end of `play` they are copied to the device.
         self._host = {
             name: allocate_on_host(getattr(self.batch, name)[-steps:]) for name in WRITTEN_BY_CPU
         }
@@ -111,18 +114,18 @@ class StepRollout:
         ]
         self._captured_carry = CapturedStep(self._carry_on_device, device)
         self._no_observations = np.empty((0, 0), services.game.observation_dtype)
-        # The networks on a device do not read which agent decides.
+        # On a GPU, only opponents and the assignment of replicas read which agent decides.
         self._needs_agents = (
             device.type == "cpu"
             or self._rollout.opponents is not None
             or self._rollout.assign_replicas is not None
         )
-        self._is_bound = False  # whether the groups have the tables and their observations
+        self._is_bound = False  # whether `_bind_tables` has connected the groups to the tables
 
-    def let_others_play(
+    def set_other_network(
         self, other_network: nn.Module, best_response_seats: BestResponseSeats
     ) -> None:
-        """Let another network [K replicas] play in the seats that `best_response_seats` excludes.
+        """Set a network, K replicas, that plays in the seats that `best_response_seats` excludes.
 
         Nothing is learned from its decisions.
         """
@@ -131,7 +134,7 @@ class StepRollout:
     def play(self) -> None:
         """Play `steps` actions at every table, with a new deal where a hand ends.
 
-        Decisions whose end is not known come again in the next batch.
+        Pending decisions are carried over to the next batch.
         """
         if not self._is_bound:
             self._bind_tables()
@@ -158,7 +161,7 @@ class StepRollout:
         self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
 
     def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
-        """Count each instance's decisions, and learners' ones, [..., T] bool -> [2, instances]."""
+        """Count all decisions and learners' decisions, [..., T] bool each -> [2, instances]."""
         parts = [
             np.split(column, self._services.instances, axis=-1)
             for column in (is_decision, is_decision & is_learner)
@@ -166,11 +169,11 @@ class StepRollout:
         return np.array([[np.count_nonzero(part) for part in column] for column in parts])
 
     def _count_pending(self) -> np.ndarray:
-        """Return `_count_by_instance` of the decisions whose end is not known."""
+        """Count the pending decisions as `_count_by_instance` does, [2, instances]."""
         return self._count_by_instance(self._last_row.T != NO_ROW, self._learned_last.T)
 
     def _bind_tables(self) -> None:
-        """Give the groups their tables; deal the first hands."""
+        """Connect the groups to the rollout's tables; before the first step, deal hands."""
         rollout = self._rollout
         if rollout.tables.records["over"].any():
             rollout.deal_hands(np.arange(len(self._last_row)))
@@ -185,7 +188,7 @@ class StepRollout:
         self._is_bound = True
 
     def _carry_decisions(self) -> None:
-        """Copy the decisions whose end is not known into the first rows of the batch."""
+        """Copy the pending decisions into the first rows of the batch."""
         self._host_last_row.numpy()[:] = self._last_row.T
         self._captured_carry()
         for group in self._groups:
@@ -205,7 +208,7 @@ class StepRollout:
         self.batch.is_decision[:seats] = last_row != NO_ROW
 
     def _start_step(self, group: TableGroup, step: int, sample: CapturedStep) -> None:
-        """Let the networks begin to choose the next actions of a group."""
+        """Set the network inputs of a group's next decisions, and start sampling its actions."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
             self._services.encoder.encode_into(group.tables, group.observation)
@@ -242,8 +245,8 @@ class StepRollout:
                 sample()
 
     def _sample_on_cpu(self, group: TableGroup, decisions: PendingDecisions, step: int) -> None:
-        """Sample actions where they are needed; write the decisions into the batch."""
-        group.action[:] = group.mask.argmax(1)  # of moves that are not decisions
+        """Sample the actions of learning agents; write the decisions into the batch."""
+        group.action[:] = group.mask.argmax(1)  # for forced moves, the only legal action
         log_prob = np.zeros(len(group.rows), np.float32)
         is_learner = group.is_decision & group.is_learner
         parts = [(self._actor, is_learner)]
@@ -328,7 +331,7 @@ class StepRollout:
             rollout.seat_agents(ended)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the decisions whose end is not known, [seats, T, ...] each."""
+        """Return the columns of the pending decisions, [seats, T, ...] each."""
         last_row = self._last_row.T
         cell = np.maximum(last_row, 0) * last_row.shape[1] + np.arange(last_row.shape[1])
         index, shape = self._services.to_tensor(cell.ravel()), last_row.shape

@@ -1,7 +1,7 @@
 """Replay buffer of poker decisions that stores hands and replays them when sampled.
 
 The cards and actions of a hand take far less memory than the inputs of a critic that sees all
-cards. So an item holds the hand, and how many of its actions precede the decision.
+cards. So an item holds the hand, and the number of its actions before the decision.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ HANDS_PER_CHECK = 65_536  # hands of a loaded state that are checked at once, to
 
 @dataclass(frozen=True)
 class TransitionBatch:
-    """B decisions for each of K replicas, with the next decision of the same agent after each.
+    """B transitions for each of K replicas, from a decision to the same agent's next decision.
 
-    If the hand ended before a next decision, the next inputs are those of the final table.
+    If the hand ended before a next decision, the next inputs encode the table at the end.
     """
 
     observation: Tensor  # [K, B, W]
@@ -40,7 +40,7 @@ class TransitionBatch:
 
 
 class HandReplayBuffer(ReplayBuffer):
-    """Replay buffer of the newest `capacity` decisions of each of K replicas."""
+    """Replay buffer of the newest `capacity` decisions of each of K replicas, stored as hands."""
 
     def __init__(
         self,
@@ -55,7 +55,8 @@ class HandReplayBuffer(ReplayBuffer):
         columns = {
             "hand": Column(torch.uint8, hand_packer.row_bytes),
             "moves": Column(torch.uint8),  # actions before the decision
-            "next": Column(torch.uint8),  # actions before the agent's next decision, or all of them
+            # actions before the agent's next decision, or all of the hand's if there is none
+            "next": Column(torch.uint8),
             "reward": Column(torch.float32),
         }
         super().__init__(

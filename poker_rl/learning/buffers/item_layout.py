@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size in bytes
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # types by size in bytes
 BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
 
 
@@ -43,7 +43,7 @@ class ItemLayout:
 
     Attributes:
         dtype: structured dtype of an item.
-        word: integer type that divides a row; rows are copied faster by words than by bytes.
+        word: integer type whose size divides that of a row; it copies rows faster than bytes do.
     """
 
     def __init__(self, columns: Mapping[str, Column], device: torch.device) -> None:
@@ -87,12 +87,12 @@ class ItemLayout:
             if column.dtype == torch.bool:
                 part = np.packbits(part, axis=-1)
             elif column.dtype == torch.float16:
-                part = torch.from_numpy(part).half().numpy()  # NumPy takes 20 times as long
+                part = torch.from_numpy(part).half().numpy()  # 20 times as fast as NumPy's astype
             items[name] = part
         return items.view(np.uint8).reshape(len(index), -1)
 
     def view_stored(self, rows: Tensor, name: str) -> Tensor:
-        """View a column, in its stored form, in rows of items [N, bytes]."""
+        """Return a view of a column, in its stored form, of rows of items [N, bytes]."""
         column = self.columns[name]
         part = rows[:, self._bytes[name]].view(column.stored_dtype())
         return part[:, 0] if column.width is None else part

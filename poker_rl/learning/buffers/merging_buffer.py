@@ -3,10 +3,11 @@
 A network fitted to such means has the same optimum as one fitted to the single items, for squared
 error and for cross-entropy, without the noise of sampling items. If there are more observations
 than the capacity, a uniform sample of all observations stays. The sample is chosen by a hash of the
-observation: one that was dropped will be dropped whenever it comes again, and an observation in the
-sample has the mean over all of its items.
+observation: one that was dropped will be dropped whenever it is added again, and an observation in
+the sample has the mean over all of its items.
 
-Merging takes time in proportion to all rows, so a large buffer waits until 1/8 of them are new.
+The time of a merge is proportional to the number of rows, so a large buffer waits until 1/8 of its
+rows are new.
 
 Items of iteration t have weight t^power, as in linear CFR and Deep CFR (arXiv:1811.00164).
 """
@@ -43,9 +44,9 @@ class TargetBatch(NamedTuple):
 
 
 class MergingBuffer:
-    """Merging buffer of the decisions of all replicas, up to `capacity` observations for each.
+    """Buffer that merges equal observations, with up to `capacity` observations of each replica.
 
-    Items of iteration t have weight t^power. `other_buffers` need main memory at the same time.
+    `other_buffers` need main memory at the same time, so the check of memory includes them.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class MergingBuffer:
             "weight": np.zeros(0),  # sum of the weights of merged items
             "priority": np.zeros(0),  # hash of the observation in [0, 1): the smallest stay
         }
-        # Caches that hold until rows change: `_index_rows_and_weights()`, and a batch of all rows.
+        # Valid until rows change: the result of `_index_rows_and_weights`, and a batch of all rows.
         self._rows_by_replica: list[tuple[np.ndarray, np.ndarray]] | None = None
         self._full_batch: TargetBatch | None = None
         row_bytes = sum(
@@ -133,7 +134,7 @@ class MergingBuffer:
             self._rows = {name: part[kept_rows] for name, part in self._rows.items()}
 
     def sample_targets(self, batch_size: int) -> TargetBatch:
-        """Return all rows of each replica, or `batch_size` sampled by weight if there are more."""
+        """Return each replica's rows, or `batch_size` of them sampled by weight if it has more."""
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch
         if self._rows_by_replica is None:
@@ -158,7 +159,7 @@ class MergingBuffer:
         return targets
 
     def _index_rows_and_weights(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the row indices of each replica [N] and their cumulative weights [N]."""
+        """Return, for each replica, its row indices and the cumulative sum of their weights."""
         replica, weight = self._rows["replica"], self._rows["weight"]
         order = np.argsort(replica, kind="stable")
         ends = np.searchsorted(replica[order], np.arange(1, self._services.replicas))
@@ -192,7 +193,7 @@ class MergingBuffer:
         self.warm_start(state)
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy the rows of another run's buffer; its iterations count as earlier ones."""
+        """Copy the rows of another run's buffer; its iterations precede those of this run."""
         rows = {name: state["rows"][name].numpy().copy() for name in self._rows}
         for name, part in rows.items():
             own = self._rows[name]
@@ -221,7 +222,7 @@ def _build_row_keys(rows: dict[str, np.ndarray]) -> np.ndarray:
 
 @jit
 def _hash_priorities(keys, salt):  # type: ignore[no-untyped-def]
-    """Return a hash of each row on [0, 1), [N]."""
+    """Return a hash of each row, uniform in [0, 1), which decides which rows stay, [N]."""
     priorities = np.empty(len(keys))
     for i in range(len(keys)):
         hash_bits = hash_bytes(keys[i], salt)
