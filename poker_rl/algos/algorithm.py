@@ -13,7 +13,7 @@ import torch
 from poker_rl.config.validation import ConfigError
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices
-from poker_rl.learning.state_checks import MAX_COUNT, check_range, load_optimizer
+from poker_rl.learning.state_checks import MAX_COUNT, check_range, load_optimizer_state
 from poker_rl.players.player import Player
 
 
@@ -159,7 +159,7 @@ class NetworkLearner(ABC):
         """Restore a `state_dict`; training then continues as if never interrupted, bit by bit."""
         for name, part in self._collect_stateful_parts().items():
             if isinstance(part, torch.optim.Optimizer):
-                load_optimizer(part, state[name])
+                load_optimizer_state(part, state[name])
             else:
                 part.load_state_dict(state[name])
 

@@ -78,7 +78,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
             return {}
         no_value = np.zeros_like(batch.reward)
         returns = compute_gae(batch.reward, no_value, batch.next_row, 1, 1)  # r [N]
-        instance = self.services.instance_of_table(batch.table)
+        instance = self.services.get_instance_of_table(batch.table)
         advantage = returns - self._baselines[instance, batch.seat]
         with self.services.timer.time_networks():
             logits = torch.cat(self._recorded_logits)  # [N, A]

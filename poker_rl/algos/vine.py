@@ -15,9 +15,9 @@ hands. Each iteration:
         critic v(s):  minimize  (v(s) - V)^2
     update the EMAs of actor and critic
 
-A single rollout gives a noisy value, but the hidden cards at a table follow their distribution
+A single rollout gives a noisy value. But the hidden cards at a table follow their distribution
 given the play so far, so the network averages over them at similar decisions. A decision with one
-likely action serves only the critic: a share of these is valued, each with a weight of 1 / share.
+likely action trains only the critic: a share of these is valued, each with a weight of 1 / share.
 
 Differences: TRPO follows each rollout to its end and takes one step under a KL constraint. The
 bootstrapping, the replay buffer with a KL penalty, and the constants are ours.

@@ -109,7 +109,10 @@ class AveragePolicy:
         policy: np.ndarray,
         iteration: int,
     ) -> None:
-        """Add decisions to the reservoirs; masks and policies are [B, A]."""
+        """Add B decisions of an iteration to the reservoirs of their replicas.
+
+        The observations are [B, W]; the masks and policies are [B, A].
+        """
         columns = {"observation": observation, "mask": mask, "policy": policy}
         if self.settings.iteration_weight_power:
             columns["iteration"] = np.full(len(replica), self._warm_start_iterations + iteration)

@@ -49,7 +49,7 @@ class CapturedStep:
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
-        """Do the step on the current stream."""
+        """Run the step: the function itself, or the CUDA graph once it is recorded."""
         if not self._uses_graph or collectives.get_world_size() > 1:
             self._function()
         elif self._warmup_calls < WARMUP_CALLS:

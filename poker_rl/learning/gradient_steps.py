@@ -15,7 +15,7 @@ from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.captured_step import CapturedStep, ParallelBranch
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.network_time import LearnerTimer
-from poker_rl.learning.state_checks import load_optimizer
+from poker_rl.learning.state_checks import load_optimizer_state
 from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]
@@ -183,7 +183,7 @@ class GradientStepper:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.updates = state["updates"]
-        load_optimizer(self._optimizer, state["optimizer"])
+        load_optimizer_state(self._optimizer, state["optimizer"])
         for step in self.captured_steps:
             step.reset()  # loading has replaced the moments
 

@@ -35,7 +35,7 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True, frozen=True)
 class LearnerContext:
-    """Everything that a network learner gets besides its own settings.
+    """Arguments of a network learner besides its own settings, the same for all algorithms.
 
     Args:
         game: the game.
@@ -315,7 +315,7 @@ class LearnerServices:
         `table` [B] is the index of the table in `rollout` that each was copied from.
         """
         network_index = get_network_index(self.game, self._network_sharing, records)
-        first_replica = self.instance_of_table(table) * (self.replicas // self.instances)
+        first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)
         replica: np.ndarray = first_replica + network_index
         return replica
 
@@ -327,13 +327,13 @@ class LearnerServices:
         """Return an array as a tensor on the device."""
         return torch.from_numpy(array).to(self.device)
 
-    def instance_of_table(self, table: np.ndarray) -> np.ndarray:
+    def get_instance_of_table(self, table: np.ndarray) -> np.ndarray:
         """Return the instance of each table, [N] int64."""
         instance: np.ndarray = table // self._tables_per_instance
         return instance
 
     def _assign_row_replicas(self, rows: PendingDecisions) -> np.ndarray:
-        instance = self.instance_of_table(rows.table)
+        instance = self.get_instance_of_table(rows.table)
         if self._network_sharing == "shared":
             return instance
         replica: np.ndarray = instance * (self.replicas // self.instances)

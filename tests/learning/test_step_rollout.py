@@ -86,7 +86,7 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(
         np.testing.assert_array_equal(is_complete[batch.is_decision], ended)
         assert not is_complete[~batch.is_decision].any()
         assert rollout.decisions == ended.sum()
-        instance = learner.services.instance_of_table(rows.table[ended & is_learner])
+        instance = learner.services.get_instance_of_table(rows.table[ended & is_learner])
         counts = np.bincount(instance, minlength=learner.instances)
         np.testing.assert_array_equal(rollout.learner_decisions, counts)
         total += rollout.decisions

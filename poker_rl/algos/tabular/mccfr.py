@@ -164,7 +164,8 @@ def _assign_threads(part_of_deal: np.ndarray, threads: int) -> np.ndarray:
 def _run_iterations(tree_arrays, arrays, generators, iterations):  # type: ignore[no-untyped-def]
     """Run iterations with B traversals for each seat; return the number of decisions visited.
 
-    `arrays` are regrets and policy sums [I, A], changed in place, `generators` random states [B].
+    `arrays` are regrets and policy sums [I, A], which change in place; `generators` are B random
+    states.
     """
     deals, seat, infoset, _, payoffs, legal = tree_arrays
     scratch = _allocate_scratch(tree_arrays)

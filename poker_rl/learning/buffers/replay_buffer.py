@@ -291,7 +291,9 @@ class ReplayBuffer:
         if len(sizes) != self.replicas:
             raise ValueError(f"items_added: {len(sizes)} replicas, not {self.replicas}")
         for name, column in self._layout.columns.items():
-            expected = [(column.stored_dtype(), (size, *column.stored_shape())) for size in sizes]
+            expected = [
+                (column.get_stored_dtype(), (size, *column.get_stored_shape())) for size in sizes
+            ]
             if [(one.dtype, tuple(one.shape)) for one in items[name]] != expected:
                 raise ValueError(f"items.{name}: of another shape or kind")
             if column.below is not None:

@@ -122,7 +122,7 @@ def broadcast_from_main(value: Any) -> Any:
     return holder[0]
 
 
-def wait_for_all() -> None:
+def wait_for_all_processes() -> None:
     """Wait until every process has called this function (a barrier)."""
     max_over_processes(0)
 
