@@ -50,7 +50,7 @@ class MaskablePPOPlayer(Bot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        weights, settings = read_model(Path(self.file))
+        weights, settings = read_saved_model(Path(self.file))
         policy_class, policy_settings = settings["policy_class"], settings["policy_kwargs"]
         activation = ACTIVATION_BY_CLASS.get(
             policy_settings.get("activation_fn", "<class 'torch.nn.modules.activation.Tanh'>")
@@ -67,7 +67,7 @@ class MaskablePPOPlayer(Bot):
         return self._policy.action_probs(records)
 
 
-def read_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+def read_saved_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """Return the weights of a saved model by name, and its settings as far as they are JSON.
 
     Raises:

@@ -29,7 +29,7 @@ NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
 
 
 def count_networks(game: Game, network_sharing: NetworkSharing) -> int:
-    """Return the number of networks of a player, M: 1, or one per seat, agent or betting line."""
+    """Return the number of networks of a player, M: 1, or one per seat, agent or betting node."""
     if network_sharing == "per_betting_node":
         return get_tree(game).betting_node_count
     return 1 if network_sharing == "shared" else game.seats
@@ -84,7 +84,7 @@ class Critic:
 
 
 class NetworkPlayer:
-    """Player whose policy is one network for all decisions, or several networks.
+    """Player whose action probabilities are computed by one network or several networks.
 
     The networks are not copied, so while they are trained, the player changes with them.
 
@@ -134,7 +134,7 @@ class NetworkPlayer:
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the probability of each action at tables [B], as an array [B, A].
 
-        With several instances, instance i decides in the i-th of equally long blocks of rows.
+        With several instances, the rows are equally long blocks, one for each instance in order.
         """
         device = next(self.module.parameters()).device
         legal_mask = tables_from_records(self.game, records).legal_mask()

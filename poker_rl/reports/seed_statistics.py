@@ -70,7 +70,7 @@ def bootstrap_interval(
         strata: values of the runs of each stratum, [runs, N]; runs are resampled within it.
         compute: the statistic, [all runs, N] -> [N].
     """
-    generator = np.random.default_rng(0)  # equal runs, equal intervals
+    generator = np.random.default_rng(0)  # the same seed, so that equal runs have equal intervals
     samples = []
     for _ in range(RESAMPLE_COUNT):
         resampled = [part[generator.integers(len(part), size=len(part))] for part in strata]

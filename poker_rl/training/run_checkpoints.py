@@ -77,7 +77,7 @@ class Checkpoints:
             path = get_worker_path(self.folder, progress["decisions"], collectives.get_rank())
             path.parent.mkdir(exist_ok=True)
             checkpoint.save_atomically(path, checkpoint.copy_to_cpu(own))
-            collectives.wait_for_all()
+            collectives.wait_for_all_processes()
         else:
             self._save_main(record, dict(record_state or record.state_dict()), progress)
             record.write_manifest(checkpoint=progress)
@@ -93,7 +93,7 @@ class Checkpoints:
         game = self.game.to_dict()
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
         record.sync()
-        collectives.wait_for_all()  # until the other processes have saved their parts
+        collectives.wait_for_all_processes()  # until the other processes have saved their parts
         decisions = progress["decisions"]
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(
@@ -182,7 +182,7 @@ class Checkpoints:
                 own = saved
             with self._explain_misfit(self.folder):
                 self.algorithm.load_state_dict(merge_states(shared, own))
-        collectives.wait_for_all()
+        collectives.wait_for_all_processes()
 
     @contextmanager
     def _explain_misfit(self, path: Path) -> Iterator[None]:

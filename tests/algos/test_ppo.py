@@ -22,7 +22,7 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import compute_gae
-from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
+from poker_rl.learning.minibatches import DeduplicatedInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING
 from poker_rl.nets import legal_output_layer
@@ -76,7 +76,7 @@ def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies: in
     module = net.build_module(
         NetDimensions(inputs=7, outputs=2, replicas=copies), torch.Generator().manual_seed(0)
     )
-    inputs = NetworkInputs(few, CPU)
+    inputs = DeduplicatedInputs(few, CPU)
     assert len(inputs.distinct_rows) <= 5
     copy = torch.from_numpy(generator.integers(copies, size=200))
     one_by_one = torch.stack(

@@ -20,7 +20,7 @@ from poker_rl.evaluation.result import Result
 from poker_rl.games.game_tree import get_tree
 from poker_rl.players.tabular_player import TabularPlayer
 from poker_rl.reports.evaluate import load_measured_players
-from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, format_report_list
+from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, format_report_tables
 from poker_rl.reports.measure_players import measure_players
 from poker_rl.storage.checkpoint import save_snapshot
 
@@ -104,7 +104,7 @@ def test_every_evaluation_is_kept_and_all_are_shown(run, capsys, monkeypatch):
     assert (first["deals"], first["seed"], first["headline"]) == (50, 3, "current")
     assert first["evaluation"]["opponents"] == ["uniform", "call", "raise"]
     capsys.readouterr()
-    lines = format_report_list(run / "evaluations").splitlines()
+    lines = format_report_tables(run / "evaluations").splitlines()
     told = [" ".join(line.split()) for line in lines]
     assert re.fullmatch(r"1: 1,000 decisions, seed 3, .*, poker-rl evaluate run=here", told[0])
     assert "current (headline) exploitability 0.4583 ante/hand exact" in told
@@ -114,9 +114,9 @@ def test_every_evaluation_is_kept_and_all_are_shown(run, capsys, monkeypatch):
     assert told[-5].startswith("2: 500 decisions, seed 0, ")
     (run / "evaluations/x.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"x\.json is no evaluation"):
-        format_report_list(run / "evaluations")
+        format_report_tables(run / "evaluations")
     with pytest.raises(ConfigError, match="there are no evaluations in"):
-        format_report_list(run)
+        format_report_tables(run)
 
 
 def test_what_can_not_be_evaluated_is_refused(run, tmp_path):

@@ -77,7 +77,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
     assert run_command(*command) == 0
     rows, state = left(undisturbed)
     assert len(rows) >= 7
-    tables = [part["core"]["rollout"] for part in (state["algorithm"], state["other"])]
+    tables = [part["services"]["rollout"] for part in (state["algorithm"], state["other"])]
     assert not torch.equal(tables[0]["tables"], tables[1]["tables"])  # cards of their own
     dealt = sum(one["hands_played"] for one in tables)
     assert state["progress"]["hands"] == dealt
