@@ -31,8 +31,8 @@ from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.request_guard import RequestGuard
+from poker_rl.play.results_over_sessions import summarize_sessions
 from poker_rl.play.session import Session, StaleRequestError
-from poker_rl.play.session_results import summarize_sessions
 from poker_rl.play.start_screen import StartScreen
 from poker_rl.storage.disk import format_os_error
 

@@ -155,11 +155,11 @@ def build_table(
     from poker_rl.players.player_loader import parse_bot_name, resolve_spec
     from poker_rl.training.device import prepare_device
     from poker_rl.training.opponents import create_player_loader
-    from poker_rl.training.run_config import read_config
+    from poker_rl.training.run_config import read_run_config
 
     saved_table = None if config.session is None else read_saved_table(Path(config.session))
     if config.run is not None:
-        run_config: Mapping[str, Any] = read_config(Path(config.run), "run")
+        run_config: Mapping[str, Any] = read_run_config(Path(config.run), "run")
     elif game_config is not None:
         run_config = game_config
     else:

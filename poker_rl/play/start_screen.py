@@ -23,8 +23,8 @@ from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.live_hand import GameTable, shorten_names
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.results_over_sessions import read_session_file
 from poker_rl.play.session import Session
-from poker_rl.play.session_results import read_session_file
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 
 MAX_TABLES = 32  # tables in memory without a session; further ones replace the oldest

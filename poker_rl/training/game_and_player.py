@@ -9,7 +9,7 @@ from typing import Any
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.training.run_config import read_config
+from poker_rl.training.run_config import read_run_config
 
 
 def resolve_game_and_player(
@@ -29,7 +29,7 @@ def resolve_game_and_player(
     if run is not None:
         if game_config is not None:
             raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")
-        config = read_config(Path(run), "run")
+        config = read_run_config(Path(run), "run")
         spec = run if checkpoint is None else f"{run}@{checkpoint}"
         if player is not None:
             spec += f":{player}"

@@ -31,7 +31,7 @@ from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
 from poker_rl.storage.disk import naming_path
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
-from poker_rl.training.worker_pool import exit_with_parent
+from poker_rl.training.task_pool import exit_with_parent
 
 # Workers wait while rank 0 evaluates, which may take hours. A killed process is detected by its
 # closed connections, not by this time limit.

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.checkpoint import STATE_FILE
@@ -28,13 +29,12 @@ from poker_rl.storage.run_folder import (
     write_config,
 )
 from poker_rl.training.loggers import Logger
-from poker_rl.training.run_checkpoints import Checkpoints
-from poker_rl.training.run_config import (
+from poker_rl.training.resumed_config import (
     CHANGEABLE_SETTINGS,
     RESUME_RULE,
-    find_difference,
     select_fixed_settings,
 )
+from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_record import RunRecord
 
 

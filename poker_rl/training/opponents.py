@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from poker_rl.config.nested_settings import get_value, set_value
 from poker_rl.config.option_files import list_option_files, list_user_option_dirs
 from poker_rl.config.root_config import RootConfig
 from poker_rl.config.validation import ConfigError, error_prefix
@@ -17,7 +18,6 @@ from poker_rl.learning.opponents import SELF, OpponentSettings
 from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
-from poker_rl.training.run_config import get_value, set_value
 
 OPPONENT_KEYS = ("opponents", "evaluation.other_seats_player", "evaluation.opponents")
 

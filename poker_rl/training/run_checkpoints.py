@@ -17,11 +17,12 @@ from typing import Any
 import torch
 
 from poker_rl.algos.algorithm import Algorithm
+from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning.distributed import collectives
 from poker_rl.storage import checkpoint
-from poker_rl.training.run_config import RESUME_RULE, find_difference, select_fixed_settings
+from poker_rl.training.resumed_config import RESUME_RULE, select_fixed_settings
 from poker_rl.training.run_record import RunRecord
 
 WORKERS_FOLDER = "workers"

@@ -50,13 +50,9 @@ from poker_rl.training.opponents import (
     list_opponents,
     load_opponents,
 )
+from poker_rl.training.resumed_config import compose_resumed_config
 from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
-from poker_rl.training.run_config import (
-    GROUPS,
-    REQUIRED_PARTS,
-    compose_resumed_config,
-    read_config,
-)
+from poker_rl.training.run_config import GROUPS, REQUIRED_PARTS, read_run_config
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.run_record import RunInUseError, RunRecord
 from poker_rl.training.signals import RunInterruptedError
@@ -216,7 +212,7 @@ def collect_settings(
     """Return all settings of the run, the folder to resume and the opponents to copy."""
     if request.config["resume"] is not None:
         folder = Path(str(request.config["resume"]))
-        old = read_config(folder, "resume")
+        old = read_run_config(folder, "resume")
         opponents = OpponentCopies(folder, list_opponents(old))
         settings = compose_resumed_config(old, request)
         return bundle_opponents(settings, opponents, option_dirs), folder, opponents

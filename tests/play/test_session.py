@@ -28,9 +28,9 @@ from poker_rl.play.move_groups import group_moves
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.range_explorer import explore_ranges
+from poker_rl.play.results_over_sessions import summarize_sessions
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_journal import SessionInUseError, SessionJournal
-from poker_rl.play.session_results import summarize_sessions
 from poker_rl.players.player_loader import load_player
 
 HANDS = 20
