@@ -14,8 +14,8 @@ from poker_rl.storage.run_folder import LOCATION_SETTINGS
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-# Settings that a resumed run may change, because they change what is learned only by the length of
-# the training and by rounding.
+# Settings that a resumed run may change: they affect what is learned only by the length of the
+# training and by rounding errors.
 CHANGEABLE_SETTINGS = {
     "budget",
     "evaluate_every",
@@ -42,7 +42,11 @@ def select_fixed_settings(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compose_resumed_config(old: Mapping[str, Any], request: ComposedConfig) -> dict[str, Any]:
-    """Return the config of a run with the changeable settings that the request overrides."""
+    """Return the config of a resumed run: the old one with the settings that the user overrides.
+
+    Raises:
+        ConfigError: if an override is of a setting that a resumed run may not change.
+    """
     keys = [parse_override_key(override) for override in request.overrides]
     # References `${…}` in the requested settings refer to the root settings of the run.
     root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
