@@ -19,12 +19,12 @@ from poker_rl.storage.disk import print_error, print_line
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-SETTING_PATTERN = re.compile(r"\w+=")  # the beginning of key=value, unlike that of most paths
+SETTING_PATTERN = re.compile(r"\w+=")  # beginning of key=value; few paths begin like this
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Parser for --help, --config-dir and positional words, with one-line error messages."""
+    """Parser for --help, --config-dir and positional words; errors are a ConfigError."""
 
     def __init__(self, words_name: str) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
@@ -50,19 +50,19 @@ def collect_option_dirs(user_dir: str | None) -> list[Path]:
 
 @dataclass(frozen=True)
 class SettingsCommand:
-    """Command whose settings are those of `conf/<name>.yaml`, changed by overrides.
+    """Command with settings in `conf/<name>.yaml`, which overrides on the command line change.
 
-    It calls its function with these arguments, in the order of `arguments`:
+    Its function gets some of these arguments, in the order of the field `arguments`:
 
         settings      the settings
-        group_config  the settings of `groups`; None if the user selected none
+        group_config  the settings of `groups`; None if no override belongs to them
         option_dirs   the folders of options
-        runs          the words that name runs
+        runs          the words that are not settings: run folders, patterns and sweep summaries
         keys          the keys of all overrides on the command line
     """
 
     config_class: str  # dotted name of the settings' dataclass
-    function: str  # dotted name of the function
+    function: str  # dotted name of the function, which is imported when the command runs
     arguments: tuple[str, ...] = ("settings", "group_config", "option_dirs")
     groups: tuple[str, ...] = ("game",)  # groups whose options the user may select
 
@@ -75,7 +75,7 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
     groups = command.groups if "group_config" in command.arguments else ()
     if namespace.help:
-        # The file begins with the usage of the command, as a comment.
+        # The comment at the beginning of the file is the help of the command.
         usage = re.sub("^# ?", "", defaults_path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         print_line(f"{usage}\n{GAME_HELP if groups else CONFIG_DIR_HELP}")
         return 0
@@ -118,7 +118,7 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
 
 
 def run_train(arguments: list[str]) -> int:
-    """Train, once or for every job of a sweep; return the exit code."""
+    """Train one run, or all jobs of a sweep with --multirun; return the exit code."""
     parser = ArgumentParser("overrides")
     parser.add_argument("-m", "--multirun", action="store_true")
     parser.add_argument("-c", "--cfg", choices=["job"])
@@ -154,7 +154,7 @@ def run_train(arguments: list[str]) -> int:
 
 
 def print_config(composed: ComposedConfig, option_dirs: list[Path], show_help: bool) -> None:
-    """Print all settings with comments; if `show_help`, print the help and all groups first."""
+    """Print all settings of a run with comments, after the help of `train` if `show_help`."""
     from poker_rl.config.option_files import to_plain_dict
     from poker_rl.config.option_listing import (
         dump_with_comments,
@@ -174,7 +174,7 @@ def print_config(composed: ComposedConfig, option_dirs: list[Path], show_help: b
 
 
 def run_list(arguments: list[str]) -> int:
-    """Print the options of all groups or of some; return the exit code."""
+    """Print the options of all groups, or of the named ones; return the exit code."""
     namespace = ArgumentParser("groups").parse_intermixed_args(arguments)
     if namespace.help:
         print_line(COMMAND_HELP["list"])
