@@ -31,7 +31,7 @@ def hand_to_dict(
     return {
         "hand": hand.hand_number,
         "phase": "over" if hand.is_over else "act",
-        "players": ring_to_dicts(hand, player_names),
+        "players": players_to_dicts(hand, player_names),
         "table": view_to_dict(game.build_view(record, hand.person_seat)),
         "moves": []
         if hand.is_over
@@ -71,7 +71,7 @@ def _result_to_dict(hand: LiveHand) -> dict[str, Any]:
     }
 
 
-def ring_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[str, Any]]:
+def players_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[str, Any]]:
     """Return name and seat of each player, clockwise from the human player.
 
     The seat is None if the player is not dealt in.

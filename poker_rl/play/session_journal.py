@@ -8,10 +8,9 @@
 each player in chips. `ev_adjusted` is the human player's payoff in chips, adjusted for luck by
 AIVAT, or null.
 
-`append_lines` returns after the lines were written to the disk. A number in a line `dealt` without
-a line `hand` is a hand that was not finished. A last line without a newline is incomplete because of
-a crash; the next append overwrites it. The writer locks the file, so that two programs never deal
-the same hand.
+`append_lines` returns after the lines were written to the disk. A hand with a line `dealt` but no
+line `hand` was not finished. A last line without a newline is incomplete because of a crash; the
+next append overwrites it. The writer locks the file, so that two programs never deal the same hand.
 """
 
 from __future__ import annotations
