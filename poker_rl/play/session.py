@@ -64,9 +64,7 @@ class FinishedHand:
     history: HandHistory
     player_of_seat: tuple[int, ...]  # player index of each seat
     payoffs: list[int]  # chips, by player index
-    luck_adjusted_payoff: (
-        float | None
-    )  # chips of the human player, adjusted by AIVAT; None: unknown
+    luck_adjusted_payoff: float | None  # of the human player in chips, adjusted by AIVAT, or None
 
 
 class Session:
@@ -136,7 +134,7 @@ class Session:
     def _restore(cls, journal: SessionJournal, game_table: GameTable) -> Session:
         """Return the session in a file, which does not write to the file yet."""
         path = journal.path
-        lines, has_torn_line = journal.read_lines()
+        lines, has_incomplete_line = journal.read_lines()
         first_line = lines[0] if lines else {}
         session_id, seed = first_line.get("session"), first_line.get("seed")
         if not isinstance(session_id, str) or type(seed) is not int or seed < 0:
@@ -158,7 +156,7 @@ class Session:
                 raise ConfigError(
                     f"{path}: line {line_number} is no hand of {game_table.game.name}"
                 ) from None
-        if has_torn_line:
+        if has_incomplete_line:
             session.notice = f"The last line of {path} was incomplete and is ignored."
         if session._finished_hands:
             last_number = max(session._finished_hands)
