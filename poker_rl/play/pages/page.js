@@ -375,12 +375,12 @@ async function hint() {
 
 const working = (text) => make("p", { class: "working", role: "status" }, `${text} …`);
 
-function drawHint(told) {
-  $("hint-body").replaceChildren(bars(told.probs));
-  if (told.value !== null) {
+function drawHint(advice) {
+  $("hint-body").replaceChildren(bars(advice.probs));
+  if (advice.value !== null) {
     const unit = view.stats.unit.split("/")[0];
     $("hint-body").append(make("p", { class: "more" },
-      `It expects ${signed(told.value, fine(told.value))} ${unit} from the whole ${view.session.hand_noun}.`));
+      `It expects ${signed(advice.value, fine(advice.value))} ${unit} from the whole ${view.session.hand_noun}.`));
   }
   if (view.session.grid) {
     const grid = make("details", {}, make("summary", {}, "With every starting hand"));
@@ -400,8 +400,8 @@ function hands({ ranks, action_types: kinds, probs: chances }) {
     return ranks[high] + ranks[low] + (row === column ? "" : row < column ? "s" : "o");
   };
   const cell = (of, row, column) => {
-    const told = kinds.map((kind, i) => `${kind} ${percent(of[i] ?? 0)}`).reverse().join(", ");
-    const one = make("td", { title: `${name(row, column)}: ${of[0] === undefined ? "not left" : told}` }, name(row, column));
+    const text = kinds.map((kind, i) => `${kind} ${percent(of[i] ?? 0)}`).reverse().join(", ");
+    const one = make("td", { title: `${name(row, column)}: ${of[0] === undefined ? "not left" : text}` }, name(row, column));
     if (of[0] !== undefined) {
       one.style.setProperty("--raise", of[2]);
       one.style.setProperty("--call", of[1] + of[2]);
@@ -417,8 +417,8 @@ function hands({ ranks, action_types: kinds, probs: chances }) {
 /** Return probabilities as bars, the largest first; bets by size come after their total. The taken move is marked. */
 function bars(groups) {
   const sized = groups.some((one) => one.is_part);
-  const told = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
-  const rows = groups.filter(told).sort((a, b) => (sized ? 0 : b.prob - a.prob))
+  const isListed = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
+  const rows = groups.filter(isListed).sort((a, b) => (sized ? 0 : b.prob - a.prob))
     .filter((one, i) => i < 8 || one.is_taken);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
