@@ -44,7 +44,7 @@ docs: .venv/.docs
 	touch $@
 
 .venv/.dev: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev,docs,gym,joblib,mlflow,play,ray,slurm,trackio,tune,wandb,watch]'
+	$(PIP) --editable '.[dev,docs,export,gym,joblib,mlflow,play,ray,review,slurm,trackio,tune,wandb,watch]'
 	touch $@
 
 .venv/.bench: .venv/.python pyproject.toml constraints.txt

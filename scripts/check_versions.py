@@ -17,11 +17,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = (
+    "export",
     "gym",
     "joblib",
     "mlflow",
     "play",
     "ray",
+    "review",
     "slurm",
     "trackio",
     "tune",

@@ -18,7 +18,6 @@ Then write the results into docs/players.md and into the first line of the YAML 
 from __future__ import annotations
 
 import hashlib
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ from poker_rl.players.player_loader import (
     load_player_states,
 )
 from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_run_folder
+from poker_rl.storage.run_folder import describe_origin, read_run_folder
 
 
 def collect_released_parts(run: Path) -> dict[str, Any]:
@@ -61,18 +60,7 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{run}: {name} is {state['instances']} copies; a player is released of one"
         )
-    words = shlex.split(manifest["command"])
-    origin = {
-        "command": shlex.join(
-            word for word in words if word.partition("=")[0] not in LOCATION_SETTINGS
-        ),
-        "experiment": settings["names"].get("experiment"),
-        "seed": manifest["seed"],
-        "decisions": manifest["checkpoint"]["decisions"],
-        "status": manifest["status"],
-        "commit": manifest["commit"],
-        "date": manifest["end"],
-    }
+    origin = describe_origin(run, int(snapshot.stem))
     share_layers(state, settings["algo"].get("shared_layers", 0))
     return {"game": game, "players": {name: state}, "origin": origin}
 

@@ -56,7 +56,8 @@ BOTS = {
     "mcts": ("mcts", "mcts_few"),
 }
 EVERY_BOT = tuple(bot for both in BOTS.values() for bot in both)
-# Published winnings against each bot of BOTS, in small bets per hand.
+# Published winnings against each bot of BOTS, in small bets per hand. The publication calls APU
+# against APU without a history "APU-1".
 AGAINST_BOTS = {
     "apu": (4.083, 0.957, 3.265, 3.895),
     "dual_apu": (1.833, 0.542, 2.167, 3.376),

@@ -89,12 +89,27 @@ def test_all_settings_are_shown_with_their_comments(capsys):
     assert "  gamma: 1.0  # discount" in out
     assert "hydra" not in out
     assert yaml.safe_load(out)["net"]["hidden_sizes"] == [64, 64]
-    assert run_command("train", "--help", "algo=cfr") == 0
+    assert run_command("train", "--help=all", "algo=cfr") == 0
     out = capsys.readouterr().out
     assert "--multirun" in out
     assert "limit_holdem" in out
     assert "seed: 0  # seed of all" in out
     assert "budget_unit: iterations" in out
+
+
+@pytest.mark.parametrize("name", [*cli.COMMANDS])
+def test_help_has_few_settings_and_all_if_requested(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(name, "--help") == 0
+    short = capsys.readouterr().out
+    assert short.startswith(f"poker-rl {name} ")
+    assert len(re.findall(r"^  \w+=  ", short, re.MULTILINE)) <= 5
+    assert run_command(name, "--help=all") == 0
+    full = capsys.readouterr().out
+    defaults = SHIPPED_OPTION_DIR / f"{name}.yaml"
+    keys = yaml.safe_load(defaults.read_text()) if defaults.exists() else {}
+    assert all(f"\n{key}: " in full for key in keys)
 
 
 # Everything in conf/ composes and builds.

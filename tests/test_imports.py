@@ -15,7 +15,8 @@ PACKAGE = Path(poker_rl.__file__).parent
 # Packages from top to bottom; those of one layer do not import each other.
 LAYERS = (
     {"cli"},
-    {"play", "reports"},
+    {"play"},
+    {"reports"},
     {"sweeps"},
     {"training"},
     {"algos"},
@@ -31,8 +32,12 @@ ONLY_IN = {
     "gymnasium": ("integrations.",),
     "mlflow": ("training.loggers.mlflow",),
     "optuna": ("sweeps.",),
+    "onnx": ("reports.onnx_policy",),
+    "onnxruntime": ("reports.onnx_policy",),
     "pettingzoo": ("integrations.",),
+    "pokerkit": ("games.poker.phh_reader",),
     "pyspiel": ("integrations.openspiel",),
+    "safetensors": ("storage.safetensors_file",),
     "stable_baselines3": ("integrations.sb3_env",),
     "rich": ("reports.watch",),
     "trackio": ("training.loggers.trackio",),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, NoReturn
 
 from poker_rl.cli.help_texts import COMMAND_HELP, CONFIG_DIR_HELP, GAME_HELP
@@ -28,7 +28,8 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def __init__(self, words_name: str) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
-        self.add_argument("-h", "--help", action="store_true")
+        self.add_argument("-h", "--help", action="store_const", const="short")
+        self.add_argument("--help=all", dest="help", action="store_const", const="all")
         self.add_argument("--config-dir")
         self.add_argument(words_name, nargs="*")
 
@@ -65,18 +66,40 @@ class SettingsCommand:
     function: str  # dotted name of the function, which is imported when the command runs
     arguments: tuple[str, ...] = ("settings", "group_config", "option_dirs")
     groups: tuple[str, ...] = ("game",)  # groups whose options the user may select
+    main_settings: tuple[str, ...] = ()  # settings that --help explains; --help=all has all
+
+
+def format_main_settings(command: str, yaml_text: str, keys: Sequence[str]) -> str:
+    """Return the help text on some settings of a command, from the comments in its YAML text."""
+    rows = dict(re.findall(r"^(\w+): .*?  # (.*)$", yaml_text, re.MULTILINE))
+    width = max(map(len, keys)) + 3
+    lines = [
+        fill(
+            rows[key],
+            100,
+            initial_indent=f"  {key}=".ljust(width + 2),
+            subsequent_indent=" " * (width + 2),
+        )
+        for key in keys
+    ]
+    return "\n".join([*lines, f"\n`poker-rl {command} --help=all` has all {len(rows)} settings.\n"])
 
 
 def run_settings_command(name: str, command: SettingsCommand, arguments: list[str]) -> int:
     """Print the help of a command, or call its function; return the exit code."""
     from poker_rl.config.option_files import SHIPPED_OPTION_DIR, check_keys_given_once
+    from poker_rl.config.plugins import check_installed, load_class
 
     namespace = ArgumentParser("words").parse_intermixed_args(arguments)
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
     groups = command.groups if "group_config" in command.arguments else ()
     if namespace.help:
         # The comment at the beginning of the file is the help of the command.
-        usage = re.sub("^# ?", "", defaults_path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        defaults_text = defaults_path.read_text(encoding="utf-8")
+        usage = re.sub("^# ?", "", defaults_text, flags=re.MULTILINE)
+        if namespace.help == "short" and command.main_settings:
+            usage = re.split(r"^\w+: ", usage, maxsplit=1, flags=re.MULTILINE)[0]
+            usage += format_main_settings(name, defaults_text, command.main_settings)
         print_line(f"{usage}\n{GAME_HELP if groups else CONFIG_DIR_HELP}")
         return 0
 
@@ -92,12 +115,11 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
             (group_overrides if is_of_group else overrides).append(word)
     check_keys_given_once([*overrides, *group_overrides])
     option_dirs = collect_option_dirs(namespace.config_dir)
-    if name == "tune" and find_spec("optuna") is None:
-        raise ConfigError("tune needs more packages: pip install 'poker-rl[tune]'")
+    if name == "tune":
+        check_installed("tune", "tune", "optuna")
 
     from poker_rl.config.compose import compose_plain_config
     from poker_rl.config.hydra_overrides import read_with_overrides
-    from poker_rl.config.plugins import load_class
 
     group_config = None
     if group_overrides:
@@ -139,7 +161,10 @@ def run_train(arguments: list[str]) -> int:
             if namespace.multirun:
                 plural = "" if len(jobs) == 1 else "s"
                 print_line(f"# the first of {len(jobs):,} job{plural}: {' '.join(jobs[0])}")
-            print_config(composed, option_dirs, namespace.help)
+            if namespace.help == "short":
+                print_train_help(option_dirs)
+            else:
+                print_config(composed, option_dirs, bool(namespace.help))
             return 0
         if namespace.multirun:
             from poker_rl.sweeps.sweep import run_sweep
@@ -151,6 +176,21 @@ def run_train(arguments: list[str]) -> int:
     if outcome.message:
         print_error(outcome.message)
     return outcome.exit_code
+
+
+def print_train_help(option_dirs: list[Path]) -> None:
+    """Print the usage of `train` with its main groups of options and settings."""
+    from poker_rl.config.option_files import SHIPPED_OPTION_DIR
+    from poker_rl.config.option_listing import list_options_by_group
+
+    options_by_group = list_options_by_group(option_dirs)
+    text = (SHIPPED_OPTION_DIR / "config.yaml").read_text(encoding="utf-8")
+    text += "".join(
+        f"\n{group}: x  # {', '.join(options_by_group[group])}\n" for group in ("game", "algo")
+    )
+    settings = format_main_settings("train", text, ("game", "algo", "budget", "seed", "name"))
+    settings = re.sub(" all [0-9]+ settings", " all groups and settings", settings)
+    print_line(f"{COMMAND_HELP['train']}\n\n{settings}")
 
 
 def print_config(composed: ComposedConfig, option_dirs: list[Path], show_help: bool) -> None:
@@ -230,22 +270,34 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
         "poker_rl.reports.evaluation_report.EvaluateConfig",
         "poker_rl.reports.evaluate.evaluate",
         groups=("game", "evaluation"),
+        main_settings=("run", "player", "against", "deals", "figures"),
     ),
     "tournament": SettingsCommand(
         "poker_rl.reports.play_tournament.TournamentConfig",
         "poker_rl.reports.play_tournament.play_tournament",
         ("settings", "group_config", "option_dirs", "keys"),
+        main_settings=("players", "deals", "workers", "out", "resume"),
     ),
     "play": SettingsCommand(
-        "poker_rl.play.play_launcher.PlayConfig", "poker_rl.play.play_launcher.start_play"
+        "poker_rl.play.play_launcher.PlayConfig",
+        "poker_rl.play.play_launcher.start_play",
+        main_settings=("game", "run", "against", "adviser", "ui"),
     ),
     "advise": SettingsCommand(
-        "poker_rl.play.position_advice.AdviseConfig", "poker_rl.play.position_advice.print_advice"
+        "poker_rl.play.position_advice.AdviseConfig",
+        "poker_rl.play.position_advice.print_advice",
+        main_settings=("player", "hand", "board", "actions", "figure"),
+    ),
+    "review": SettingsCommand(
+        "poker_rl.play.review_hands.ReviewConfig",
+        "poker_rl.play.review_hands.review_hands",
+        main_settings=("hands", "seat", "run", "player", "out"),
     ),
     "compare": SettingsCommand(
         "poker_rl.reports.comparison.CompareConfig",
         "poker_rl.reports.compare_runs.compare_runs",
         ("runs", "settings"),
+        main_settings=("tags", "x_axis", "x_value", "statistic", "out"),
     ),
     "sweep": show_sweep,
     "watch": watch,
@@ -253,15 +305,18 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
         "poker_rl.reports.html_report.ReportConfig",
         "poker_rl.reports.html_report.write_report",
         ("runs", "settings", "option_dirs"),
+        main_settings=("out", "overwrite", "hands", "seed"),
     ),
     "export": SettingsCommand(
         "poker_rl.reports.export_player.ExportConfig",
         "poker_rl.reports.export_player.export_player",
+        main_settings=("run", "hands", "out", "policy", "weights"),
     ),
     "tune": SettingsCommand(
         "poker_rl.sweeps.study_config.TuneConfig",
         "poker_rl.sweeps.tune.tune",
         ("settings", "keys", "option_dirs"),
+        main_settings=("tune", "trials", "seeds", "metric", "out"),
     ),
     "list": run_list,
 }

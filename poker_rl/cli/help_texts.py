@@ -12,13 +12,15 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl watch RUN                            progress of a run while it trains
   poker-rl report RUN… [key=value …]            a report on runs, as one HTML file
   poker-rl advise game=NAME player=PLAYER hand=CARDS …   the policy of a player in a position
-  poker-rl export run=FOLDER hands=1000 out=FILE …       hands and policies for other programs
+  poker-rl review hands=FILE run=FOLDER …                grades of the decisions in recorded hands
+  poker-rl export run=FOLDER hands=1000 out=FILE …       hands, policies and weights as files
   poker-rl tournament game=NAME players=[…]     matches of players with each other, and a ranking
   poker-rl tune tune=NAME [key=value …]         a search for the best settings, many runs
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
 First: `poker-rl train game=kuhn name=first`, then `poker-rl evaluate run=outputs/kuhn/ppo/first`.
-`poker-rl COMMAND --help` explains a command, --version prints the version."""
+`poker-rl COMMAND --help` explains a command and its main settings, --help=all has all of them.
+`poker-rl --version` prints the version."""
 
 CONFIG_DIR_HELP = """\
   --config-dir FOLDER        options of your own, in files such as FOLDER/player/mine.yaml; they

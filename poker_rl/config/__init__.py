@@ -6,6 +6,7 @@ belong to no group. Functions raise `ConfigError` for wrong settings, arguments 
 packages may import this one. Only `compose`, `hydra_overrides` and `sweep_launcher` import hydra.
 """
 
+from poker_rl.config.schedules import ScheduleOverDecisions
 from poker_rl.config.threads import set_threads
 from poker_rl.config.validation import (
     ConfigError,
@@ -29,6 +30,7 @@ __all__ = [
     "PositiveInt",
     "Probability",
     "Range",
+    "ScheduleOverDecisions",
     "Seed",
     "SolverIterationCount",
     "set_threads",

@@ -72,6 +72,16 @@ def _find_plugins() -> tuple[list[Plugin], list[str]]:
     return plugins, problems
 
 
+def check_installed(extra: str, purpose: str, *packages: str) -> None:
+    """Raise `ConfigError` if a package of an extra of poker-rl is not installed.
+
+    Args:
+        purpose: subject of the message, such as a command or a file.
+    """
+    if any(find_spec(package) is None for package in packages):
+        raise ConfigError(f"{purpose} needs more packages: pip install 'poker-rl[{extra}]'")
+
+
 def load_class(target: object) -> type[Any]:
     """Return the class with a dotted name, such as `poker_rl.algos.ppo.PPO`.
 

@@ -16,7 +16,7 @@ NAMES_IN_OTHER_LIBRARIES = {
     "clip_coef": "clip_range clip_param clip_ratio clip_epsilon",
     "clip_value_loss": "clip_vloss clip_range_vf",
     "device": "cuda num_gpus",
-    "entropy_coef": "ent_coef entropy_coeff entropy_cost",
+    "entropy_coef": "entropy ent_coef entropy_coeff entropy_cost",
     "epochs": "n_epochs update_epochs num_epochs num_sgd_iter",
     "epsilon": "exploration_rate exploration_fraction start_e end_e epsilon_start",
     "evaluate_every": "eval_freq eval_every evaluation_interval",

@@ -22,8 +22,9 @@ class Result:
         half_width: half the 95 % interval; None if nothing was sampled.
         unit: such as "ante/hand", "mbb/hand" or "chips a hand".
         kind: "exact"; "exact, beside <player>", which has every other seat; "against <player>";
-            "at the table" of several players; "lower_bound"; "lower_bound, vacuous"; "fitted"; in a
-            tournament also "mean of all tables", and "behind" for behind the player ranked above.
+            "at the table" of several players; "lower_bound"; "lower_bound, vacuous"; "fitted";
+            "hands of <player>", recorded ones; in a tournament also "mean of all tables", and
+            "behind" for behind the player ranked above.
         n: number of sampled deals; None if nothing was sampled.
     """
 

@@ -1,8 +1,8 @@
-"""Grids of 13 x 13 starting hands with a player's policy in hold'em.
+"""A player's policy in hold'em by starting hand, and on the flop by made hand and texture.
 
-Pairs are on the diagonal, suited hands above and offsuit ones below it, aces first. A cell is the
-mean over its combinations of two cards, without those that share a card with the board: up to 6 for
-a pair, 4 for a suited and 12 for an offsuit hand. The player is called once for all hands.
+In a grid of 13 x 13 starting hands, pairs are on the diagonal, suited hands above and offsuit ones
+below it, aces first. A cell is the mean over its combinations of two cards, without those that
+share a card with the board: up to 6 for a pair, 4 for a suited and 12 for an offsuit hand.
 """
 
 from __future__ import annotations
@@ -15,10 +15,18 @@ from typing import Any
 import numpy as np
 
 from poker_rl.evaluation.matches.playing_style import is_holdem
-from poker_rl.games.cards import MAX_RANKS, MAX_SUITS, parse_cards
+from poker_rl.games.cards import (
+    CATEGORY_SHIFT,
+    MAX_RANKS,
+    MAX_SUITS,
+    TRIPS,
+    TWO_PAIR,
+    evaluate_hand,
+    parse_cards,
+)
 from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes
-from poker_rl.games.poker.notation import copy_with_cards, list_raise_targets
+from poker_rl.games.poker.notation import copy_with_cards, format_actions, list_raise_targets
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
@@ -26,7 +34,13 @@ from poker_rl.players.player import Player, compute_checked_probs
 
 ANSI_COLORS = ("\x1b[30;48;5;252m", "\x1b[30;48;5;117m", "\x1b[97;48;5;166m")  # fold, call, raise
 ANSI_RESET = "\x1b[0m"
-EXAMPLE_FLOPS = ("Kd7s2c", "9h8h4c", "AsQs5s")  # dry, with draws, and of one suit
+FLOPS_OF_TEXTURE = {
+    "dry": ("Kd7s2c", "Qh8s3d", "Jc6d2h"),
+    "paired": ("KhKd6c", "9s9d4h", "6h6s2d"),
+    "connected": ("JhTh8c", "9s8s6d", "7c6c4d"),  # with two cards of one suit
+    "one suit": ("AsQs5s", "Jd8d4d", "9c6c3c"),
+}
+MADE_HANDS = ("two pair or better", "top pair or overpair", "lower pair", "draw", "high card")
 ACTION_TYPE_COUNT = 3  # fold, call and raise, whatever its size
 
 Situation = tuple[str, list[int], np.void]
@@ -54,31 +68,47 @@ def supports_hand_grid(game: Game) -> bool:
     return is_holdem(game) and len(game.ranks) == MAX_RANKS and len(game.suits) == MAX_SUITS  # type: ignore[attr-defined]
 
 
+def compute_hand_probs(
+    game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return all hands beside the board, [H, 2], and the policy of the seat to act, [H, 3]."""
+    cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
+    hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
+    records = copy_with_cards(game, record, hands, board_cards)
+    probs = compute_checked_probs(game, player, records)  # [H, A]
+    return hands, probs @ np.eye(ACTION_TYPE_COUNT)[game.action_types]
+
+
 def compute_hand_grid(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int], title: str
 ) -> StartingHandGrid:
     """Compute a player's policy in the seat to act with each hand that shares no board card."""
-    cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
-    hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
-    records = copy_with_cards(game, record, hands, board_cards)
-    hand_probs = compute_checked_probs(game, player, records)  # [hands, A]
-    action_type_probs = hand_probs @ np.eye(ACTION_TYPE_COUNT)[game.action_types]
+    hands, action_type_probs = compute_hand_probs(game, player, record, board_cards)
     low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # the ace is row 0
     is_suited = hands[:, 0] % MAX_SUITS == hands[:, 1] % MAX_SUITS
     cells = tuple(np.where(is_suited, (high_rows, low_rows), (low_rows, high_rows)))
-    sums = np.zeros((MAX_RANKS, MAX_RANKS, ACTION_TYPE_COUNT))
-    counts = np.zeros((MAX_RANKS, MAX_RANKS, 1))
-    np.add.at(sums, cells, action_type_probs)
-    np.add.at(counts, cells, 1)
-    cell_probs = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    cell_probs = _average_cells(cells, action_type_probs, MAX_RANKS, MAX_RANKS)
     return StartingHandGrid(title, cell_probs, action_type_probs.mean(0))
+
+
+def _average_cells(
+    cells: tuple[np.ndarray, ...], probs: np.ndarray, rows: int, columns: int
+) -> np.ndarray:
+    """Return the mean of probabilities [N, 3] in each cell, [rows, columns, 3]; NaN without any."""
+    sums = np.zeros((rows, columns, ACTION_TYPE_COUNT))
+    counts = np.zeros((rows, columns, 1))
+    np.add.at(sums, cells, probs)
+    np.add.at(counts, cells, 1)
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
 
 
 def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) -> StartingHandGrid:
     """Compute the grid at a table with the board seen there; the title names the seat to act."""
     variant_game = game.get_variant_game(record)
-    _, cards_text, actions_text = (*variant_game.infoset_name(record).split(" "), "")[:3]
-    board_text = cards_text.partition("|")[2]
+    board_text = variant_game.infoset_name(record).split(" ")[1].partition("|")[2]
+    actions_text = format_actions(game, record)
     board_start = variant_game.seats * variant_game.hole_cards
     board_cards = record["deck"][board_start : board_start + len(board_text) // 2].tolist()
     title = describe_seat(variant_game, int(record["to_act"]))
@@ -170,13 +200,55 @@ def _iterate_folded_situations(
         tables.step(np.array([FOLD]))
 
 
-def list_flop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
-    """Return situations on each of `EXAMPLE_FLOPS`.
+def compute_flop_policies(
+    game: DisplayedPoker, player: Player, variant: int
+) -> list[tuple[str, np.ndarray]]:
+    """Return titles of situations on the flop and the policy there, [made hands, textures, 3].
 
     Before the flop all seats fold but the last two, who only call. First, the first seat acts; then
-    it has bet half the pot or the nearest legal amount. The list is empty if the second street does
-    not deal three cards, or if the blinds are all-in.
+    it has bet half the pot or the nearest legal amount. Each value is the mean over the hands that
+    are such a made hand on a flop in `FLOPS_OF_TEXTURE`. The list is empty if the second street
+    does not deal three cards, or if the blinds are all-in.
     """
+    policies = []
+    for title, record in _list_flop_situations(game, variant):
+        rows, columns, probs = [], [], []
+        for column, flops in enumerate(FLOPS_OF_TEXTURE.values()):
+            for flop in flops:
+                board = parse_cards(flop, game.ranks, game.suits)
+                hands, hand_probs = compute_hand_probs(game, player, record, board)
+                rows.append(classify_made_hands(hands, np.array(board)))
+                columns.append(np.full(len(hands), column))
+                probs.append(hand_probs)
+        cells = np.concatenate(rows), np.concatenate(columns)
+        size = len(MADE_HANDS), len(FLOPS_OF_TEXTURE)
+        policies.append((title, _average_cells(cells, np.concatenate(probs), *size)))
+    return policies
+
+
+def classify_made_hands(hands: np.ndarray, flop: np.ndarray) -> np.ndarray:
+    """Return the index in `MADE_HANDS` of each hand [H, 2] on a flop [3]; [H].
+
+    Pairs and two pairs count only with a hole card. A draw has four cards of one suit, or of five
+    consecutive ranks.
+    """
+    cards = np.hstack([hands, np.tile(flop, (len(hands), 1))])  # [H, 5]
+    category = np.array([evaluate_hand(row, 5, MAX_SUITS) for row in cards]) >> CATEGORY_SHIFT
+    ranks, flop_ranks = hands // MAX_SUITS, flop // MAX_SUITS
+    is_pocket_pair, matches = ranks[:, 0] == ranks[:, 1], np.isin(ranks, flop_ranks)
+    pair_rank = np.where(matches | is_pocket_pair[:, None], ranks, -1).max(1)
+    has_two_pair = (category == TWO_PAIR) & matches.all(1) & ~is_pocket_pair
+    suit_counts = (cards[..., None] % MAX_SUITS == np.arange(MAX_SUITS)).sum(1)
+    held = (cards[..., None] // MAX_SUITS == np.arange(MAX_RANKS)).any(1)  # [H, 13]
+    held = np.hstack([held[:, -1:], held])  # the ace is below the two as well
+    straight_counts = np.lib.stride_tricks.sliding_window_view(held, 5, axis=1).sum(2)
+    is_draw = (suit_counts.max(1) == 4) | (straight_counts.max(1) == 4)
+    conditions = [(category >= TRIPS) | has_two_pair, pair_rank >= flop_ranks.max(), pair_rank >= 0]
+    return np.select([*conditions, is_draw], range(4), len(MADE_HANDS) - 1)
+
+
+def _list_flop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str, np.void]]:
+    """Return a title and a table on the flop, with arbitrary cards, for each situation."""
     variant_game = game.variant_games[variant]
     if list(variant_game.board_cards[1:2]) != [3]:
         return []
@@ -188,16 +260,11 @@ def list_flop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
             return []
     first_record = tables.records[0].copy()
     pot = int(first_record["paid"].sum()) + sum(variant_game.dead_antes)
-    states = [(first_record, "first to speak")]
+    situations = [("first to act", first_record)]
     if _raise_to_about(game, tables, int(first_record["price"]) + pot // 2):
         bet = int(tables.records["price"][0] - first_record["price"]) / game.unit_chips
-        states.append((tables.records[0].copy(), f"facing a bet of {bet:g} {game.unit}"))
+        situations.append((f"facing a bet of {bet:g} {game.unit}", tables.records[0].copy()))
     return [
-        (
-            f"{flop}: {describe_seat(variant_game, int(record['to_act']))}, {text}",
-            parse_cards(flop, game.ranks, game.suits),
-            record,
-        )
-        for record, text in states
-        for flop in EXAMPLE_FLOPS
+        (f"{describe_seat(variant_game, int(record['to_act']))}, {text}", record)
+        for text, record in situations
     ]

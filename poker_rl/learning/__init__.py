@@ -9,6 +9,7 @@ L legal actions with padding, W network inputs, H inputs for the hidden cards.
 Imports config, games, nets and players.
 """
 
+from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
@@ -34,6 +35,7 @@ __all__ = [
     "ReplayBuffer",
     "Rollout",
     "RolloutBatch",
+    "compute_gae",
     "set_learning_rates",
     "take_gradient_step",
 ]

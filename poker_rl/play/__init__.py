@@ -4,6 +4,6 @@ A session is the sequence of hands that one person plays at one table. The advis
 gives hints; the person's moves are compared with its policy. A hand may also be a game of Big 2.
 
 This package contains no rules of games: legal moves and views come from the game, and the moves of
-the other seats from their `Player`. It imports algos, config, evaluation, games, players, storage
-and training.
+the other seats from their `Player`. It imports algos, config, evaluation, games, players, reports,
+storage and training.
 """

@@ -27,6 +27,7 @@ from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.poker.notation import (
     Bet,
+    format_actions,
     list_bets,
     list_hand_combinations,
     list_raise_targets,
@@ -150,8 +151,8 @@ class PositionAdvice:
 
     def _describe_situation(self) -> str:
         record, variant_game = self.record, self._variant_game
-        _, cards_text, actions_text = (*self._infoset_name.split(" "), "")[:3]
-        hole_cards, _, board_text = cards_text.partition("|")
+        hole_cards, _, board_text = self._infoset_name.split(" ")[1].partition("|")
+        actions_text = format_actions(self.game, record)
         seat = int(record["to_act"])
         price_to_stay, dead = int(record["price"]), variant_game.dead_antes
         most = (
@@ -190,7 +191,7 @@ class PositionAdvice:
         has_equilibrium = any(row.equilibrium_prob is not None for row in rows)
         has_values = any(row.value is not None for row in rows)
         heading = "  equilibrium" * has_equilibrium + "   expects" * has_values
-        lines = [f"{'':{width + 8}}{heading}"] if heading else []
+        lines = [f"{'':{width}}  policy{heading}"] if heading else []
         for row in rows:
             text = f"{row.display_name:{width}}  {row.prob:6.1%}  "
             if row.equilibrium_prob is not None:

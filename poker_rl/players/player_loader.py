@@ -5,6 +5,7 @@
     outputs/kuhn/ppo/x                 the headline player of a run's newest snapshot
     outputs/kuhn/ppo/x@300000          the headline player of the snapshot at 300,000 decisions
     outputs/kuhn/ppo/x/players/9.pt    the headline player of a snapshot file
+    policy.safetensors                 the player in a file of `poker-rl export weights=`
     outputs/kuhn/ppo/x:average         another player of the snapshot, by its name
     outputs/kuhn/ppo/x:average.7       instance 7 of a player with several instances
     outputs/kuhn/ppo/x:current:greedy  the greedy version of a player
@@ -173,7 +174,7 @@ def get_headline_player(path: Path) -> str:
 
 def is_run_snapshot(snapshot: Path) -> bool:
     """Return whether a snapshot file is in the folder of a run, judged by its path."""
-    return snapshot.parent.name == PLAYERS_FOLDER and snapshot.stem.isdecimal()
+    return snapshot.match(f"{PLAYERS_FOLDER}/*.pt") and snapshot.stem.isdecimal()
 
 
 def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
@@ -239,9 +240,9 @@ def load_players(
         if name not in player_states:
             raise ConfigError(f"{path} has no player {name}; it has {', '.join(player_states)}")
         player_states = {name: player_states[name]}
-    for weight_name in find_non_finite_tensors(player_states):
-        raise ConfigError(f"{path} can't be played with: {weight_name} is not finite")
     try:
+        for weight_name in find_non_finite_tensors(player_states):
+            raise ConfigError(f"{path} can't be played with: {weight_name} is not finite")
         own_game = replace(game, **game_of_file) if has_sizes else game
         players = {
             name: player_from_dict(state, own_game, device) for name, state in player_states.items()

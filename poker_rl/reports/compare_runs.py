@@ -9,8 +9,13 @@ from typing import Any
 
 from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, error_prefix
-from poker_rl.reports.comparison import CompareConfig, Comparison
-from poker_rl.reports.comparison_figure import draw_comparison, save_figure
+from poker_rl.reports.comparison import (
+    IMAGE_SUFFIXES,
+    CompareConfig,
+    Comparison,
+    format_pooled_table,
+)
+from poker_rl.reports.comparison_figure import describe_figure, draw_comparison, save_figure
 from poker_rl.reports.rendering import to_csv
 from poker_rl.reports.run_data import TAG_OF_AXIS, RunData, read_runs
 from poker_rl.storage.disk import prepare_output_file, print_line
@@ -21,14 +26,17 @@ def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> 
     """Print a comparison of runs, and write it or its curves to a file."""
     config = CompareConfig(**convert_fields(CompareConfig, settings_dict, "", {}))
     comparisons = build_comparisons(read_runs(run_specs), config)
-    output_path = None if config.out is None else Path(config.out)
-    if output_path is not None:
-        with error_prefix("out"):
-            prepare_output_file(output_path, config.overwrite)
-    print_line("\n\n\n".join(comparison.format_text() for comparison in comparisons))
-    if output_path is not None:
-        write_comparisons(comparisons, output_path)
-        print_line(f"\nwritten: {output_path}")
+    for key, path in config.output_paths.items():
+        with error_prefix(key):
+            prepare_output_file(path, config.overwrite)
+    texts = [comparison.format_text() for comparison in comparisons]
+    if config.statistic == "iqm" and len(comparisons) > 1:
+        texts.append(format_pooled_table(comparisons))
+    text = "\n\n\n".join(texts)
+    print_line(f"{text}\n" if config.output_paths else text)
+    for key, path in config.output_paths.items():
+        write_comparisons(comparisons, key, path)
+        print_line(f"written: {path}")
 
 
 def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Comparison]:
@@ -51,16 +59,20 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
     return [Comparison([run for run in runs if run.game_name == game], config) for game in games]
 
 
-def write_comparisons(comparisons: Sequence[Comparison], output_path: Path) -> None:
-    """Write the tables, or the curves if the file's suffix is that of an image."""
-    if output_path.suffix == ".md":
-        text = "\n".join(comparison.format_markdown() for comparison in comparisons)
-    elif output_path.suffix == ".json":
-        text = json.dumps([comparison.to_dict() for comparison in comparisons], indent=2) + "\n"
-    elif output_path.suffix == ".csv":
-        records = [record for comparison in comparisons for record in comparison.records]
-        text = to_csv(records, list(dict.fromkeys(key for record in records for key in record)))
-    else:
-        save_figure(draw_comparison(comparisons), output_path)
+def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -> None:
+    """Write the file of a setting: tables or a figure of `out`, averaged curves, a caption."""
+    if key == "out" and path.suffix in IMAGE_SUFFIXES:
+        save_figure(draw_comparison(comparisons), path)
         return
-    write_text_atomically(output_path, text)
+    records = [record for one in comparisons for record in one.records]
+    if key == "curves":
+        records = [record for one in comparisons for record in one.list_curve_records()]
+    if key == "caption":
+        text = f"{describe_figure(comparisons)}\n"
+    elif path.suffix == ".md":
+        text = "\n".join(comparison.format_markdown() for comparison in comparisons)
+    elif path.suffix == ".json":
+        text = json.dumps([comparison.to_dict() for comparison in comparisons], indent=2) + "\n"
+    else:
+        text = to_csv(records, list(dict.fromkeys(key for record in records for key in record)))
+    write_text_atomically(path, text)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib.colors import is_color_like
 
-from poker_rl.config.validation import ConfigError, NonNegativeFloat
-from poker_rl.evaluation.plots.plotting import format_step_count
+from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveFloat
+from poker_rl.evaluation.plots.plotting import CurveLine, format_step_count
 from poker_rl.evaluation.result import format_number
 from poker_rl.reports.rendering import (
     TextRows,
@@ -29,8 +31,17 @@ from poker_rl.reports.run_groups import (
     list_differing_keys,
     shorten_key,
 )
+from poker_rl.reports.seed_statistics import (
+    Statistic,
+    bootstrap_interval,
+    compute_iqm,
+    estimate,
+    estimate_columns,
+)
 
-TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".png", ".svg")
+TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
+CAPTION_SUFFIXES = (".txt", ".md", ".tex")
+LOWER_IS_BETTER = ("exploitability", "nash_conv")  # ends of measures
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -41,15 +52,48 @@ class CompareConfig:
     x_value: NonNegativeFloat | None = None
     x_axis: Literal["decisions", "hands", "updates", "iterations", "seconds"] = "decisions"
     unfinished: bool = False
+    statistic: Statistic = "mean"
     out: str | None = None
+    curves: str | None = None
     overwrite: bool = False
+    profile: bool = False
+    band: Literal["interval", "range"] = "interval"
+    title: str | None = None
+    labels: list[str] | None = None
+    colors: list[str] | None = None
+    width: PositiveFloat | None = None
+    height: PositiveFloat | None = None
+    font_scale: PositiveFloat = 1.0
+    x_range: list[float] | None = None
+    y_range: list[float] | None = None
+    caption: str = "figure"
 
     def __post_init__(self) -> None:
         if self.tags == []:
             raise ConfigError("tags: is empty; tags=null compares the headline measures")
-        allowed_suffixes = (*TEXT_SUFFIXES, *IMAGE_SUFFIXES)
-        if self.out is not None and Path(self.out).suffix not in allowed_suffixes:
-            raise ConfigError(f"out: {self.out} ends in none of {', '.join(allowed_suffixes)}")
+        for key, path, suffixes in (
+            ("out", self.out, (*TEXT_SUFFIXES, *IMAGE_SUFFIXES)),
+            ("curves", self.curves, (".csv",)),
+            ("caption", self.caption, ("figure", "none", *CAPTION_SUFFIXES)),
+        ):
+            if path is not None and (Path(path).suffix or path) not in suffixes:
+                raise ConfigError(f"{key}: {path} ends in none of {', '.join(suffixes)}")
+        for key, limits in (("x_range", self.x_range), ("y_range", self.y_range)):
+            if limits is not None and (len(limits) != 2 or not limits[0] < limits[1]):
+                raise ConfigError(f"{key}: {limits} is not [LOW,HIGH]")
+        for color in self.colors or ():
+            if not is_color_like(color):
+                raise ConfigError(f"colors: {color} is no color; give one as red or '#0072B2'")
+        if self.out is not None and self.out.endswith(".pgf") and shutil.which("xelatex") is None:
+            raise ConfigError("out: .pgf needs xelatex, which is not installed; .pdf does not")
+
+    @property
+    def output_paths(self) -> dict[str, Path]:
+        """The files to write, by setting."""
+        paths = {"out": self.out, "curves": self.curves, "caption": self.caption}
+        return {
+            key: Path(path) for key, path in paths.items() if path not in (None, "figure", "none")
+        }
 
 
 class Comparison:
@@ -63,6 +107,17 @@ class Comparison:
         self.game, self.config = runs[0].game_name, config
         self.x_axis, self.x_value = config.x_axis, config.x_value
         self.groups = group_runs(runs, self._is_counted)
+        for key, values in (("labels", config.labels), ("colors", config.colors)):
+            if values is not None and len(values) != len(self.groups):
+                names = ", ".join(group.label for group in self.groups)
+                raise ConfigError(
+                    f"{key}: give {len(self.groups)}, one for each group of {self.game}: {names}"
+                )
+        if config.labels is not None:
+            self.groups = [
+                replace(group, label=label)
+                for group, label in zip(self.groups, config.labels, strict=True)
+            ]
         measures = [name for run in runs for name in run.headline_measures]
         if config.tags is not None:
             measures = [
@@ -84,31 +139,70 @@ class Comparison:
             return run.get_last_x(self.x_axis) >= self.x_value
         return run.is_finished or self.config.unfinished
 
-    def _list_values(self, group: RunGroup, measure: str) -> list[float]:
+    def list_values(self, group: RunGroup, measure: str) -> list[float]:
+        """Return the values of a measure at which the counted runs are compared."""
         values = (run.get_value(measure, self.x_axis, self.x_value) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
+    def list_scores(self, group: RunGroup, measure: str, normalize: bool) -> np.ndarray:
+        """Return a score of each counted run, where larger is better, [runs].
+
+        The score of a measure such as exploitability is its negative value. If `normalize`, it is
+        divided by the value before training.
+        """
+        scores = []
+        for run in group.counted_runs:
+            value = run.get_value(measure, self.x_axis, self.x_value)
+            first_values = run.get_points(measure, self.x_axis)[1][:1]
+            if value is not None:
+                scores.append(value / abs(first_values[0]) if normalize else value)
+        return np.array(scores) * (-1 if measure.endswith(LOWER_IS_BETTER) else 1)
+
+    def build_line(self, group: RunGroup, measure: str) -> CurveLine | None:
+        """Return the curve of a group over its counted runs; None if none has the measure."""
+        points = [run.get_points(measure, self.x_axis) for run in group.counted_runs]
+        curves = [(x_values, values) for x_values, values in points if len(x_values)]
+        if not curves:
+            return None
+        return build_line_over_runs(group.label, curves, self.config.statistic, self.config.band)
+
+    def list_curve_records(self) -> list[dict[str, Any]]:
+        """Return a record for each point of each curve, for CSV."""
+        return [
+            {
+                "game": self.game,
+                "group": group.label,
+                "figure": measure,
+                self.x_axis: x,
+                self.config.statistic: y,
+                "low": low,
+                "high": high,
+            }
+            for group in self.groups
+            for measure in self.measures
+            if (line := self.build_line(group, measure)) is not None
+            for x, y, low, high in zip(
+                line.x,
+                line.y,
+                *(line.bands[0][1:] if line.bands else (line.y, line.y)),
+                strict=True,
+            )
+        ]
+
     def compute_mean_progress(self, group: RunGroup) -> float | None:
-        """Return the mean axis position of the rows at which the counted runs are compared."""
-        positions = self._list_positions(group)
+        """Return the mean axis position of the last compared rows of the counted runs."""
+        positions = []
+        for run in group.counted_runs:
+            x_values = np.concatenate([run.get_points(m, self.x_axis)[0] for m in self.measures])
+            if self.x_value is not None:
+                x_values = x_values[x_values <= self.x_value]
+            positions += [float(x_values.max())] if len(x_values) else []
         return float(np.mean(positions)) if positions else None
 
     def compute_mean_minutes(self, group: RunGroup) -> float | None:
         """Return the mean training time of the counted runs up to the compared rows."""
-        seconds = self._list_values(group, SECONDS_TAG)
+        seconds = self.list_values(group, SECONDS_TAG)
         return float(np.mean(seconds)) / 60 if seconds else None
-
-    def _list_positions(self, group: RunGroup) -> list[float]:
-        """Return the position of each counted run's last row at or before `x_value`."""
-        positions = []
-        for run in group.counted_runs:
-            x_values = np.concatenate(
-                [run.get_points(measure, self.x_axis)[0] for measure in self.measures]
-            )
-            if self.x_value is not None:
-                x_values = x_values[x_values <= self.x_value]
-            positions += [float(x_values.max())] if len(x_values) else []
-        return positions
 
     @property
     def title(self) -> str:
@@ -116,7 +210,10 @@ class Comparison:
         figures = "final figures"
         if self.x_value is not None:
             figures = f"figures at {self.x_value:,.0f} {self.x_axis}"
-        return f"{self.game}: {figures}, mean ± half the 95 % interval over seeds (Student)"
+        statistic = "mean ± half the 95 % interval over seeds (Student)"
+        if self.config.statistic == "iqm":
+            statistic = "interquartile mean [95 % interval over seeds, stratified bootstrap]"
+        return f"{self.game}: {figures}, {statistic}"
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -127,8 +224,10 @@ class Comparison:
                 f"settings/{shorten_key(key)}": format_setting(group.config, key) for key in keys
             }
             for measure in self.measures:
-                values = self._list_values(group, measure)
-                mean, half_width = summarize_seeds(values) if values else (None, None)
+                values = self.list_values(group, measure)
+                value, low, high = (
+                    estimate(values, self.config.statistic) if values else (None, None, None)
+                )
                 units, kinds = (
                     [run.get_measurement_info(measure, field) for run in group.runs]
                     for field in ("unit", "kind")
@@ -140,8 +239,9 @@ class Comparison:
                     "figure": measure,
                     "unit": next(filter(None, units), ""),
                     "kind": next(filter(None, kinds), ""),
-                    "mean": mean,
-                    "half_width": half_width,
+                    self.config.statistic: value,
+                    "low": low,
+                    "high": high,
                     "seeds": len(values),
                     "runs": len(group.runs),
                     self.x_axis: self.compute_mean_progress(group),
@@ -167,9 +267,9 @@ class Comparison:
                     group.label,
                     str(count) if counted == count else f"{counted} of {count}",
                     *[group.headline_player] * shows_player,
-                    *(format_cell(record, counted) for record in records),
+                    *(format_cell(record, self.config.statistic, counted) for record in records),
                     "-" if progress is None else format_step_count(progress),
-                    "-" if minutes is None else f"{minutes:.1f}",
+                    format_minutes(minutes),
                 ]
             )
         return rows
@@ -240,33 +340,88 @@ class Comparison:
         return {"figures": self.records, "runs": runs, "notes": notes}
 
 
-def format_cell(record: Mapping[str, Any], counted_runs: int) -> str:
-    """Return the mean of a record, with the number of its seeds if that is 1 or not all."""
-    if record["mean"] is None:
+def pool_scores(
+    comparisons: Sequence[Comparison], measure: str, normalize: bool
+) -> dict[str, list[np.ndarray]]:
+    """Return, by label of a group, the scores of its runs in each game that has the measure."""
+    scores_by_label: dict[str, list[np.ndarray]] = {}
+    for comparison in comparisons:
+        for group in comparison.groups if measure in comparison.measures else ():
+            scores = comparison.list_scores(group, measure, normalize)
+            if len(scores):
+                scores_by_label.setdefault(group.label, []).append(scores)
+    return scores_by_label
+
+
+def format_pooled_table(comparisons: Sequence[Comparison]) -> str:
+    """Format the interquartile mean over the runs of all games, each value divided by the first."""
+    measures = dict.fromkeys(measure for one in comparisons for measure in one.measures)
+    rows = [["group", "games", "runs", *(f"{name} / before training" for name in measures)]]
+    pooled = {measure: pool_scores(comparisons, measure, normalize=True) for measure in measures}
+    for label in dict.fromkeys(label for scores in pooled.values() for label in scores):
+        cells, strata = [], []
+        for measure in measures:
+            sign = -1 if measure.endswith(LOWER_IS_BETTER) else 1
+            strata = [sign * scores for scores in pooled[measure].get(label, [])]
+            if strata:
+                values = [part[:, None] for part in strata]
+                low, high = (end.item() for end in bootstrap_interval(values, compute_iqm))
+                value = float(compute_iqm(np.concatenate(strata)))
+                cells.append(format_estimate(value, low, high, "iqm"))
+            else:
+                cells.append("-")
+        run_count = sum(map(len, strata))
+        rows.append([label, str(len(strata)), str(run_count), *cells])
+    title = "all games: interquartile mean over runs [95 % interval, stratified bootstrap]"
+    return format_text([title, TextTable(rows)], [row[0] for row in rows])
+
+
+def build_line_over_runs(
+    legend_name: str,
+    curves: Sequence[tuple[np.ndarray, np.ndarray]],
+    statistic: Statistic = "mean",
+    band: Literal["interval", "range"] = "interval",
+) -> CurveLine:
+    """Return a statistic of curves where all are defined, with a band if there are several.
+
+    Args:
+        curves: ascending positions on the axis and values of each run, at least one run.
+        band: the 95 % interval of the statistic, or the range from the lowest to the highest run.
+    """
+    x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
+    start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)
+    x_values = x_values[(x_values >= start) & (x_values <= end)]
+    values = np.stack([np.interp(x_values, run_x, run_values) for run_x, run_values in curves])
+    center, low, high = estimate_columns(values, statistic)
+    if band == "range":
+        low, high = values.min(0), values.max(0)
+    return CurveLine(legend_name, x_values, center, ((band, low, high),) * (len(curves) > 1))
+
+
+def format_cell(record: Mapping[str, Any], statistic: Statistic, counted_runs: int) -> str:
+    """Return the statistic of a record, with the number of its seeds if that is 1 or not all."""
+    if record[statistic] is None:
         return "-"
-    number, seeds = format_number(record["mean"], record["half_width"]), record["seeds"]
+    number, seeds = (
+        format_estimate(record[statistic], record["low"], record["high"], statistic),
+        record["seeds"],
+    )
     if seeds == 1:
         return f"{number} (1 seed)"
     return number if seeds == counted_runs else f"{number} ({seeds} seeds)"
 
 
-@cache
-def compute_student_quantile(degrees_of_freedom: int) -> float:
-    """Return the quantile of Student's t distribution for a 95 % interval, to six digits.
-
-    With x = sqrt(df) tan(angle), the density of the angle is proportional to cos(angle)^(df - 1),
-    which is summed over a fine grid.
-    """
-    angles, step = np.linspace(-np.pi / 2, np.pi / 2, 1_000_001, retstep=True)
-    cumulative_density = np.cumsum(np.cos(angles[:-1] + step / 2) ** (degrees_of_freedom - 1))
-    angle = np.interp(0.975, cumulative_density / cumulative_density[-1], angles[1:])
-    return float(np.sqrt(degrees_of_freedom) * np.tan(angle))
+def format_estimate(
+    value: float, low: float | None, high: float | None, statistic: Statistic
+) -> str:
+    """Return a statistic with its interval: half its width of a mean, the ends of an IQM."""
+    if low is None or high is None:
+        return format_number(value)
+    if statistic == "mean":
+        return format_number(value, (high - low) / 2)
+    return f"{value:.3g} [{low:.3g}, {high:.3g}]"
 
 
-def summarize_seeds(values: Sequence[float]) -> tuple[float, float | None]:
-    """Return the mean of at least one run and half its 95 % t-interval; None for a single run."""
-    mean, count = float(np.mean(values)), len(values)
-    if count == 1:
-        return mean, None
-    quantile = compute_student_quantile(count - 1)
-    return mean, quantile * float(np.std(values, ddof=1) / np.sqrt(count))
+def format_minutes(minutes: float | None) -> str:
+    """Return minutes with at least two digits, so that short runs have some time too."""
+    return "-" if minutes is None else f"{minutes:.0f}" if minutes >= 10 else f"{minutes:.2g}"

@@ -1,14 +1,16 @@
-"""Curves of groups of runs: mean and range over seeds, with a panel for each measure."""
+"""Figures of groups of runs: curves over training, or performance profiles, for papers too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from poker_rl.evaluation.plots.plotting import (
     FIGURE_DPI,
@@ -16,75 +18,138 @@ from poker_rl.evaluation.plots.plotting import (
     Panel,
     add_footnote,
     draw_panels,
+    set_figure_title,
 )
 from poker_rl.evaluation.result import AGAINST, EXACT
-from poker_rl.reports.comparison import Comparison
-from poker_rl.reports.rendering import number_long_names
+from poker_rl.reports.comparison import LOWER_IS_BETTER, CompareConfig, Comparison, pool_scores
+from poker_rl.reports.seed_statistics import compute_profile
 from poker_rl.storage.disk import atomic_replacement
 
-LOG_SCALE_MEASURES = ("exploitability", "nash_conv")
 # Text is saved as text, which is smaller than its outlines and can be searched and read aloud.
-# The salt makes identifiers depend on the figure alone.
-SVG_RC_PARAMS: Any = {
+# The salt makes identifiers depend on the figure alone. Journals require fonts of type 42.
+FIGURE_RC_PARAMS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "poker-rl",
+    "pdf.fonttype": 42,
     "font.family": "sans-serif",
 }
+# Equal figures are equal files.
+METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw the curves of all groups, with a panel for every measure of every game."""
-    groups = [group for comparison in comparisons for group in comparison.groups]
-    label_numbers = number_long_names(group.label for group in groups)
-    panels = []
-    for comparison in comparisons:
-        for measure in comparison.measures:
-            lines = []
-            for group in comparison.groups:
-                points = [run.get_points(measure, comparison.x_axis) for run in group.counted_runs]
-                curves = [(x_values, values) for x_values, values in points if len(x_values)]
-                if curves:
-                    label = label_numbers.get(group.label, group.label)
-                    lines.append(build_line_over_runs(label, curves))
-            y_label, log_scale = (
-                comparison.format_heading(measure),
-                measure.endswith(LOG_SCALE_MEASURES),
-            )
-            panels.append(Panel(comparison.game, lines, y_label, log_scale))
-    figure = draw_panels(panels, comparisons[0].x_axis)
-    kinds = {record["kind"] for comparison in comparisons for record in comparison.records}
-    footnote_parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)
-    footnote_parts += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
-    if any(len(group.counted_runs) > 1 for group in groups):
-        footnote_parts.append(
-            "mean over seeds, shaded: lowest to highest; between the points of a run a straight"
-            " line, and no curve beyond the end of a run"
-        )
-    add_footnote(figure, "; ".join(footnote_parts))
-    for label, number in label_numbers.items():
-        add_footnote(figure, f"{number} {label}")
+    """Draw a panel for every measure of every game, with a curve or profile for each group."""
+    config = comparisons[0].config
+    panels = list_profile_panels(comparisons) if config.profile else list_curve_panels(comparisons)
+    if config.colors is not None:
+        labels = dict.fromkeys(group.label for one in comparisons for group in one.groups)
+        color_of = dict(zip(labels, config.colors, strict=False))
+        panels = [
+            replace(one, lines=[replace(line, color=color_of.get(line.name)) for line in one.lines])
+            for one in panels
+        ]
+    if config.title is not None and len(panels) == 1:
+        panels = [replace(panels[0], title=config.title)]
+    x_label = "threshold" if config.profile else comparisons[0].x_axis
+    figure = draw_panels(panels, x_label)
+    if config.title and len(panels) > 1:
+        set_figure_title(figure, config.title)
+    if config.caption == "figure":
+        add_footnote(figure, describe_figure(comparisons))
+    apply_layout(figure, config)
     return figure
 
 
-def build_line_over_runs(
-    legend_name: str, curves: Sequence[tuple[np.ndarray, np.ndarray]]
-) -> CurveLine:
-    """Return the mean of curves where all are defined, with a band for the range of several.
+def list_curve_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
+    """Return a panel of curves over training for every measure of every game."""
+    return [
+        Panel(
+            comparison.game,
+            [
+                line
+                for group in comparison.groups
+                if (line := comparison.build_line(group, measure))
+            ],
+            comparison.format_heading(measure),
+            measure.endswith(LOWER_IS_BETTER),
+        )
+        for comparison in comparisons
+        for measure in comparison.measures
+    ]
 
-    Args:
-        curves: ascending positions on the axis and values of each run, at least one run.
+
+def list_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
+    """Return panels of performance profiles; several games share a panel of each measure.
+
+    Scores of several games are divided by the values before training. The threshold of a measure
+    such as exploitability, of which less is better, is the value that runs have to stay below.
     """
-    x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
-    start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)
-    x_values = x_values[(x_values >= start) & (x_values <= end)]
-    values = np.stack([np.interp(x_values, run_x, run_values) for run_x, run_values in curves])
-    band = (("lowest to highest run", values.min(0), values.max(0)),) if len(curves) > 1 else ()
-    return CurveLine(legend_name, x_values, values.mean(0), band)
+    is_pooled = len(comparisons) > 1
+    panels = []
+    for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):
+        scores_by_label = pool_scores(comparisons, measure, normalize=is_pooled)
+        all_scores = [scores for strata in scores_by_label.values() for scores in strata]
+        if not all_scores:
+            continue
+        low, high = float(np.concatenate(all_scores).min()), float(np.concatenate(all_scores).max())
+        margin = 0.05 * (high - low) or 0.05 * abs(high)
+        thresholds = np.linspace(low - margin, high + margin, 201)
+        sign = -1 if measure.endswith(LOWER_IS_BETTER) else 1
+        lines = []
+        for label, strata in scores_by_label.items():
+            share, low_share, high_share = compute_profile(strata, thresholds)
+            band = ("interval", low_share, high_share)
+            lines.append(CurveLine(label, sign * thresholds, share, (band,)))
+        heading = comparisons[0].format_heading(measure)
+        heading = f"{measure} / value before training" if is_pooled else heading
+        relation = "below" if sign < 0 else "above"
+        title = "all games" if is_pooled else comparisons[0].game
+        panels.append(
+            Panel(f"{title}: {heading}", lines, f"share of runs {relation} the threshold")
+        )
+    return panels
+
+
+def apply_layout(figure: Figure, config: CompareConfig) -> None:
+    """Set the size, the size of text and the ranges of axes that the user chose."""
+    for ax in figure.axes:
+        if config.x_range is not None:
+            ax.set_xlim(*config.x_range)
+        if config.y_range is not None:
+            ax.set_ylim(*config.y_range)
+        ax.tick_params(labelsize=9 * config.font_scale)
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        text.set_fontsize(config.font_scale * text.get_fontsize())  # type: ignore[operator]
+    figure.set_figwidth(config.width or figure.get_figwidth())
+    figure.set_figheight(config.height or figure.get_figheight())
+
+
+def describe_figure(comparisons: Sequence[Comparison]) -> str:
+    """Return the caption of the figure: what is measured, over how many seeds, and the bands."""
+    config = comparisons[0].config
+    kinds = {record["kind"] for comparison in comparisons for record in comparison.records}
+    parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)
+    parts += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
+    groups = [group for comparison in comparisons for group in comparison.groups]
+    counts = sorted({len(group.counted_runs) for group in groups} - {0})
+    if max(counts, default=0) < 2:
+        return "; ".join(parts)
+    seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) + " seeds"
+    if config.profile:
+        return "; ".join([*parts, seeds, "shaded: 95 % interval (stratified bootstrap)"])
+    statistic, method = "mean", "Student"
+    if config.statistic == "iqm":
+        statistic, method = "interquartile mean", "stratified bootstrap"
+    bands = {"interval": f"95 % interval ({method})", "range": "lowest to highest run"}
+    parts += [f"{statistic} over {seeds}", f"shaded: {bands[config.band]}"]
+    parts.append("between the points of a run a straight line, and no curve beyond its end")
+    return "; ".join(parts)
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Save a figure in the format of its suffix, .png or .svg."""
+    """Save a figure in the format of its suffix: .pdf, .svg, .png or .pgf."""
     file_format = path.suffix[1:]
-    metadata: Any = {"Date": None} if file_format == "svg" else {}  # equal figures, equal files
-    with atomic_replacement(path) as temporary_path, rc_context(SVG_RC_PARAMS):
-        figure.savefig(temporary_path, format=file_format, dpi=FIGURE_DPI, metadata=metadata)
+    options: Any = {"metadata": METADATA[file_format]} if file_format in METADATA else {}
+    with atomic_replacement(path) as temporary_path, rc_context(FIGURE_RC_PARAMS):
+        figure.savefig(temporary_path, format=file_format, dpi=FIGURE_DPI, **options)

@@ -30,6 +30,7 @@ from poker_rl.training.signals import interrupt_at_once
 
 SETTINGS_WITHOUT_SEATS = (  # settings that can't be used with `seats`
     *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
+    *("hands", "hands_seat", "round_amounts"),
     *("variance_reduction", "control_player"),
 )
 

@@ -59,6 +59,9 @@ class EvaluateConfig:
     exact: bool
     lbr: bool
     best_responses: list[str]
+    hands: str | None
+    hands_seat: str | None
+    round_amounts: bool
     out: str | None
     show: bool
     seed: Seed
@@ -204,8 +207,10 @@ def select_bounds(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if result.measure.startswith(BOUND_PREFIX)]
 
 
-def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None]]:
-    """Yield a heading, the main results and the headline player of all reports, oldest first."""
+def read_reports(
+    folder: Path,
+) -> Iterator[tuple[str, list[Result], str | None, int | None]]:
+    """Yield heading, main results, headline player and decisions of all reports, oldest first."""
     for number, path in enumerate(sorted(folder.glob("*.json")), start=1):
         try:
             report = read_json(path)
@@ -215,7 +220,8 @@ def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None]]
             heading = f"{number}:{decisions} seed {report['seed']}, {report['time']}"
             results = [Result(**row) for row in report["results"]]
             listed_results = [result for result in results if _is_listed(result)]
-            yield f"{heading}, {report['command']}", listed_results, report["headline"]
+            title = f"{heading}, {report['command']}"
+            yield title, listed_results, report["headline"], report["decisions"]
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             raise ConfigError(f"{path} is no evaluation that can be read") from None
 
@@ -231,7 +237,7 @@ def format_report_list(folder: Path) -> str:
     if not reports:
         raise ConfigError(f"there are no evaluations in {folder}")
     texts = []
-    for heading, results, headline_player in reports:
+    for heading, results, headline_player, _ in reports:
         rows = build_long_rows(results, headline_player)
         texts.append(
             f"{wrap_line(heading)}\n\n{format_text([TextTable(rows)], list_names(results))}"

@@ -1,4 +1,4 @@
-"""`poker-rl export`: hands and policies of players as files for other programs.
+"""`poker-rl export`: hands, policies and weights of players as files for other programs.
 
 OpenSpiel has Kuhn poker with any number of players and Leduc poker for two. Cards and actions have
 the same numbers in both programs, except that OpenSpiel's actions of Kuhn poker are `pass`, 0, and
@@ -37,6 +37,11 @@ from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
+from poker_rl.reports.export_weights import (
+    WEIGHTS_SUFFIXES,
+    export_weights,
+    list_weight_files,
+)
 from poker_rl.reports.rendering import to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
@@ -73,6 +78,7 @@ class ExportConfig:
     against: str | None
     out: str | None
     policy: str | None
+    weights: str | None
     overwrite: bool
     seed: Seed
     device: Literal["auto", "cpu", "cuda"]
@@ -84,7 +90,7 @@ def export_player(
     game_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Write the hands of a player, its policy, or both.
+    """Write the hands of a player, its policy or its weights.
 
     Args:
         game_config: the settings of `game`; None if they are those of a run.
@@ -100,10 +106,17 @@ def export_player(
         with error_prefix("against"):
             opponent = load_player(config.against, game, device, option_dirs)
             opponent_name = resolve_spec(config.against)
-    for key, path in (("out", config.out), ("policy", config.policy)):
+    weight_files = [] if config.weights is None else list_weight_files(Path(config.weights))
+    for key, path in (
+        *(("out", config.out), ("policy", config.policy)),
+        *(("weights", str(path)) for path in weight_files),
+    ):
         if path is not None:
             with error_prefix(key):
                 prepare_output_file(Path(path), config.overwrite)
+    if weight_files:
+        with error_prefix("weights"):
+            print_line(export_weights(weight_files[0], spec, player, game))
     if config.policy is not None:
         tree = get_tree(game)
         policy = compute_checked_probs(game, player, tree.infoset_records)
@@ -130,9 +143,14 @@ def export_player(
 
 def check_config(config: ExportConfig, game: Game) -> None:
     """Raise `ConfigError` if settings contradict each other or do not suit the game."""
-    if config.hands is None and config.policy is None:
+    if config.hands is None and config.policy is None and config.weights is None:
         raise ConfigError(
-            "hands, policy: give hands=1000 out=FILE.phhs, or policy=FILE.csv, or both"
+            "hands, policy, weights: give hands=1000 out=FILE.phhs, policy=FILE.csv or"
+            " weights=FILE.safetensors"
+        )
+    if config.weights is not None and not config.weights.endswith(WEIGHTS_SUFFIXES):
+        raise ConfigError(
+            f"weights: {config.weights} does not end in {' or '.join(WEIGHTS_SUFFIXES)}"
         )
     if (config.hands is None) != (config.out is None):
         raise ConfigError("hands, out: go together; give hands=1000 out=FILE.phhs")

@@ -6,11 +6,19 @@ from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from io import BytesIO
+from pathlib import Path
 
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
-from poker_rl.reports.comparison_figure import SVG_RC_PARAMS
+from poker_rl.reports.comparison_figure import FIGURE_RC_PARAMS
+
+MAX_PANEL_BASIS = 480  # pixels; two panels of this width stand side by side on a wide screen
+
+STYLE_SHEET = Path(__file__).with_name("page.css")
+# With this policy browsers run no scripts and load nothing from elsewhere, even if a name has HTML.
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 class Markup(str):
@@ -31,7 +39,9 @@ def join_markup(parts: Sequence[str]) -> Markup:
     return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts))
 
 
-def create_table(rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = ()) -> Markup:
+def create_table(
+    rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = (), caption: str = ""
+) -> Markup:
     """Return a table with the first row as headings; highlighted rows count from 0 below it."""
     head = create_element("tr", *(create_element("th", cell, scope="col") for cell in rows[0]))
     body = [
@@ -42,17 +52,59 @@ def create_table(rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] 
         )
         for index, row in enumerate(rows[1:])
     ]
-    inner = create_element("table", create_element("thead", head), create_element("tbody", *body))
+    parts = [create_element("caption", caption)] * bool(caption)
+    parts += [create_element("thead", head), create_element("tbody", *body)]
+    inner = create_element("table", *parts)
     # Wide tables scroll within the page, also by keyboard.
     return create_element("div", inner, class_="wide", tabindex="0")
 
 
 def embed_figure(figure: Figure, description: str) -> Markup:
-    """Return a figure as an SVG image, with a description for screen readers."""
-    file = BytesIO()
-    with rc_context(SVG_RC_PARAMS):
-        figure.savefig(file, format="svg", metadata={"Date": None})
-    source = f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
-    style = f"max-width: {round(96 * figure.get_figwidth())}px"
-    image = Markup(f'<img src="{source}" alt="{escape(description)}" style="{style}">')
-    return create_element("figure", image, tabindex="0")
+    """Return a figure, a drawing for each of its panels, so that these fit on any screen.
+
+    The title and the footnote are text of the page. The figure cannot be drawn again.
+    """
+    title, note = figure.get_suptitle(), figure.get_supxlabel()
+    for text in (figure._suptitle, figure._supxlabel):  # type: ignore[attr-defined]
+        if text is not None:
+            text.set_visible(False)
+    panels = [ax for ax in figure.axes if ax.get_visible()]
+    artists: list[Artist] = [*figure.legends, *panels]
+    figure.draw_without_rendering()  # the layout is that of all panels
+    figure.set_layout_engine("none")
+    images = []
+    for number, artist in enumerate(artists, start=1):
+        for other in artists:
+            other.set_visible(other is artist)
+        box = artist.get_tightbbox()
+        assert box is not None
+        inches = box.transformed(figure.dpi_scale_trans.inverted()).padded(0.05)
+        file = BytesIO()
+        with rc_context(FIGURE_RC_PARAMS):
+            figure.savefig(file, format="svg", metadata={"Date": None}, bbox_inches=inches)
+        source = f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
+        width = round(96 * inches.width)
+        style = f"flex: 1 1 {min(width, MAX_PANEL_BASIS)}px; max-width: {round(1.5 * width)}px"
+        if number <= len(figure.legends):
+            style = f"max-width: {width}px"
+        text = f"{description}, part {number}" if len(artists) > 1 else description
+        images.append(Markup(f'<img src="{source}" alt="{escape(text)}" style="{style}">'))
+    rows = [images[: len(figure.legends)], images[len(figure.legends) :]]
+    drawing = [create_element("div", *row, class_="panels") for row in rows if row]
+    caption = [create_element("p", title)] * bool(title)
+    note_lines = [create_element("p", note, class_="note")] * bool(note)
+    return create_element("figure", *caption, *drawing, *note_lines)
+
+
+def create_document(title: str, *elements: str) -> str:
+    """Return a self-contained HTML page with its title as a heading."""
+    head = create_element(
+        "head",
+        Markup('<meta charset="utf-8">'),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        create_element("title", f"{title} - poker-rl"),
+        create_element("style", Markup(STYLE_SHEET.read_text())),
+    )
+    body = create_element("body", create_element("h1", title), *elements)
+    return f"<!doctype html>\n{create_element('html', head, body, lang='en')}\n"

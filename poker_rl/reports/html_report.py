@@ -14,6 +14,7 @@ from poker_rl.reports.comparison import CompareConfig
 from poker_rl.reports.comparison_figure import draw_comparison
 from poker_rl.reports.html_elements import (
     Markup,
+    create_document,
     create_element,
     create_table,
     embed_figure,
@@ -24,9 +25,6 @@ from poker_rl.reports.run_section import create_run_section
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 
-STYLE_SHEET = Path(__file__).with_name("page.css")
-# With this policy browsers run no scripts and load nothing from elsewhere, even if a name has HTML.
-CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MAX_SAMPLE_HANDS = 100
 REPORT_FILE_NAME = "report.html"
 
@@ -72,16 +70,7 @@ def create_page(
         for number, run in enumerate(runs, start=1)
     ]
     leading_elements = [] if is_single_run else [create_comparison(runs)]
-    head = create_element(
-        "head",
-        Markup('<meta charset="utf-8">'),
-        Markup(f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'),
-        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        create_element("title", f"{title} - poker-rl"),
-        create_element("style", Markup(STYLE_SHEET.read_text())),
-    )
-    body = create_element("body", create_element("h1", title), *leading_elements, *sections)
-    return f"<!doctype html>\n{create_element('html', head, body, lang='en')}\n"
+    return create_document(title, *leading_elements, *sections)
 
 
 def create_comparison(runs: Sequence[RunData]) -> Markup:

@@ -17,8 +17,14 @@ from poker_rl.evaluation.best_response.exploitability_bounds import (
 )
 from poker_rl.evaluation.matches.duplicate_match import check_seat_count, play_mixed_table
 from poker_rl.evaluation.matches.match_results import measure_match
+from poker_rl.evaluation.recorded_decisions import (
+    measure_recorded_decisions,
+    to_full_game,
+    to_full_game_player,
+)
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
+from poker_rl.games.poker.phh_reader import read_decisions
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.tree import check_heads_up
 from poker_rl.players.player import Player
@@ -81,11 +87,11 @@ def measure_players(
     deals, seed = evaluator.deals, config.seed
     opponents = _load_players(evaluation, "against", config.against)
     best_responses = _load_players(evaluation, "best_responses", config.best_responses)
-    if opponents or best_responses or config.earlier_snapshots or config.lbr:
+    if opponents or best_responses or config.earlier_snapshots or config.lbr or config.hands:
         for name, player in players.items():
             if player.instance_count > 1:
                 raise ConfigError(
-                    f"player: matches and bounds are of one instance, choose {name}.0 to"
+                    f"player: matches, bounds and hands are of one instance, choose {name}.0 to"
                     f" {name}.{player.instance_count - 1}"
                 )
     pairings = [(name, *opponent) for name in players for opponent in opponents.items()]
@@ -99,6 +105,7 @@ def measure_players(
             ]
     metrics_path = None if snapshot is None else snapshot.parents[1] / METRICS_FILE
     _check_measurements(evaluation, players, metrics_path)
+    hand_tables = [] if config.hands is None else [_measure_hands(evaluation, players)]
 
     start_time = datetime.now()
     measures = [
@@ -128,6 +135,7 @@ def measure_players(
         ResultTable(winnings, f"{deals:,} {protocol}; 95 % interval", is_wide=True),
         ResultTable(returns, returns_heading, is_wide=True),
         ResultTable(styles, "playing style", is_wide=True),
+        *hand_tables,
     ]
     note = "" if bounds else _describe_missing_exploitability(game, measures)
     report = EvaluationReport(evaluation, start_time, tables, note, snapshot)
@@ -142,6 +150,26 @@ def measure_players(
             figures["outcomes"] = draw_return_distributions(distributions)
         save_figures(figures, report, evaluation.output_folder / report.file_stem)
     return report
+
+
+def _measure_hands(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:
+    """Return how likely players are to act as in the recorded hands of the setting `hands`."""
+    game, config = evaluation.game, evaluation.config
+    assert config.hands is not None
+    with error_prefix("hands"):
+        full_game, options = to_full_game(game), (config.hands_seat, config.round_amounts)
+        decisions = read_decisions(Path(config.hands), full_game, *options)
+        kind = f"hands of {config.hands_seat or 'all players'}"
+        results = [
+            result
+            for name, player in players.items()
+            for result in measure_recorded_decisions(
+                full_game, to_full_game_player(game, player), name, decisions, kind
+            )
+        ]
+    left_out = sum(map(len, decisions.left_out.values()))
+    heading = f"{len(decisions.hands):,} recorded hands, {left_out:,} more left out; 95 % interval"
+    return ResultTable(results, heading, is_wide=True)
 
 
 def _load_players(evaluation: Evaluation, key: str, specs: Sequence[str]) -> dict[str, Player]:

@@ -17,7 +17,7 @@ from poker_rl.storage.disk import escape_control_characters
 
 TextRows = list[list[str]]
 MAX_LINE_WIDTH = 120  # characters of a line
-MAX_NAME_WIDTH = 32  # characters of a name; a longer one is replaced by a number
+MAX_NAME_WIDTH = 40  # characters of a name; a longer one is replaced by a number
 COLUMN_GAP = "  "
 RESULT_COLUMNS = [field.name for field in fields(Result)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from poker_rl.storage.run_folder import LOCATION_SETTINGS
 IGNORED_SETTINGS = {*LOCATION_SETTINGS, "seed", "figures", "threads", "device", "names"}
 ABSENT_TEXT = "-"
 TARGET_SUFFIX = "._target_"
+FOLDER_PATTERN = re.compile(r'[^\s"\[,]+/')
 OPTION_GROUPS = ("game", "algo", "net")  # each names a file of many settings
 
 FlatConfig = Mapping[str, Any]
@@ -110,16 +112,22 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
         option_prefixes = tuple(f"{group}." for group in OPTION_GROUPS if group in keys)
         keys = [key for key in keys if not key.startswith(option_prefixes)]
         parts = [base_label] if len(set(base_labels)) > 1 else []
-        parts += [
-            f"{shorten_key(key)}={format_setting(group_config, key)}"
-            for key in keys
-            if key in group_config  # a schedule has keys that a number in its place lacks
-        ]
+        # A schedule has keys that a number in its place lacks.
+        parts += [format_difference(group_config, key) for key in keys if key in group_config]
+        parts = list(filter(None, parts))
         label = " ".join(parts) or base_label
         label_counts[label] += 1
         count = label_counts[label]
         group_labels.append(f"{label} ({count})" if count > 1 else label)
     return group_labels
+
+
+def format_difference(config: FlatConfig, key: str) -> str:
+    """Return a setting that differs for a label; of a path, the last name without the snapshot."""
+    text = FOLDER_PATTERN.sub("", format_setting(config, key))
+    if key == "warm_start":
+        return "" if config[key] is None else f"from {text.partition('@')[0]}"
+    return f"{shorten_key(key)}={text}"
 
 
 def list_differing_keys(configs: Sequence[FlatConfig]) -> list[str]:

@@ -86,17 +86,21 @@ def create_training_figures(
 
 def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
     """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands."""
-    for heading, results, headline_player in read_reports(run.folder / EVALUATIONS_FOLDER):
+    for heading, results, headline_player, _ in read_reports(run.folder / EVALUATIONS_FOLDER):
         yield create_element("p", heading, class_="note")
         yield from create_result_table(results, headline_player)
 
 
 def create_result_table(results: Sequence[Result], headline_player: str | None) -> Iterator[Markup]:
-    """Yield a table of results, if there are any, with the headline player highlighted."""
-    rows = build_long_rows(results, headline_player)
-    if results:
-        name = mark_headline(str(headline_player), headline_player)
-        yield create_table(rows, [i for i, row in enumerate(rows[1:]) if row[0] == name])
+    """Yield tables of results side by side, one for each player, without empty columns."""
+    tables = []
+    for player in dict.fromkeys(result.player for result in results):
+        rows = build_long_rows([result for result in results if result.player == player])
+        columns = [column for column in zip(*rows, strict=True) if any(column[1:])][1:]
+        name = mark_headline(player, headline_player)
+        tables.append(create_table(list(zip(*columns, strict=True)), caption=name))
+    if tables:
+        yield create_element("div", *tables, class_="row")
 
 
 def create_hand_tables(
@@ -105,9 +109,12 @@ def create_hand_tables(
     """Yield a few hands that the headline player plays against itself."""
     for player in list(players.values())[:1]:
         instance = player.select_instance(0) if player.instance_count > 1 else player
-        for rows, payoff_text in play_sample_hands(game, instance, hand_count, seed):
-            yield create_table(rows)
-            yield create_element("p", payoff_text)
+        hands = [
+            create_element("div", create_table(rows), create_element("p", payoff_text))
+            for rows, payoff_text in play_sample_hands(game, instance, hand_count, seed)
+        ]
+        if hands:
+            yield create_element("div", *hands, class_="row")
 
 
 def create_settings_table(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Markup]:

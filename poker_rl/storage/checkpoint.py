@@ -19,6 +19,7 @@ import torch
 from poker_rl.config.untrusted_files import MAX_DEPTH, MIB, open_regular_file
 from poker_rl.config.validation import ConfigError, error_prefix, memory_errors_as_config_errors
 from poker_rl.storage.disk import atomic_replacement, naming_path
+from poker_rl.storage.safetensors_file import SAFETENSORS_SUFFIX, load_safetensors
 
 STATE_FILE = "state.pt"
 PLAYERS_FOLDER = "players"
@@ -161,7 +162,8 @@ def find_newest_snapshot(folder: Path) -> Path:
 
 def load_snapshot(path: Path) -> dict[str, Any]:
     """Return a snapshot, {"game": ..., "players": {name: state}}."""
-    tree = load_checked(path)
+    is_safetensors = path.suffix == SAFETENSORS_SUFFIX
+    tree = load_safetensors(path) if is_safetensors else load_checked(path)
     if not all(isinstance(tree.get(key), dict) for key in ("game", "players")):
         raise ConfigError(f"{path} is no player snapshot: one lies in players/ of a run folder")
     return tree

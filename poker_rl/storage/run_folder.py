@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -141,6 +142,29 @@ def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     ):
         raise ConfigError(f"{prefix} holds something else")
     return config, manifest
+
+
+def describe_origin(folder: Path, decisions: int) -> dict[str, Any]:
+    """Return where the players of a run come from: command, experiment, seed, commit, date.
+
+    Args:
+        decisions: decisions of the snapshot that holds the players.
+    """
+    config, manifest = read_run_folder(folder)
+    try:
+        program, *words = shlex.split(manifest["command"])
+        words = [word for word in words if word.partition("=")[0] not in LOCATION_SETTINGS]
+        return {
+            "command": shlex.join([Path(program).name, *words]),
+            "experiment": config["names"].get("experiment"),
+            "seed": manifest["seed"],
+            "decisions": decisions,
+            "status": manifest["status"],
+            "commit": manifest["commit"],
+            "date": manifest["end"],
+        }
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise ConfigError(f"{folder}: {MANIFEST_FILE} or {CONFIG_FILE} lacks the origin") from None
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -92,6 +92,7 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
     takes over their trials if their heartbeats stop.
     """
     heartbeat_interval, goal = objective.config.heartbeat_interval, objective.config.trials
+    seen_trials: set[int] = set()
     while True:
         states = Counter(trial.state for trial in study.get_trials(deepcopy=False))
         ended = states[TrialState.COMPLETE] + states[TrialState.PRUNED]
@@ -99,7 +100,7 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
             return 0
         if ended + states[TrialState.RUNNING] >= goal:
             time.sleep(heartbeat_interval)
-            fail_stale_trials(study)
+            fail_lost_trials(study, seen_trials)
             continue
         try:
             study.optimize(objective, n_trials=1)
@@ -127,6 +128,19 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
                 f" {MISSED_HEARTBEATS * heartbeat_interval} seconds, so another process has put it"
                 " back into the queue"
             )
+
+
+def fail_lost_trials(study: optuna.Study, seen_trials: set[int]) -> None:
+    """Fail the trials whose heartbeats have stopped.
+
+    Optuna overlooks a trial that was killed before its first heartbeat, so each running trial gets
+    a heartbeat when it is seen for the first time; `seen_trials` has the numbers of these.
+    """
+    fail_stale_trials(study)
+    for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
+        if trial.number not in seen_trials:
+            study._storage.record_heartbeat(trial._trial_id)  # type: ignore[attr-defined]
+            seen_trials.add(trial.number)
 
 
 def find_failed_trial(study: optuna.Study, objective: Objective) -> FrozenTrial | None:

@@ -131,29 +131,31 @@ class Summary:
         return f"{format_job_count(len(self.jobs))}: {parts}"
 
     def format_table(self) -> str:
-        """Return a table with a line for each job: overrides that differ, status, measurements.
+        """Return a table with a line for each job: overrides that differ, status, measurement.
 
-        Of each player only the first measurement is shown. The headline player of a run is the one
-        whose measurements come first in its metrics.
+        The measurement is the first one of the run's headline player, whose measurements come
+        first in its metrics. Its unit is in the heading.
         """
         shared = set.intersection(*map(set, self.overrides))
-        first: dict[str, str] = {}  # tag of each player's first measurement
-        for job in self.jobs:
-            for tag in job.metrics:
-                if tag.startswith("eval/"):
-                    first.setdefault(tag.split("/")[1], tag)
-        tags = sorted(first.values())
-        heads = [tag.removeprefix("eval/") for tag in tags]
-        rows = [["job", "decisions", "status", "headline", *heads, "folder"]]
-        for overrides, job in zip(self.overrides, self.jobs, strict=True):
-            cells = [(job.metrics.get(tag), job.units.get(tag, "")) for tag in tags]
+        tags = [
+            next((tag for tag in job.metrics if tag.startswith("eval/")), "") for job in self.jobs
+        ]
+        headings = {
+            tag: f"{measure} ({job.units.get(tag, '')})".removesuffix(" ()")
+            for job, tag in zip(self.jobs, tags, strict=True)
+            if (measure := tag.partition("/")[2].partition("/")[2])
+        }
+        columns = list(dict.fromkeys(headings.values()))
+        rows = [["job", "decisions", "status", "player", *columns, "folder"]]
+        for overrides, job, tag in zip(self.overrides, self.jobs, tags, strict=True):
+            value = f"{job.metrics[tag]:.4g}" if tag else ""
             rows.append(
                 [
                     " ".join(override for override in overrides if override not in shared),
                     "" if job.decisions is None else f"{job.decisions:,}",
                     job.status,
-                    next((tag.split("/")[1] for tag in job.metrics if tag in tags), ""),
-                    *("" if value is None else f"{value:.4g} {unit}" for value, unit in cells),
+                    tag.split("/")[1] if tag else "",
+                    *(value if headings.get(tag) == column else "" for column in columns),
                     job.folder,
                 ]
             )

@@ -52,7 +52,7 @@ def test_exploitability_of_every_player(tmp_path):
     curves = run_figures.read_curves(metrics(tmp_path / "m", rows))
     figure = run_figures.draw_exploitability(curves, "decisions", "ante/hand", None)
     (ax,) = figure.axes
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("symlog", "log")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "current (headline)",
         "average",
@@ -60,6 +60,17 @@ def test_exploitability_of_every_player(tmp_path):
     np.testing.assert_allclose(ax.lines[0].get_xydata(), [(10**i, 2.0**-i) for i in range(5)])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("decisions", "exploitability (ante/hand)")
     assert drawable(figure)
+
+
+def test_the_first_point_is_visible_on_logarithmic_axes():
+    line = plotting.CurveLine("a", np.array([0.0, 1e4, 1e5]), np.array([1.0, 0.5, 0.1]))
+    figure = plotting.draw_panels([plotting.Panel("", [line], "", log_scale=True)], "decisions")
+    (ax,) = figure.axes
+    assert (ax.lines[0].get_xdata()[0], ax.get_xticks()[0]) == (0, 0)
+    assert ax.get_xlim()[0] < 0
+    narrow = plotting.CurveLine("a", np.array([0.0, 10, 11]), np.array([2.1, 2.0, 2.2]))
+    figure = plotting.draw_panels([plotting.Panel("", [narrow], "", log_scale=True)], "decisions")
+    assert (figure.axes[0].get_xscale(), figure.axes[0].get_yscale()) == ("linear", "linear")
 
 
 def test_a_large_game_is_drawn_by_its_matches(tmp_path):
@@ -99,17 +110,12 @@ def test_cells_are_divided_by_the_probabilities():
     assert titles(figure) == [f"seat {s}, round {r}" for r in (1, 2) for s in (0, 1)]
     seat_1 = figure.axes[1]
     assert [tick.get_text() for tick in seat_1.get_xticklabels()] == ["c", "r", "crr"]
-    assert [tick.get_text() for tick in seat_1.get_yticklabels()] == [
-        "Js",
-        "Jh",
-        "Qs",
-        "Qh",
-        "Ks",
-        "Kh",
-    ]
-    image = seat_1.images[0].get_array()  # [6, 3 * RESOLUTION, 3]
-    cell = image[3, policy_figures.SHADES_PER_CELL : 2 * policy_figures.SHADES_PER_CELL]
-    prob = probs[tree.infoset_names.index("1 Qh r")]
+    # Suits have no meaning in Leduc hold'em, so a row is the mean of two cards.
+    assert [tick.get_text() for tick in seat_1.get_yticklabels()] == ["J", "Q", "K"]
+    image = seat_1.images[0].get_array()  # [3, 3 * RESOLUTION, 3]
+    cell = image[1, policy_figures.SHADES_PER_CELL : 2 * policy_figures.SHADES_PER_CELL]
+    rows = [tree.infoset_names.index(f"1 Q{suit} r") for suit in "sh"]
+    prob = probs[rows].mean(0)
     for color, expected in zip(policy_figures.ACTION_COLORS, prob, strict=False):
         share = np.isclose(cell, to_rgb(color)).all(1).mean()
         assert share == pytest.approx(expected, abs=1 / policy_figures.SHADES_PER_CELL)

@@ -12,6 +12,8 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.plots.hand_grid_figures import build_hand_grid_figures
 from poker_rl.evaluation.starting_hand_grid import (
+    MADE_HANDS,
+    classify_made_hands,
     compute_hand_grid,
     list_preflop_situations,
 )
@@ -71,6 +73,29 @@ def test_a_cell_is_the_mean_over_the_hands_that_the_board_leaves():
     assert gone[0, 1].tolist() == [0, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("hand", "flop", "made_hand"),
+    [
+        ("7d7c", "Kd7s2c", "two pair or better"),
+        ("Kh7d", "Kd7s2c", "two pair or better"),
+        ("AhAd", "Kd7s2c", "top pair or overpair"),
+        ("Kh3d", "Kd7s2c", "top pair or overpair"),
+        ("8h8d", "Kd7s2c", "lower pair"),
+        ("9h7d", "JhTh8c", "two pair or better"),  # a straight
+        ("9h2d", "JhTh8c", "draw"),
+        ("Ah5h", "JhTh8c", "draw"),
+        ("AhQd", "KhKd6c", "high card"),  # the pair is on the board
+        ("8h8d", "KhKd6c", "lower pair"),
+        ("Kc2d", "KhKd6c", "two pair or better"),  # three of a kind
+        ("2d3h", "As4s9d", "draw"),  # the ace is low
+    ],
+)
+def test_made_hands_on_the_flop(hand, flop, made_hand):
+    cards = np.array([parse_cards(hand, DECK, "cdhs")])
+    row = classify_made_hands(cards, np.array(parse_cards(flop, DECK, "cdhs")))[0]
+    assert MADE_HANDS[row] == made_hand
+
+
 @pytest.mark.parametrize("name", ["limit_holdem", "limit_holdem_6p", "nolimit_holdem_6p"])
 def test_situations_before_the_flop(name):
     definition = game(name)
@@ -90,7 +115,7 @@ def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
     drawn = build_hand_grid_figures(definition, {"current": load_player("sklansky", definition)})
     assert list(drawn) == ["starting_hands_current", "flop_current"]
     shown = [len([ax for ax in figure.axes if ax.get_visible()]) for figure in drawn.values()]
-    assert shown == [16, 6]
+    assert shown == [16, 2]
     one_card = build(load_option("game", "limit_holdem") | {"board_cards": [0, 1, 1, 1]}, "game")
     drawn_of_it = build_hand_grid_figures(one_card, {"current": load_player("call", one_card)})
     assert list(drawn_of_it) == ["starting_hands_current"]  # its second street is no flop

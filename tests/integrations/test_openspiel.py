@@ -93,12 +93,12 @@ def test_solvers_of_openspiel_solve_our_game() -> None:
 
 def test_learners_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    train = ["train", "game=openspiel", "figures=false", "logger=[]"]
+    train = ["train", "game=openspiel", "logger=[]"]
     assert run_command(*train, *LIARS_DICE, "algo=cfr_plus", "budget=100") == 0
     row = read_last_row(list_runs()[0])
     assert row["eval/average/exploitability"] < 0.01
     ppo = ["algo=ppo", "budget=60000", "evaluate_every=30000", "algo.tables=128"]
-    assert run_command(*train, *GOOFSPIEL, *ppo) == 0
+    assert run_command(*train, *GOOFSPIEL, *ppo, "figures=false") == 0
     (folder,) = list_runs("*/ppo")
     row = read_last_row(folder)
     assert row["eval/weight_average/exploitability"] < 0.9 * 2 / 3  # the uniform policy has 2/3

@@ -36,7 +36,10 @@ def test_the_chances_are_the_players(capsys):
     assert advice["grid"]["probs"][0][1] == [0, 0, 1]
     assert advice["value"] is None
     text = advise(capsys, "game=limit_holdem", "player=sklansky", *FLOP)
-    assert "seat 0 (big blind) with AsKd, board Qs7h2c, after rcrr; pot 14 chips, 2 to call" in text
+    assert (
+        "seat 0 (big blind) with AsKd, board Qs7h2c, after r c / b r; pot 14 chips, 2 to call"
+        in text
+    )
     assert "raise to 10  100.0%  ####" in text
     assert "\x1b[" not in text  # no terminal
     unasked = ["hand_grid=false", "figure=a.png"]

@@ -12,14 +12,16 @@ import pytest
 from commands import limit_file_size, run_command
 from run_folders import make_row, write_run_folder
 
-from poker_rl.reports.comparison import (
-    CompareConfig,
-    Comparison,
-    compute_student_quantile,
-    summarize_seeds,
-)
-from poker_rl.reports.comparison_figure import build_line_over_runs
+from poker_rl.reports.comparison import CompareConfig, Comparison, build_line_over_runs
+from poker_rl.reports.comparison_figure import draw_comparison
 from poker_rl.reports.run_data import find_run_folders, read_run
+from poker_rl.reports.seed_statistics import (
+    bootstrap_interval,
+    compute_iqm,
+    compute_profile,
+    compute_student_quantile,
+    estimate,
+)
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -47,14 +49,51 @@ def test_students_quantile(freedom, quantile):
     assert compute_student_quantile(freedom) == pytest.approx(quantile, abs=5e-4)
 
 
+def test_mean_and_interval():
+    # The mean is 2, the standard deviation 1, and t of two degrees of freedom 4.3027.
+    half = 4.3027 / 3**0.5
+    assert estimate((1.0, 2.0, 3.0), "mean") == pytest.approx((2, 2 - half, 2 + half), abs=1e-4)
+    assert estimate((1.0,), "mean") == estimate((1.0,), "iqm") == (1, None, None)
+
+
+def test_interquartile_mean_and_stratified_bootstrap():
+    """The definitions of rliable: a mean trimmed by a quarter at each end, percentiles."""
+    assert compute_iqm(np.array([9.0, 1, 2, 3, 4, -50, 5, 6])) == np.mean([2, 3, 4, 5])
+    stats = pytest.importorskip("scipy.stats")
+    values = np.random.default_rng(0).normal(size=(10, 3))
+    np.testing.assert_allclose(compute_iqm(values), stats.trim_mean(values, 0.25))
+    # Runs are resampled within their game: a game of equal runs adds no spread.
+    low, high = bootstrap_interval([np.zeros((5, 1)), np.ones((5, 1))], lambda rows: rows.mean(0))
+    assert (low, high) == (0.5, 0.5)
+    low, high = bootstrap_interval([values], compute_iqm)
+    reference = stats.bootstrap(
+        (values,),
+        lambda v, axis: stats.trim_mean(v, 0.25, axis),
+        axis=0,
+        method="percentile",
+        rng=1,
+    )
+    np.testing.assert_allclose(low, reference.confidence_interval.low, atol=0.1)
+    np.testing.assert_allclose(high, reference.confidence_interval.high, atol=0.1)
+
+
+def test_performance_profile():
+    thresholds = np.array([0.0, 1.0, 2.5, 4.0])
+    share, low, high = compute_profile([np.array([1.0, 2.0]), np.array([3.0, 3.0])], thresholds)
+    assert share.tolist() == [1, 0.75, 0.5, 0]  # above the threshold, not at it
+    assert ((low <= share) & (share <= high)).all()
+
+
 def test_curves_meet_only_where_all_of_them_are():
     one = np.array([0.0, 10.0, 20.0]), np.array([0.0, 1.0, 4.0])
     other = np.array([5.0, 15.0, 30.0]), np.array([2.0, 2.0, 5.0])
-    line = build_line_over_runs("", [one, other])
+    line = build_line_over_runs("", [one, other], band="range")
     np.testing.assert_allclose(line.x, [5, 10, 15, 20])
     np.testing.assert_allclose(line.y, [1.25, 1.5, 2.25, 3.5])
     ((_, low, high),) = line.bands
     np.testing.assert_allclose([low, high], [[0.5, 1, 2, 3], [2, 2, 2.5, 4]])
+    ((_, low, high),) = build_line_over_runs("", [one, other]).bands  # as in the table
+    assert (low[1], high[1]) == pytest.approx(estimate((1.0, 2.0), "mean")[1:])
 
 
 def test_runs_that_differ_in_their_seed_alone_are_a_row(capsys):
@@ -67,7 +106,7 @@ def test_runs_that_differ_in_their_seed_alone_are_a_row(capsys):
     )
     out = said(capsys, "r")
     # 0.2 ± 4.303 * 0.1 / sqrt(3), after 100 decisions and 600 seconds
-    assert cells(out, "gamma=1") == ["gamma=1", "3", "average", "0.20 ± 0.25", "100", "10.0"]
+    assert cells(out, "gamma=1") == ["gamma=1", "3", "average", "0.20 ± 0.25", "100", "10"]
     assert cells(out, "gamma=0.9")[1:4] == ["1", "average", "0.5 (1 seed)"]
     assert "exploitability (ante/hand)" in out
     assert "machine: a processor, 1 thread" in out
@@ -153,12 +192,13 @@ def test_files_have_what_the_screen_has(capsys):
             f"r/a{seed}", [make_row(0, 1), make_row(100, value)], seed=seed, name="a|b"
         )
     write_run_folder("r/b", [make_row(0, 1), make_row(100, 0.5)], names={"algo": "x|y"})
-    half = summarize_seeds((0.1, 0.3))[1]
+    ends = estimate((0.1, 0.3), "mean")[1:]
     said(capsys, "r", "out=new/a.csv")
     with Path("new/a.csv").open() as file:
         first, second = csv.DictReader(file)
-    assert (float(first["mean"]), float(first["half_width"])) == pytest.approx((0.2, half))
-    assert (second["mean"], second["half_width"], second["seeds"]) == ("0.5", "", "1")
+    values = [float(first[name]) for name in ("mean", "low", "high")]
+    assert values == pytest.approx([0.2, *ends])
+    assert (second["mean"], second["low"], second["seeds"]) == ("0.5", "", "1")
     assert (second["settings/algo"], second["unit"]) == ("x|y", "ante/hand")
     said(capsys, "r", "out=new/a.json")
     (game,) = json.loads(Path("new/a.json").read_text())
@@ -169,7 +209,44 @@ def test_files_have_what_the_screen_has(capsys):
     assert Path("new/a.png").read_bytes().startswith(b"\x89PNG")
     said(capsys, "r", "out=new/a.md")
     text = Path("new/a.md").read_text()
-    assert "| x\\|y | 1 | average | 0.5 (1 seed) | 100 | 10.0 |" in text
+    assert "| x\\|y | 1 | average | 0.5 (1 seed) | 100 | 10 |" in text
+
+
+def test_a_figure_for_a_paper(capsys):
+    for seed, value in enumerate([0.1, 0.3]):
+        rows = [make_row(0, 1), make_row(100, value)]
+        write_run_folder(f"r/a{seed}", rows, seed=seed)
+        write_run_folder(f"r/b{seed}", rows, seed=seed, warm_start="all/kuhn/ppo/mine@100")
+        write_run_folder(f"s/a{seed}", rows, seed=seed, names={"game": "leduc"})
+    files = ["out=a.pdf", "curves=a.csv", "caption=a.txt"]
+    out = said(capsys, "r", "labels=[ours,theirs]", *files)
+    assert cells(out, "theirs")[1] == "2"
+    assert Path("a.pdf").read_bytes().startswith(b"%PDF")
+    assert Path("a.txt").read_text().startswith("exact; mean over 2 seeds; shaded: 95 % interval")
+    with Path("a.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["group"] for row in rows] == ["ours"] * 2 + ["theirs"] * 2
+    assert float(rows[1]["low"]) == pytest.approx(estimate((0.1, 0.3), "mean").low)
+    runs = [read_run(Path(f"r/{name}")) for name in ("a0", "a1", "b0", "b1")]
+    config = CompareConfig(
+        title="A",
+        width=3.0,
+        height=2.0,
+        font_scale=2.0,
+        colors=["black", "red"],
+        x_range=[0.0, 50.0],
+        caption="none",
+    )
+    comparison = Comparison(runs, config)
+    assert [group.label for group in comparison.groups] == ["ppo", "from mine"]
+    figure = draw_comparison([comparison])
+    (ax,) = figure.axes
+    assert (ax.get_title(loc="left"), figure.get_supxlabel()) == ("A", "")
+    assert (tuple(figure.get_size_inches()), ax.get_xlim()) == ((3, 2), (0, 50))
+    assert [line.get_color() for line in ax.lines] == ["black", "red"]
+    out = said(capsys, "r/a*", "s", "statistic=iqm", "profile=true", "out=p.svg")
+    assert "all games: interquartile mean" in out
+    assert "share of runs below the threshold" in Path("p.svg").read_text()
 
 
 def test_a_file_is_not_replaced_unasked(capsys, get_refusal):
@@ -196,7 +273,11 @@ def test_a_file_is_not_replaced_unasked(capsys, get_refusal):
             ["r", "x_axis=iterations"],
             "x_axis: r/a counts no iterations; it counts hands, decisions, seconds",
         ),
-        (["r", "out=a.txt"], "out: a.txt ends in none of .md, .csv, .json, .png, .svg"),
+        (["r", "out=a.txt"], "out: a.txt ends in none of .md, .csv, .json, .pdf, .svg, .png, .pgf"),
+        (["r", "caption=a.pdf"], "caption: a.pdf ends in none of figure, none, .txt, .md, .tex"),
+        (["r", "labels=[a,b]"], "labels: give 1, one for each group of kuhn: ppo"),
+        (["r", "out=a.png", "colors=[bleu]"], "colors: bleu is no color"),
+        (["r", "y_range=[1,0]"], "y_range: [1.0, 0.0] is not [LOW,HIGH]"),
     ],
 )
 def test_bad_input_is_a_line(words, told, get_refusal):

@@ -103,7 +103,7 @@ def test_hands_and_policies_of_a_run(capsys):
     ("arguments", "words"),
     [
         (["policy=a.csv"], "run: missing"),
-        (["game=kuhn", "player=uniform"], "hands, policy: give"),
+        (["game=kuhn", "player=uniform"], "hands, policy, weights: give"),
         (["game=kuhn", "player=uniform", "policy=a.txt"], "policy: a.txt does not end in"),
         (["game=limit_holdem", "player=call", "policy=a.csv"], "policy: limit_holdem is too"),
         (["game=kuhn", "player=call", "hands=3", "out=a.phhs"], "hands: kuhn can't be written"),

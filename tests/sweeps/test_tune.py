@@ -134,6 +134,15 @@ def test_two_processes_share_a_study_and_one_resumes_the_trial_of_the_other():
     assert len(manifest("trial-0_seed-0")["resumed"]) == 1
 
 
+def test_a_trial_killed_before_its_first_heartbeat_is_tried_again() -> None:
+    assert run_command(*TUNE, "trials=1") == 0
+    storage = f"sqlite:///{Path('study').resolve()}/study.db"
+    optuna.load_study(study_name="poker-rl", storage=storage).ask()  # sends no heartbeat
+    assert states() == ["COMPLETE", "RUNNING"]
+    assert run_command(*TUNE, "trials=2") == 0
+    assert states() == ["COMPLETE", "FAIL", "COMPLETE"]
+
+
 def test_a_stopped_study_is_saved_and_resumed(monkeypatch, capsys):
     def stopped(self: object, row: Mapping[str, float]) -> float:
         signal.raise_signal(signal.SIGTERM)

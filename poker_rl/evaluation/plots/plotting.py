@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from poker_rl.storage.disk import atomic_replacement
 
@@ -36,6 +37,8 @@ FIGURE_DPI = 150
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend stands beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
+LEGEND_LINE_LENGTH = 28  # characters; a legend with longer names stands beside the axes
+MIN_LOG_RATIO = 4  # ratio of the largest to the smallest value from which an axis is logarithmic
 
 
 def assign_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -120,6 +123,7 @@ class CurveLine:
     Attributes:
         bands: (name, low, high) around the curve, the widest first.
         player: the player whose color the curve has; None for the color of its own name.
+        color: the color of the curve, whatever its name is.
     """
 
     name: str
@@ -127,6 +131,7 @@ class CurveLine:
     y: np.ndarray
     bands: tuple[tuple[str, np.ndarray, np.ndarray], ...] = ()
     player: str | None = None
+    color: str | None = None
 
 
 def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) -> None:
@@ -135,22 +140,24 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
     A curve of one point has a marker, and bars instead of bands.
 
     Args:
-        log_scale: whether to use a logarithmic y axis, if any y is positive, and with it a
-            logarithmic x axis, if at least two x are positive.
+        log_scale: whether the axes are logarithmic if their positive values differ enough. Below
+            its first positive value the x axis is linear, so that it contains 0.
     """
     lines = list(lines)
     styles = assign_styles(line.player or line.name for line in lines)
-    log_y = log_scale and any((line.y > 0).any() for line in lines)
-    log_x = log_y and len({x for line in lines for x in line.x[(line.x > 0) & (line.y > 0)]}) > 1
+    positive_x = [x for line in lines for x in line.x[line.x > 0].tolist()]
+    positive_y = [y for line in lines for y in line.y[line.y > 0].tolist()]
+    log_x, log_y = (log_scale and is_wide_range(values) for values in (positive_x, positive_y))
     x_values: set[float] = set()
     for i, line in enumerate(lines):
         color, line_style = styles[line.player or line.name]
-        is_positive = ((line.y > 0) | (not log_y)) & ((line.x > 0) | (not log_x))
-        is_visible = np.isfinite(line.y) & is_positive
+        color = line.color or color
+        is_visible = np.isfinite(line.y) & ((line.y > 0) | (not log_y))
         x, y = line.x[is_visible], line.y[is_visible]
         x_values |= set(x.tolist())
         marker = "o" if len(x) == 1 else None
-        ax.plot(x, y, line_style, color=color, linewidth=1.8, marker=marker, label=line.name)
+        label = wrap_text(line.name, LEGEND_LINE_LENGTH)
+        ax.plot(x, y, line_style, color=color, linewidth=1.8, marker=marker, label=label)
         for n, (name, low, high) in enumerate(line.bands):
             alpha, label = 0.15 + 0.2 * n, name if len(lines) == 1 else ""
             low, high = low[is_visible], high[is_visible]
@@ -164,18 +171,38 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
     if any((line.y < 0).any() for line in lines):
         ax.axhline(0, color=INK_COLOR, linewidth=0.8)
     if log_x:
-        ax.set_xscale("log")
+        linear_decades = 0.3 if 0 in x_values else 0.01
+        ax.set_xscale("symlog", linthresh=min(positive_x), linscale=linear_decades)
+        set_log_ticks(ax.xaxis, positive_x, [0.0] * (0 in x_values))
     elif len(x_values) == 1:
         ax.set_xticks(list(x_values))
     else:
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     if log_y:
         ax.set_yscale("log")
+        set_log_ticks(ax.yaxis, positive_y)
     handles, names = ax.get_legend_handles_labels()
     if len(names) > 1:
         outside_placement: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
-        placement = outside_placement if len(names) > MAX_LEGEND_NAMES_INSIDE else {}
+        is_large = len(names) > MAX_LEGEND_NAMES_INSIDE or any("\n" in name for name in names)
+        placement = outside_placement if is_large else {}
         ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK_COLOR, **placement)
+
+
+def is_wide_range(values: Sequence[float]) -> bool:
+    """Return whether positive values differ enough for a logarithmic axis."""
+    return max(values, default=0) >= MIN_LOG_RATIO * min(values, default=1)
+
+
+def set_log_ticks(axis: Axis, values: Sequence[float], more_ticks: Sequence[float] = ()) -> None:
+    """Set the ticks of a logarithmic axis, some between powers of ten if there are few of these."""
+    low, high = min(values), max(values)
+    multiples = (1, 2, 3, 5) if high < 10 * low else (1, 3) if high < 1000 * low else (1,)
+    log_ticks = np.array(LogLocator(subs=multiples).tick_values(low, high))
+    is_inside = (log_ticks >= 0.95 * low) & (log_ticks <= 1.05 * high)
+    axis.set_major_locator(FixedLocator([*more_ticks, *log_ticks[is_inside].tolist()]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda number, position: format_step_count(number))
 
 
 @dataclass(frozen=True)

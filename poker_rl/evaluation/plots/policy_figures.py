@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,7 @@ from poker_rl.evaluation.plots.plotting import (
     set_figure_title,
 )
 from poker_rl.games.game_tree import GameTree
+from poker_rl.games.poker.poker_game import PokerGame
 
 ACTION_COLORS = (
     *("#C9D3DC", "#56B4E9", "#D55E00", "#009E73"),
@@ -30,8 +32,9 @@ MAX_LABELLED_COLUMNS = 8  # with more, probabilities do not fit in the cells
 def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
     """Draw a policy [I, A], with each cell divided by the probabilities of its actions.
 
-    There is a panel for each seat and number of known cards. Rows are these cards, columns the
-    actions so far, as in the names of information sets. Return None if there are too many cells.
+    There is a panel for each seat and number of known cards. Rows are these cards, without suits if
+    these have no meaning, and columns the actions so far, as in the names of information sets.
+    Return None if there are too many cells, or if the names are built in another way.
     """
     game = tree.game
     if tree.infoset_count > MAX_INFOSETS or game.action_count > len(ACTION_COLORS):
@@ -39,6 +42,17 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
     # Seat, cards, and actions so far.
     name_parts = [(*name.split(" "), "")[:3] for name in tree.infoset_names]
     card_counts = [len(cards) for _, cards, _ in name_parts]
+    # Hands of one or two cards can be pairs, but neither flushes nor straights.
+    merges_suits = (
+        isinstance(game, PokerGame)
+        and len(game.suits) > 1
+        and game.hole_cards + sum(game.board_cards) <= 2
+    )
+    if isinstance(game, PokerGame) and merges_suits:
+        card_pattern = re.compile(f"([{game.ranks}])[{game.suits}]")
+        name_parts = [
+            (seat, card_pattern.sub(r"\1", cards), line) for seat, cards, line in name_parts
+        ]
     round_of_infoset = np.unique(card_counts, return_inverse=True)[1]
     rounds, seats = int(round_of_infoset.max()) + 1, game.seats
     panels = [
@@ -46,6 +60,8 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
         for round_index in range(rounds)
         for seat in range(seats)
     ]
+    if not all(map(len, panels)) or max(name.count(" ") for name in tree.infoset_names) > 2:
+        return None
     row_counts = [len({name_parts[i][1] for i in panel}) for panel in panels]
     column_count = max(len({name_parts[i][2] for i in panel}) for panel in panels)
     round_rows = [max(row_counts[r * seats : (r + 1) * seats]) for r in range(rounds)]
@@ -69,7 +85,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
     add_footnote(
         figure,
         "exact, the policy's own probabilities; rows are the cards seen, columns the actions so far"
-        " by their first letters",
+        " by their first letters" + "; mean over suits, which have no meaning here" * merges_suits,
     )
     return figure
 
@@ -77,21 +93,20 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
 def draw_policy_panel(
     ax: Axes, name_parts: Sequence[tuple[str, ...]], probs: np.ndarray, title: str
 ) -> None:
-    """Draw probabilities [N, A] of information sets, named by seat, cards and actions so far."""
+    """Draw probabilities [N, A] of information sets, named by seat, cards and actions so far.
+
+    A cell is the mean over the information sets with its name.
+    """
     card_labels = list(dict.fromkeys(name[1] for name in name_parts))
     action_labels = sorted({name[2] for name in name_parts}, key=lambda line: (len(line), line))
+    positions = [
+        (card_labels.index(card), action_labels.index(line)) for _, card, line in name_parts
+    ]
     cells = np.full((len(card_labels), len(action_labels), probs.shape[1]), np.nan)
-    for (_, card_label, action_label), infoset_probs in zip(name_parts, probs, strict=True):
-        row, column = card_labels.index(card_label), action_labels.index(action_label)
-        cells[row, column] = infoset_probs
-        if len(action_labels) <= MAX_LABELLED_COLUMNS:
-            action_starts = np.cumsum(infoset_probs) - infoset_probs
-            for action in np.flatnonzero(infoset_probs >= 0.2):
-                x = column + action_starts[action] + infoset_probs[action] / 2
-                text = f"{100 * infoset_probs[action]:.0f}"
-                draw_cell_text(ax, x, row + 0.5, text, is_dark=bool(action >= 2))
+    for position in set(positions):
+        cells[position] = probs[[position == other for other in positions]].mean(0)
     is_crowded = max(len(action_labels), len(card_labels)) > 12
-    draw_cells(ax, cells, ACTION_COLORS)
+    draw_cells(ax, cells, ACTION_COLORS, len(action_labels) <= MAX_LABELLED_COLUMNS)
     ax.set_xticks(np.arange(len(action_labels)) + 0.5, [text or "start" for text in action_labels])
     ax.set_yticks(np.arange(len(card_labels)) + 0.5, card_labels, parse_math=False)
     ax.tick_params(length=0, labelsize=7 if is_crowded else 9, colors=INK_COLOR)
@@ -100,8 +115,16 @@ def draw_policy_panel(
     ax.set_title(title, loc="left", fontsize=9, color=INK_COLOR)
 
 
-def draw_cells(ax: Axes, probs: np.ndarray, colors: Sequence[str]) -> None:
-    """Draw cells [rows, columns, A], divided from the left by their probabilities; NaN is empty."""
+def draw_cells(
+    ax: Axes, probs: np.ndarray, colors: Sequence[str], is_labelled: bool = False
+) -> None:
+    """Draw cells [rows, columns, A], each divided from the left by its probabilities.
+
+    Args:
+        probs: probabilities of the actions in each cell; NaN for an empty cell.
+        colors: the color of each action.
+        is_labelled: whether probabilities of at least 0.25 are written into the cells, in per cent.
+    """
     rows, columns, action_count = probs.shape
     shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
     cumulative_probs = np.cumsum(np.nan_to_num(probs), axis=-1)[..., None, :]
@@ -118,3 +141,7 @@ def draw_cells(ax: Axes, probs: np.ndarray, colors: Sequence[str]) -> None:
     ax.vlines(np.arange(columns + 1), 0, rows, color="white", linewidth=1.5)
     ax.grid(False)
     ax.spines[:].set_visible(False)
+    for row, column, action in np.argwhere(probs >= 0.25) if is_labelled else ():
+        prob, start = probs[row, column, action], probs[row, column, :action].sum()
+        is_dark = colors[action] not in ACTION_COLORS[:2]
+        draw_cell_text(ax, column + start + prob / 2, row + 0.5, f"{100 * prob:.0f}", is_dark)

@@ -117,6 +117,23 @@ def list_bets(game: DisplayedPoker, record: np.void) -> tuple[list[Bet], np.ndar
     return bets, before
 
 
+def format_actions(game: DisplayedPoker, record: np.void) -> str:
+    """Return the actions so far in the notation of `parse_position`, such as `r6 c / x b12`."""
+    tables = Tables(game, 1, 0)
+    dealt = game.get_variant_game(record).cards_dealt
+    tables.deal(decks=record["deck"][None, :dealt], variants=int(record["variant"]))
+    words = []
+    for action in record["line"][: record["moves"]].astype(np.int64):
+        seat, street = int(tables.records["to_act"][0]), int(tables.records["street"][0])
+        faces_bet = bool(tables.legal_mask()[0, FOLD])
+        tables.step(np.array([action]))
+        letters = "fcr" if faces_bet else "fxb"
+        amount = str(tables.records["paid"][0, seat]) if len(record["raise_by"]) else ""
+        words.append(letters[min(action, RAISE)] + amount * bool(action >= RAISE))
+        words += ["/"] * int(tables.records["street"][0] - street)
+    return " ".join(words)
+
+
 def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
     """Return the index of the game's definition with `seat_count` seats, or of its only one."""
     seat_counts = [variant_game.seats for variant_game in game.variant_games]

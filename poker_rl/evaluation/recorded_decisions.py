@@ -1,0 +1,77 @@
+"""How likely a player is to act as people or programs did in recorded hands.
+
+All bets and raises count as one action, since recorded amounts are rarely those that a player uses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width
+from poker_rl.evaluation.result import Result
+from poker_rl.games.game import Game
+from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.phh_reader import RecordedDecisions
+from poker_rl.games.poker.variable_seats import VariableSeatsNoLimit
+from poker_rl.players.player import Player, compute_checked_probs
+from poker_rl.players.sized_player import SizedPlayer
+
+MIN_PROB = 1e-4  # smaller probabilities count as this one, so that no logarithm is infinite
+MAX_ROWS = 1024  # tables in one call of a player, which may return thousands of actions for each
+
+
+def to_full_game(game: Game) -> Game:
+    """Return the game with any bet amount, if it lists bet sizes; else the game itself."""
+    if isinstance(game, NoLimitPoker | VariableSeatsNoLimit) and game.bet_sizes:
+        return replace(game, bet_sizes=[])
+    return game
+
+
+def to_full_game_player(game: Game, player: Player) -> Player:
+    """Return a player of `to_full_game(game)` that plays as `player` does.
+
+    Raises:
+        ConfigError: if the player can't play the full game, see `SizedPlayer`.
+    """
+    full_game = to_full_game(game)
+    return player if full_game is game else SizedPlayer(full_game, game, player)
+
+
+def compute_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:
+    """Return the probability of each type of action, such as a raise, at tables [B], [B, types]."""
+    is_of_type = np.eye(game.action_types.max() + 1)[game.action_types]  # [A, types]
+    blocks = [records[start : start + MAX_ROWS] for start in range(0, len(records), MAX_ROWS)]
+    return np.concatenate([compute_checked_probs(game, player, one) @ is_of_type for one in blocks])
+
+
+def measure_recorded_decisions(
+    game: Game, player: Player, player_name: str, decisions: RecordedDecisions, kind: str
+) -> list[Result]:
+    """Return the mean log-likelihood of the recorded actions, and how often they are the likeliest.
+
+    Intervals are over hands, whose decisions depend on each other.
+
+    Args:
+        game: the full game that `decisions` belong to.
+        kind: the kind of the results, which names the recorded player.
+    """
+    probs = compute_type_probs(game, player, decisions.records)
+    types = game.action_types[decisions.actions]
+    taken = np.take_along_axis(probs, types[:, None], 1)[:, 0]
+    values_by_measure = {
+        ("log_likelihood", "nats a decision"): np.log(np.maximum(taken, MIN_PROB)),
+        ("agreement", "of decisions"): (probs.argmax(1) == types).astype(float),
+    }
+    _, hand = np.unique(decisions.hand, return_inverse=True)
+    results = []
+    for (measure, unit), values in values_by_measure.items():
+        # Linearization of the ratio of two means over hands: sum of values, number of decisions.
+        residuals = np.bincount(hand, values - values.mean())
+        half_width = None
+        if len(residuals) >= MIN_DEALS:
+            half_width = compute_half_width(residuals) * len(residuals) / len(values)
+        value = float(values.mean())
+        results.append(Result(player_name, measure, value, half_width, unit, kind, len(values)))
+    return results

@@ -1,0 +1,275 @@
+"""Hands of hold'em from files in the PHH format, which PokerKit parses (Kim, arXiv:2312.11753).
+
+The rules of a game with the same blinds, bets and stacks, counted in big blinds, replay the hands.
+Unused cards replace those that a file does not show; no decision of a seat whose own cards are
+known depends on them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.plugins import check_installed
+from poker_rl.config.untrusted_files import MIB, open_regular_file
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.cards import parse_cards
+from poker_rl.games.game import Game
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.phh import BIG_BET_FACTOR, check_phh_support
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.tables import Tables
+
+MAX_PHH_BYTES = 64 * MIB
+MAX_AMOUNT_LENGTH = 20  # characters
+PHH_SUFFIXES = (".phh", ".phhs")
+ILLEGAL_ACTION, UNREADABLE = "actions that the game does not allow", "values that can't be read"
+FRACTION_OF_CHIP = "amounts that are no whole chips here; round_amounts=true rounds them"
+UNREADABLE_ERRORS = (
+    *(ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError),
+    ConfigError,
+)
+
+
+class UnsupportedHandError(Exception):
+    """Reason why a game can't express a hand."""
+
+
+@dataclass(frozen=True)
+class RecordedHand:
+    """A hand of a file, replayed by the rules of a game."""
+
+    name: str  # the file and, if it holds several hands, the hand's number
+    players: tuple[str, ...]  # name of each seat's player, such as p1 if the file names none
+    records: np.ndarray  # the table before each action, [actions]
+    actions: np.ndarray  # [actions]
+    rounded_amounts: int
+    has_cards: tuple[bool, ...]  # by seat, whether the file shows its hole cards
+
+
+@dataclass(frozen=True)
+class RecordedDecisions:
+    """Decisions of seats whose hole cards are known, N in all.
+
+    Attributes:
+        left_out: names of the hands that the game can't express, by reason.
+        hand: index of each decision's hand in `hands`, [N].
+    """
+
+    hands: list[RecordedHand]
+    left_out: dict[str, list[str]]
+    hand: np.ndarray
+    records: np.ndarray
+    actions: np.ndarray
+
+    def select(self, mask: np.ndarray) -> RecordedDecisions:
+        """Return the decisions for which a mask [N] is True."""
+        parts = self.hand[mask], self.records[mask], self.actions[mask]
+        return RecordedDecisions(self.hands, self.left_out, *parts)
+
+
+def read_decisions(
+    path: Path, game: Game, player: str | None = None, round_amounts: bool = False
+) -> RecordedDecisions:
+    """Return the decisions in a file of hands, or in all such files below a folder.
+
+    Args:
+        player: name or number of the player whose decisions are returned; None for all players.
+        round_amounts: whether the nearest legal raise replaces one to a fraction of a chip.
+
+    Raises:
+        ConfigError: if a file is not in the PHH format, or has no decision of the player.
+    """
+    check_installed("review", str(path), "pokerkit")
+    check_phh_support(game)
+    hands: list[RecordedHand] = []
+    left_out: dict[str, list[str]] = {}
+    for name, history in iterate_histories(path):
+        try:
+            hands.append(replay_history(game, name, history, round_amounts))
+        except UnsupportedHandError as error:
+            left_out.setdefault(str(error), []).append(name)
+    if not hands:
+        reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in left_out.items())
+        raise ConfigError(f"{path} has no hand of {game.name} (left out: {reasons})")
+    names = {name for hand in hands for name in hand.players}
+    hand_index = np.repeat(np.arange(len(hands)), [len(hand.actions) for hand in hands])
+    records = np.concatenate([hand.records for hand in hands])
+    actions = np.concatenate([hand.actions for hand in hands])
+    decisions = RecordedDecisions(hands, left_out, hand_index, records, actions)
+    is_chosen = [
+        hands[number].has_cards[seat]
+        and (
+            player in (None, hands[number].players[seat])
+            or (player not in names and player in (f"p{seat + 1}", str(seat + 1)))
+        )
+        for number, seat in zip(hand_index, records["to_act"].tolist(), strict=True)
+    ]
+    if not any(is_chosen):
+        raise ConfigError(
+            f"{path} has no decision of {player or 'a player'} with known cards; players:"
+            f" {', '.join(sorted(names)[:20])}"
+        )
+    return decisions.select(np.array(is_chosen))
+
+
+def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the name and PokerKit's history of each hand in a file, or in all below a folder."""
+    from pokerkit import HandHistory
+
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.suffix in PHH_SUFFIXES)
+        if not files:
+            raise ConfigError(f"{path} has no file {' or '.join(PHH_SUFFIXES)}")
+    for file in files:
+        try:
+            with open_regular_file(file, MAX_PHH_BYTES) as opened, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of fields that PHH does not list
+                text = opened.read().decode()
+                has_many = file.suffix == PHH_SUFFIXES[1]
+                load: Any = HandHistory.loads_all if has_many else HandHistory.loads
+                loaded = load(text, parse_value=_parse_amount)
+                histories = list(loaded) if has_many else [loaded]
+                if not histories:
+                    raise ValueError("no hand")
+        except FileNotFoundError:
+            raise ConfigError(f"{file}: no such file") from None
+        except UNREADABLE_ERRORS:
+            raise ConfigError(f"{file} is no hand history in the format PHH") from None
+        for number, history in enumerate(histories, start=1):
+            yield f"{file} {number}" if has_many else str(file), history
+
+
+def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> RecordedHand:
+    """Replay a hand by the rules of a game; raise UnsupportedHandError if that can't be done."""
+    variant_games, rounded = check_phh_support(game).variant_games, 0
+    records: list[np.void] = []
+    actions: list[int] = []
+    try:
+        if history.variant != ("NT" if isinstance(variant_games[0], NoLimitPoker) else "FT"):
+            raise UnsupportedHandError(f"variant {history.variant}")
+        seats, seat_counts = len(history.starting_stacks), [one.seats for one in variant_games]
+        if seats not in seat_counts:
+            raise UnsupportedHandError(f"{seats} seats")
+        variant = seat_counts.index(seats)
+        variant_game, tables = variant_games[variant], Tables(game, 1, 0)
+        unit = _find_chip_unit(variant_game, history)
+        steps = [str(step).partition("#")[0].split() for step in history.actions]
+        deck, has_cards = _read_deck(variant_game, steps)
+        players = [str(player) for player in history.players or ()][:seats]
+        players += [f"p{seat + 1}" for seat in range(len(players), seats)]
+        tables.deal(decks=deck[None], variants=variant)
+        chips_before_street = np.full(seats, min(variant_game.antes))
+        for words in steps:
+            if words[1:2] not in (["f"], ["cc"], ["cbr"]):
+                continue
+            record, legal_mask = tables.records[0].copy(), tables.legal_mask()[0]
+            seat, action = int(record["to_act"]), {"f": FOLD, "cc": CALL}.get(words[1], RAISE)
+            if record["over"] or _parse_seat(words[0], seats) != seat:
+                raise UnsupportedHandError(ILLEGAL_ACTION)
+            if actions and record["street"] > records[-1]["street"]:
+                chips_before_street = record["paid"][:seats].astype(np.int64)
+            target = None
+            if action == RAISE:
+                target = _parse_amount(words[2]) / unit + int(chips_before_street[seat])
+                if isinstance(variant_game, NoLimitPoker):  # its actions are numbers of chips
+                    action = _choose_raise(legal_mask, target, round_amounts)
+                    rounded, target = rounded + (action != target), Fraction(action)
+            if not legal_mask[action]:
+                raise UnsupportedHandError(ILLEGAL_ACTION)
+            tables.step(np.array([action]))
+            if target is not None and tables.records["paid"][0, seat] != target:
+                raise UnsupportedHandError(ILLEGAL_ACTION)
+            records.append(record)
+            actions.append(action)
+    except UNREADABLE_ERRORS:
+        raise UnsupportedHandError(UNREADABLE) from None
+    if not actions:
+        raise UnsupportedHandError("no actions")
+    table_records = np.array(records, tables.records.dtype)
+    return RecordedHand(name, tuple(players), table_records, np.array(actions), rounded, has_cards)
+
+
+def _parse_amount(value: Any) -> Fraction:
+    """Return a number of the file; raise ValueError if it is none, or long or with an exponent.
+
+    A number such as 1e999999999 would take all memory.
+    """
+    text = str(value)
+    if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():
+        raise ValueError(f"no amount: {text[:MAX_AMOUNT_LENGTH]}")
+    return Fraction(text)
+
+
+def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
+    """Return the amount in the file that is one chip of the game."""
+    stacks = game.starting_stacks
+    unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
+    order = -1 if game.seats == 2 else 1  # see `format_phh`
+    stakes = {
+        "blinds": (history.blinds_or_straddles, game.blinds[::order]),
+        "antes": (history.antes, game.antes[::order]),
+    }
+    if isinstance(game, NoLimitPoker):
+        stakes["smallest bet"] = [history.min_bet], [game.min_bet]
+    elif isinstance(game, FixedLimitPoker):
+        bet = game.raise_sizes[0]
+        stakes["bets"] = [history.small_bet, history.big_bet], [bet, BIG_BET_FACTOR * bet]
+    if stacks is not None:
+        stakes["stacks"] = history.starting_stacks, stacks
+    elif _parse_amount(min(history.starting_stacks)) < game.max_chips_per_seat * unit:
+        raise UnsupportedHandError("other stacks")
+    for name, (recorded, expected) in stakes.items():
+        if [_parse_amount(amount) / unit for amount in recorded] != expected:
+            raise UnsupportedHandError(f"other {name}")
+    return unit
+
+
+def _read_deck(game: PokerGame, steps: list[list[str]]) -> tuple[np.ndarray, tuple[bool, ...]]:
+    """Return the cards in the order dealt, and for each seat whether its hole cards are known."""
+    deck, board_start = np.full(game.cards_dealt, -1), game.seats * game.hole_cards
+    for words in steps:
+        match words:
+            case ["d", "db", text]:
+                start, board_start = board_start, board_start + len(text) // 2
+            case ["d", "dh", player, text] | [player, "sm", text] if text != "-":
+                start = _parse_seat(player, game.seats) * game.hole_cards
+            case _:
+                continue
+        if "?" not in text:
+            cards = parse_cards(text, game.ranks, game.suits)
+            deck[start : start + len(cards)] = cards
+    known_cards = deck[deck >= 0]
+    if len(set(known_cards.tolist())) != len(known_cards):
+        raise UnsupportedHandError("a card that is dealt twice")
+    is_known = deck[: game.seats * game.hole_cards].reshape(game.seats, -1) >= 0
+    deck[deck < 0] = np.setdiff1d(np.arange(game.deck_size), known_cards)[: (deck < 0).sum()]
+    return deck, tuple(bool(seat.all()) for seat in is_known)
+
+
+def _parse_seat(word: str, seats: int) -> int:
+    """Return the seat of a player such as p1."""
+    if word not in (labels := [f"p{seat + 1}" for seat in range(seats)]):
+        raise UnsupportedHandError(UNREADABLE)
+    return labels.index(word)
+
+
+def _choose_raise(legal_mask: np.ndarray, target: Fraction, round_amounts: bool) -> int:
+    """Return the no-limit action that raises to `target` chips or, if allowed, the nearest one."""
+    legal_targets = (RAISE + np.flatnonzero(legal_mask[RAISE:])).tolist()
+    if target in legal_targets:
+        return int(target)
+    if not round_amounts and target.denominator != 1:
+        raise UnsupportedHandError(FRACTION_OF_CHIP)
+    if not round_amounts or not legal_targets:
+        raise UnsupportedHandError(ILLEGAL_ACTION)
+    return min(legal_targets, key=lambda legal_target: abs(legal_target - target))

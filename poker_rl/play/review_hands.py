@@ -1,0 +1,187 @@
+"""`poker-rl review`: grade the decisions in recorded hands by a player."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from poker_rl.config.build import convert_fields
+from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
+from poker_rl.evaluation.recorded_decisions import (
+    MAX_ROWS,
+    compute_type_probs,
+    measure_recorded_decisions,
+    to_full_game,
+    to_full_game_player,
+)
+from poker_rl.games.poker.display.view import DisplayedPoker
+from poker_rl.games.poker.phh import check_phh_support
+from poker_rl.games.poker.phh_reader import RecordedDecisions, read_decisions
+from poker_rl.play.grading import choose_grade_word, explain_grades
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import load_player, resolve_spec
+from poker_rl.reports.html_elements import create_document, create_element, create_table
+from poker_rl.reports.rendering import TextRows, TextTable, format_text, to_csv
+from poker_rl.storage.disk import prepare_output_file, print_line
+from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.training.device import prepare_device
+from poker_rl.training.game_and_player import resolve_game_and_player
+
+OUTPUT_SUFFIXES = (".csv", ".html")
+PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # the worst ones
+NAMED_HANDS = 5  # of those left out for one reason
+
+
+@dataclass(kw_only=True, frozen=True)
+class ReviewConfig:
+    """Settings of `poker-rl review`."""
+
+    hands: str | None
+    seat: str | None
+    run: str | None
+    checkpoint: NonNegativeInt | None
+    player: str | None
+    round_amounts: bool
+    out: str | None
+    overwrite: bool
+    device: Literal["auto", "cpu", "cuda"]
+    threads: PositiveInt
+
+
+def review_hands(
+    settings_dict: dict[str, Any],
+    game_config: Mapping[str, Any] | None,
+    option_dirs: Sequence[Path],
+) -> None:
+    """Grade the decisions in a file of hands, and print them or write them as CSV or HTML.
+
+    Args:
+        game_config: the settings of `game`; None if they are those of a run.
+    """
+    config = ReviewConfig(**convert_fields(ReviewConfig, settings_dict, "", {}))
+    if config.hands is None:
+        raise ConfigError("hands: missing; give hands=FILE.phhs, FILE.phh or a folder of them")
+    if config.out is not None and not config.out.endswith(OUTPUT_SUFFIXES):
+        raise ConfigError(f"out: {config.out} does not end in {' or '.join(OUTPUT_SUFFIXES)}")
+    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
+    device = prepare_device(config.device, config.threads, seed=0)
+    with error_prefix("game"):
+        full_game = check_phh_support(to_full_game(game))
+    with error_prefix("player" if config.run is None else "run"):
+        player = to_full_game_player(game, load_player(spec, game, device, option_dirs))
+        player_name = resolve_spec(spec)
+    with error_prefix("hands"):
+        decisions = read_decisions(Path(config.hands), full_game, config.seat, config.round_amounts)
+    if config.out is not None:
+        with error_prefix("out"):
+            prepare_output_file(Path(config.out), config.overwrite)
+    rows = grade_decisions(full_game, player, decisions)
+    heading = f"{config.hands}, {full_game.name}: {len(rows):,} decisions graded by {player_name}"
+    tables = [
+        build_summary(full_game, player, player_name, decisions, rows),
+        build_left_out_table(decisions),
+    ]
+    tables = [table for table in tables if len(table.rows) > 1]
+    worst = sorted(rows, key=lambda row: (-(row["cost"] or 0), row["probability"]))
+    note = explain_grades(full_game.unit)
+    printed = build_decision_table(worst[:PRINTED_DECISIONS])
+    print_line(format_text([heading, *tables, printed, note], [player_name]))
+    if config.out is None:
+        return
+    if config.out.endswith(".csv"):
+        text = to_csv(rows, list(rows[0]))
+    else:
+        elements: list[str] = [create_element("p", heading), create_element("p", note)]
+        for table in (*tables, build_decision_table(worst[:MAX_PAGE_DECISIONS])):
+            elements += [create_element("h2", table.heading), create_table(table.rows)]
+        text = create_document(f"Review of {Path(config.hands).name}", *elements)
+    write_text_atomically(Path(config.out), text)
+    print_line(f"\nwritten: {config.out}")
+
+
+def grade_decisions(
+    game: DisplayedPoker, player: Player, decisions: RecordedDecisions
+) -> list[dict[str, Any]]:
+    """Return a row of plain values for each decision, with its grade."""
+    probs, rows = compute_type_probs(game, player, decisions.records), []
+    costs = np.full(len(probs), np.nan)  # in the game's unit
+    for start in range(0, len(probs), MAX_ROWS):
+        block = slice(start, start + MAX_ROWS)
+        values = player.action_values(decisions.records[block])
+        if values is not None:
+            taken = np.take_along_axis(values, decisions.actions[block, None], 1)[:, 0]
+            costs[block] = (np.nanmax(values, 1) - taken) / game.unit_chips
+    for number, record, action, action_probs, cost in zip(
+        decisions.hand, decisions.records, decisions.actions.tolist(), probs, costs, strict=True
+    ):
+        hand, seat = decisions.hands[number], int(record["to_act"])
+        view, move = game.build_view(record, seat), game.list_moves(record, [action])[0]
+        prob = float(action_probs[game.action_types[action]])
+        known_cost = None if np.isnan(cost) else max(0.0, float(cost))
+        best_type = int(action_probs.argmax())
+        is_facing_bet = game.list_moves(record)[0].action_type == "fold"
+        names = ("fold", "call", "raise") if is_facing_bet else ("fold", "check", "bet")
+        rows.append(
+            {
+                "hand": hand.name,
+                "player": hand.players[seat],
+                "street": view.street,
+                "cards": "".join(view.seats[seat].cards),
+                "board": "".join(view.board),
+                "action": move.label,
+                "probability": round(prob, 4),
+                "likeliest": names[best_type],
+                "its_probability": round(float(action_probs[best_type]), 4),
+                "cost": None if known_cost is None else round(known_cost, 4),
+                "grade": choose_grade_word(prob, known_cost),
+            }
+        )
+    return rows
+
+
+def build_summary(
+    game: DisplayedPoker,
+    player: Player,
+    player_name: str,
+    decisions: RecordedDecisions,
+    rows: Sequence[Mapping[str, Any]],
+) -> TextTable:
+    """Return a table with a row for each recorded player."""
+    headings = ["recorded player", "hands", "decisions", "agreement", "log-likelihood"]
+    table: TextRows = [[*headings, "inaccuracies", "mistakes", f"cost ({game.unit}s)"]]
+    names = np.array([row["player"] for row in rows])
+    for name in sorted(set(names.tolist())):
+        own = decisions.select(names == name)
+        likelihood, agreement = measure_recorded_decisions(game, player, player_name, own, "")
+        own_rows = [row for row in rows if row["player"] == name]
+        grades = Counter(row["grade"] for row in own_rows)
+        costs = [row["cost"] for row in own_rows if row["cost"] is not None]
+        counts = [len(set(own.hand.tolist())), len(own_rows)]
+        graded = [grades["inaccuracy"], grades["mistake"]]
+        cost = f"{sum(costs):.2f}" if costs else "-"
+        numbers = [*map("{:,}".format, counts), agreement.number, likelihood.number]
+        table.append([name, *numbers, *map("{:,}".format, graded), cost])
+    return TextTable(table, "Recorded players")
+
+
+def build_left_out_table(decisions: RecordedDecisions) -> TextTable:
+    """Return the hands that the game can't express, and those with rounded amounts."""
+    rounded = [hand.name for hand in decisions.hands if hand.rounded_amounts]
+    reasons = decisions.left_out | ({"replayed, with rounded amounts": rounded} if rounded else {})
+    rows = [["reason", "hands", "names"]]
+    for reason, names in reasons.items():
+        more = ", …" * (len(names) > NAMED_HANDS)
+        rows.append([reason, f"{len(names):,}", ", ".join(names[:NAMED_HANDS]) + more])
+    return TextTable(rows, "Hands left out or changed")
+
+
+def build_decision_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """Return decisions as a table of text, with the columns of the CSV file."""
+    cells = [["" if value is None else str(value) for value in row.values()] for row in rows]
+    headings = [column.replace("_", " ") for column in rows[0]]
+    return TextTable([headings, *cells], "Decisions, the worst first")

@@ -1,0 +1,101 @@
+"""Statistics over seeds: means, interquartile means, their 95 % intervals, performance profiles.
+
+The interquartile mean (IQM), the stratified bootstrap and the performance profile are those of
+rliable (Agarwal et al., arXiv:2108.13264). A stratum has the runs of one game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+Statistic = Literal["mean", "iqm"]
+RESAMPLE_COUNT = 2000  # as in rliable
+
+
+class Estimate(NamedTuple):
+    """Statistic over seeds with its 95 % interval, which a single seed does not have."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def estimate(values: Sequence[float], statistic: Statistic) -> Estimate:
+    """Return the statistic of the values of at least one seed, with its interval."""
+    center, low, high = estimate_columns(np.array(values, float)[:, None], statistic)
+    if len(values) == 1:
+        return Estimate(float(center[0]))
+    return Estimate(float(center[0]), float(low[0]), float(high[0]))
+
+
+def estimate_columns(
+    values: np.ndarray, statistic: Statistic
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the statistic of each column of values [seeds, N] and the ends of its interval.
+
+    The interval of a mean is Student's, that of an IQM is found by the bootstrap.
+    """
+    center, count = values.mean(0), len(values)
+    if count == 1:
+        return center, center, center
+    if statistic == "iqm":
+        return compute_iqm(values), *bootstrap_interval([values], compute_iqm)
+    deviation = values.std(0, ddof=1) / np.sqrt(count)
+    half_width = compute_student_quantile(count - 1) * deviation
+    return center, center - half_width, center + half_width
+
+
+def compute_iqm(values: np.ndarray) -> np.ndarray:
+    """Return the mean over the first axis without its lowest and highest quarter."""
+    cut = len(values) // 4
+    means: np.ndarray = np.sort(values, axis=0)[cut : len(values) - cut].mean(0)
+    return means
+
+
+def bootstrap_interval(
+    strata: Sequence[np.ndarray], compute: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the 95 % interval of a statistic of all strata together.
+
+    Args:
+        strata: values of the runs of each stratum, [runs, N]; runs are resampled within it.
+        compute: the statistic, [all runs, N] -> [N].
+    """
+    generator = np.random.default_rng(0)  # equal runs, equal intervals
+    samples = []
+    for _ in range(RESAMPLE_COUNT):
+        resampled = [part[generator.integers(len(part), size=len(part))] for part in strata]
+        samples.append(compute(np.concatenate(resampled)))
+    low, high = np.percentile(samples, (2.5, 97.5), axis=0)
+    return low, high
+
+
+def compute_profile(
+    strata: Sequence[np.ndarray], thresholds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the share of runs whose score exceeds each threshold [N], with its interval.
+
+    Args:
+        strata: the scores of the runs of each stratum, [runs].
+    """
+    exceeds = [(scores[:, None] > thresholds).astype(float) for scores in strata]  # [runs, N]
+
+    share: np.ndarray = np.concatenate(exceeds).mean(0)
+    return share, *bootstrap_interval(exceeds, lambda rows: np.asarray(rows.mean(0)))
+
+
+@cache
+def compute_student_quantile(degrees_of_freedom: int) -> float:
+    """Return the quantile of Student's t distribution for a 95 % interval, to six digits.
+
+    With x = sqrt(df) tan(angle), the density of the angle is proportional to cos(angle)^(df - 1),
+    which is summed over a fine grid.
+    """
+    angles, step = np.linspace(-np.pi / 2, np.pi / 2, 1_000_001, retstep=True)
+    cumulative_density = np.cumsum(np.cos(angles[:-1] + step / 2) ** (degrees_of_freedom - 1))
+    angle = np.interp(0.975, cumulative_density / cumulative_density[-1], angles[1:])
+    return float(np.sqrt(degrees_of_freedom) * np.tan(angle))

@@ -1,0 +1,76 @@
+"""Replay hands of other people by the rules of a game, and compare the chips won with the file's.
+
+    python scripts/replay_hands.py PATH game=NAME [game.KEY=VALUE …]
+
+PATH is a file in the PHH format or a folder of them. The public hands of Pluribus (Brown and
+Sandholm 2019), of which github.com/uoftcprg/phh-dataset has PHH files, are no-limit with six seats:
+
+    python scripts/replay_hands.py phh-dataset/data/pluribus game=nolimit_holdem_6p \\
+        game.stacks=10000 game.min_bet=100 'game.blinds=[50,100,0,0,0,0]' game.unit_chips=100
+
+Hands that the game can't express are counted by reason. Chips that differ, or a file that can't be
+read, give exit code 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from poker_rl.config.build import build
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.option_files import list_option_dirs
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.games.poker.phh_reader import (
+    RecordedHand,
+    UnsupportedHandError,
+    iterate_histories,
+    replay_history,
+)
+from poker_rl.games.tables import tables_from_records
+
+
+def compute_payoffs(game: Game, hand: RecordedHand) -> list[int]:
+    """Return the chips that each seat won."""
+    tables = tables_from_records(game, hand.records[-1:].copy())
+    tables.step(hand.actions[-1:])
+    return [int(chips) for chips in tables.payoffs()[0, : len(hand.players)]]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Replay the hands, print the counts and return the exit code."""
+    if len(arguments) < 2:
+        sys.exit(__doc__)
+    path, *overrides = arguments
+    game: Game = build(compose_plain_config(overrides, list_option_dirs(None))["game"], "game")
+    counts = Counter[str]()
+    for name, history in iterate_histories(Path(path)):
+        try:
+            hand = replay_history(game, name, history, round_amounts=False)
+        except UnsupportedHandError as error:
+            counts[f"left out: {error}"] += 1
+            continue
+        if history.finishing_stacks is None:
+            counts["replayed, but the file has no chips to compare with"] += 1
+            continue
+        won = np.subtract(history.finishing_stacks, history.starting_stacks).tolist()
+        if compute_payoffs(game, hand) != won:
+            counts["different chips"] += 1
+            print(f"{name}: {compute_payoffs(game, hand)} here, {won} there")
+        else:
+            counts["equal to the chip"] += 1
+    for outcome, count in counts.most_common():
+        print(f"{count:,} hands: {outcome}")
+    return int("different chips" in counts)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except ConfigError as error:
+        sys.exit(str(error))

@@ -1,0 +1,45 @@
+"""Single-file examples learn, are short, and use the public parts of the packages alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = {
+    "cfr_plus.py": ["--iterations=30"],
+    "nfsp_leduc.py": ["--steps=200"],
+    "ppo_leduc.py": ["--updates=40"],
+}
+FOLDER = Path(__file__).parents[1] / "examples"
+MAX_LINES, MAX_FUNCTION_LINES = 200, 50
+
+
+def test_every_example_is_here() -> None:
+    assert sorted(path.name for path in FOLDER.glob("*.py")) == sorted(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_exploitability_falls(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name, "--game=kuhn", *EXAMPLES[name]])
+    runpy.run_path(str(FOLDER / name), run_name="__main__")
+    values = re.findall(r"exploitability ([\d.]+) chips a hand", capsys.readouterr().out)
+    assert len(values) == 11
+    assert float(values[-1]) < 0.9 * float(values[0])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_is_short_and_uses_public_parts(name: str) -> None:
+    text = (FOLDER / name).read_text()
+    assert len(text.splitlines()) <= MAX_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < MAX_FUNCTION_LINES, node.name
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("poker_rl"):
+            assert str(node.module).count(".") == 1, node.module
