@@ -1,4 +1,4 @@
-"""Measure the share of units, by layer, whose output differs between positions.
+"""Measure the share of units of a network, by layer, whose output differs between positions.
 
     python scripts/alive_units.py limit_holdem outputs/limit_holdem/nfsp/RUN:greedy
 
@@ -28,27 +28,34 @@ TABLES, DECISIONS = 1000, 8
 
 def collect_positions(game: Game) -> np.ndarray:
     """Return random positions of a game in which a player is to act, [N] records."""
-    tables, generator, met = Tables(game, TABLES, 0), np.random.default_rng(0), []
+    tables, generator, positions = Tables(game, TABLES, 0), np.random.default_rng(0), []
     tables.deal()
     for _ in range(DECISIONS):
-        met.append(tables.records.copy())
+        positions.append(tables.records.copy())
         legal = tables.legal_mask()
         tables.step(
             sample_from_probs(legal / legal.sum(1, keepdims=True), generator.random(TABLES))
         )
         if len(over := np.flatnonzero(tables.records["over"])):
             tables.deal(over)
-    return np.concatenate(met)
+    return np.concatenate(positions)
 
 
 def measure_alive_shares(player: NetworkPlayer, records: np.ndarray) -> list[np.ndarray]:
-    """Return the share of units whose output differs between positions [N], by layer, [K] each.
+    """Return the share of units whose output differs between positions, by layer.
+
+    Args:
+        player: player with K instances.
+        records: the positions, shape [positions].
+
+    Returns:
+        An array of shape [K] for each layer.
 
     Raises:
-        ConfigError: if the networks are not plain layers.
+        ConfigError: if the networks are not sequences of dense layers.
     """
     if not isinstance(player.module, ReplicatedMLP):
-        raise ConfigError("these networks are not plain layers")
+        raise ConfigError("these networks are not sequences of dense layers")
     x = torch.from_numpy(player.encoder(records)).float()
     x = x.expand(len(next(player.module.parameters())), *x.shape)
     shares = []

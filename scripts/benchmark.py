@@ -1,10 +1,11 @@
-"""Speed beside other libraries, measured in the same run: `make bench`.
+"""Compare the speed of this project with that of other libraries: `make bench`.
 
-They are OpenSpiel, RLCard, PettingZoo, pgx, phevaluator and PokerKit.
+The others are OpenSpiel, RLCard, PettingZoo, pgx, phevaluator and PokerKit; those that are not
+installed are left out.
 
-Every rate is the best of several short windows, ours and the peers' taken in turn, so that what
-else the machine does strikes all alike. One thread each unless a line says otherwise. A peer that
-is not installed is left out.
+Every rate is the highest of several short time windows. The windows of all libraries alternate, so
+that other load on the machine affects all of them equally. Each library uses one thread unless a
+line of the output says otherwise.
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
-WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
-BATCH = 512  # tables; their records, observations and hand strengths fit a core's cache
-# Of each of two threads: between calls they hand Python's lock to each other, which takes as long
-# as to play an action at some hundred tables, so they are called less often.
+WINDOW, WINDOWS = 0.25, 12  # seconds of a time window; number of windows for each rate
+BATCH = 512  # tables; their records, observations and hand strengths fit into a core's cache
+# Tables of each of two threads. Between calls the threads pass Python's lock to each other, which
+# takes as long as an action at some hundred tables; larger batches make this rarer.
 BATCH_OF_TWO = 4 * BATCH
-CFR_STEP = 100  # iterations a call
-LARGE_STEP = 10  # iterations between measurements, in the game of a million information sets
-TRAVERSALS = 1000  # that threads share, in the game of a million information sets
+CFR_STEP = 100  # iterations per call
+LARGE_STEP = 10  # iterations per call, in the game with a million information sets
+TRAVERSALS = 1000  # traversals that threads share, in the game with a million information sets
 
-Work = Callable[[], int]  # does some work and returns how much
+Work = Callable[[], int]
+"""Function that does some work and returns its amount, such as the number of decisions."""
 
 LIMIT_HOLDEM = {
     "betting": "limit",
@@ -66,7 +68,7 @@ LIMIT_HOLDEM = {
 
 
 def measure_rates(works: dict[str, Work]) -> dict[str, float]:
-    """Return the highest rate per second of each work."""
+    """Return the highest rate of each work, in units of its amount per second."""
     best = dict.fromkeys(works, 0.0)
     for work in works.values():
         work()  # compiles
@@ -83,12 +85,12 @@ def game(name: str) -> Game:
     return build(load_option("game", name), "game")
 
 
-# Rules: decisions a second of uniformly random play, each with its observation and legal actions
+# Rules of games: decisions per second of uniformly random play, with observations and legal actions
 
 
 @jit
 def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample a legal action of each row of three, by xorshift (Marsaglia 2003)."""
+    """Sample a legal action of each table with three actions, by xorshift (Marsaglia 2003)."""
     bits = state[0]
     for i in range(len(actions)):
         bits ^= bits << np.uint64(13)
@@ -102,7 +104,7 @@ def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
 
 @jit
 def sample_any_action(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample a legal action of each row of any length, reading eight actions at once."""
+    """Sample a legal action of each table with many actions; read eight of them at once."""
     bits, width, row, seen = state[0], masks.shape[1], -1, np.uint64(0)
     words = masks.reshape(-1).view(np.uint64)
     for place in range(len(words)):
@@ -123,7 +125,7 @@ def sample_any_action(masks, state, actions):  # type: ignore[no-untyped-def]
 
 @jit
 def sample_raise(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample fold, call or raise in a no-limit game of equal stacks, and then the raise's size."""
+    """Sample fold, call or raise in a no-limit game with equal stacks, then the size of a raise."""
     bits, width = state[0], masks.shape[1]
     for i in range(len(actions)):
         bits ^= bits << np.uint64(13)
@@ -143,7 +145,7 @@ def sample_raise(masks, state, actions):  # type: ignore[no-untyped-def]
 
 @jit
 def play_without_observations(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
-    """Step each table, deal again where a hand ends, and write the legal actions."""
+    """Play an action at each table, deal a new hand if one ends, and write the legal actions."""
     for i in range(len(tables)):
         game, table = definitions[0], tables[i]
         step(game, table, actions[i])
@@ -155,7 +157,7 @@ def play_without_observations(definitions, tables, actions, masks, won):  # type
 
 
 class RandomPlay:
-    """Random play of one hand after another at a batch of tables."""
+    """Random play of one hand after another at a batch of tables; a call is a `Work`."""
 
     def __init__(self, game: Game, seed: int, batch: int = BATCH) -> None:
         self.batch = batch
@@ -182,8 +184,8 @@ class RandomPlay:
             self.tables.step_autoreset(self.actions, *self.arrays)
         return 100 * self.batch
 
-    def unseen(self) -> int:
-        """Step without observations; return the number of decisions."""
+    def play_unobserved(self) -> int:
+        """Play without computing observations; return the number of decisions."""
         won = self.arrays[4][0]
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
@@ -192,8 +194,8 @@ class RandomPlay:
             )
         return 100 * self.batch
 
-    def hands(self) -> int:
-        """Step with observations; return the number of hands that ended."""
+    def play_and_count_hands(self) -> int:
+        """Play with observations; return the number of hands that ended."""
         ended = 0
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
@@ -203,7 +205,7 @@ class RandomPlay:
 
 
 def two_threads(game: Game) -> Work:
-    """Return random play by two threads, each with its own batch."""
+    """Return the work of random play in two threads, each with its own batch of tables."""
     plays = [RandomPlay(game, seed, BATCH_OF_TWO) for seed in (1, 2)]
     pool = ThreadPoolExecutor(2)
     return lambda: sum(pool.map(lambda play: play(), plays))
@@ -242,8 +244,8 @@ def rlcard_rules() -> Work:
     return hand
 
 
-# Environments: decisions a second of random legal play with an observation and a mask each. Those
-# of the vector environment are the learner's; `call` answers each of them.
+# Environments: decisions per second of random legal play, each with an observation and a mask. In
+# the vector environment, only the learner's decisions count; the bot `call` plays the other seat.
 
 
 def vector_environment() -> Work:
@@ -261,7 +263,7 @@ def vector_environment() -> Work:
 
 
 def agent_environment(environment: Any) -> Work:
-    """Return the work of a hand of a PettingZoo environment."""
+    """Return the work of playing a hand in a PettingZoo environment."""
     generator = random.Random(1)
     environment.reset(seed=1)
 
@@ -331,7 +333,7 @@ def pgx_rules(tables: int = 2048, steps: int = 16) -> Work:
     return step
 
 
-# Strength of seven cards
+# Hand strength of seven cards
 
 
 def random_hands() -> np.ndarray:
@@ -354,7 +356,7 @@ def phevaluator_strength(hands: list[list[int]]) -> Work:
     return count_calls(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
 
 
-# Showdowns of a range of all hands with another one, on a board of five cards
+# Showdowns of a range of all hands against another range, on a board of five cards
 
 
 RIVER = np.array([0, 5, 22, 31, 46])
@@ -362,7 +364,10 @@ RIVER = np.array([0, 5, 22, 31, 46])
 
 @jit
 def all_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
-    """Compute the results of `show_down` by a loop over all pairs of hands of known strength."""
+    """Compute the results of `compute_showdown_values` by a loop over all pairs of hands.
+
+    `ranks` is the strength of each hand; it is negative if the board has one of its cards.
+    """
     for one in range(len(hands)):
         won = 0.0
         for other in range(len(hands)):
@@ -424,7 +429,7 @@ RANK_NAMES, SUIT_NAMES = "23456789TJQKA", "cdhs"
 
 
 def local_best_response() -> Work:
-    """Return the work of a hand of the local best response to a network of 3 x 128 units."""
+    """Return the work of hands of the local best response to a network of 3 x 128 units."""
     limit = game("limit_holdem")
     net = MLPConfig(
         hidden_sizes=[128, 128, 128], activation="relu", init="orthogonal", features="sorted_suits"
@@ -440,7 +445,7 @@ def local_best_response() -> Work:
 
 
 def compare_hand_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:
-    """Return the winnings of each hand against a range, by a matrix of all pairs."""
+    """Return the winnings of each hand against a range, from a matrix of all pairs of hands."""
     cards = np.array(hands)
     shared = (cards[:, None, :, None] == cards[None, :, None, :]).any((2, 3))
     won = np.sign(np.subtract.outer(ranks, ranks))
@@ -461,14 +466,14 @@ def open_spiel_nash_conv() -> dict[str, Work]:
     root = game.new_initial_state()
     trees = [pyspiel.TabularBestResponse(game, seat, uniform) for seat in range(2)]
 
-    def prepared() -> None:
-        """Compute `nash_conv` without building the trees and without the policy's value."""
+    def compute_on_built_trees() -> None:
+        """Compute `nash_conv` without the time to build the trees and the value of the policy."""
         for tree in trees:
             tree.set_policy(uniform)
             tree.value_from_state(root)
 
     return {
-        "OpenSpiel C++, trees built before": count_calls(prepared),
+        "OpenSpiel C++, trees built before": count_calls(compute_on_built_trees),
         "OpenSpiel C++": count_calls(lambda: pyspiel.nash_conv(game, uniform)),
         "OpenSpiel Python": count_calls(lambda: exploitability.nash_conv(game, tabular)),
     }
@@ -486,46 +491,49 @@ def open_spiel_cfr_plus() -> dict[str, Work]:
     }
 
 
-# Solving a game of a million information sets; building its tree takes 20 seconds and 2.6 GB
+# Solving a game with a million information sets, whose tree takes 20 seconds and 2.6 GB to build
 
 
-def compare_thread_counts(works: Callable[[], Work]) -> dict[str, Work]:
-    """Return the same work for one thread and for two."""
+def compare_thread_counts(create_work: Callable[[], Work]) -> dict[str, Work]:
+    """Return a work in one thread and again in two threads."""
 
-    def done(work: Work, threads: int) -> int:
+    def run(work: Work, threads: int) -> int:
         numba.set_num_threads(threads)
         return work()
 
-    return {"ours": partial(done, works(), 1), "ours, two threads": partial(done, works(), 2)}
+    return {
+        "ours": partial(run, create_work(), 1),
+        "ours, two threads": partial(run, create_work(), 2),
+    }
 
 
 def large_solver(name: str, **settings: Any) -> Work:
-    """Return the work of an iteration of a solver, or of a traversal of MCCFR."""
-    node = {
+    """Return the work of iterations of a solver, or of traversals of MCCFR, in the large game."""
+    config = {
         **load_option("algo", "mccfr" if name == "mccfr" else "cfr"),
         **load_option("algo", name),
     }
     large = game("leduc_4_streets")
-    node |= {"iterations_per_step": LARGE_STEP, **settings}
+    config |= {"iterations_per_step": LARGE_STEP, **settings}
     amount = LARGE_STEP * settings.get("traversals", 1)
-    return count_calls(build(node, "algo", game=large, seed=0).learn, amount)
+    return count_calls(build(config, "algo", game=large, seed=0).learn, amount)
 
 
 def open_spiel_mccfr() -> Work:
     import pyspiel
 
     streets = {"numRounds": 4, "numSuits": 2, "numRanks": 3, "numHoleCards": 1}
-    said = {"blind": "1 1", "firstPlayer": "1 1 1 1", "raiseSize": "2 4 4 4"}
+    betting = {"blind": "1 1", "firstPlayer": "1 1 1 1", "raiseSize": "2 4 4 4"}
     game = pyspiel.load_game(
         "universal_poker",
-        {**LIMIT_HOLDEM, **streets, **said, "maxRaises": "3 3 3 3", "numBoardCards": "0 1 1 1"},
+        {**LIMIT_HOLDEM, **streets, **betting, "maxRaises": "3 3 3 3", "numBoardCards": "0 1 1 1"},
     )
     return count_calls(pyspiel.ExternalSamplingMCCFRSolver(game, 0).run_iteration)
 
 
-# Learning Leduc by NFSP: decisions a second of both agents, playing and learning, once they learn
+# NFSP on Leduc hold'em: decisions per second of both agents, after learning has started
 
-EXAMPLE = {  # OpenSpiel's nfsp_leduc_pytorch.py, which experiment=nfsp_leduc_openspiel repeats
+NFSP_SETTINGS = {  # of OpenSpiel's nfsp_leduc_pytorch.py and of experiment=nfsp_leduc_openspiel
     "hidden_layers_sizes": [128],
     "replay_buffer_capacity": 200_000,
     "reservoir_buffer_capacity": 2_000_000,
@@ -575,7 +583,8 @@ def train_experiment(experiment: str, counter: str) -> Work:
     """Return the work of an iteration, after all networks have started to learn.
 
     Args:
-        counter: what is counted, decisions or updates.
+        experiment: option of conf/experiment.
+        counter: unit of the amount: decisions or updates.
     """
     ours = build_learner(experiment)
     metrics: Mapping[str, float] = {}
@@ -598,7 +607,7 @@ def open_spiel_nfsp() -> Work:
     environment = rl_environment.Environment("leduc_poker")
     size = environment.observation_spec()["info_state"][0]
     actions = environment.action_spec()["num_actions"]
-    agents = [nfsp.NFSP(i, size, actions, **EXAMPLE) for i in range(2)]
+    agents = [nfsp.NFSP(i, size, actions, **NFSP_SETTINGS) for i in range(2)]
 
     def hand() -> int:
         decisions, step = 0, environment.reset()
@@ -616,17 +625,17 @@ def open_spiel_nfsp() -> Work:
 
 
 def count_calls(work: Callable[[], Any], amount: int = 1) -> Work:
-    """Return a function as a Work that always does the same amount."""
+    """Return a `Work` that calls a function and always counts as the same amount."""
 
-    def done() -> int:
+    def run() -> int:
         work()
         return amount
 
-    return done
+    return run
 
 
 def report(title: str, works: dict[str, Work]) -> None:
-    """Print the rates of our code and of other projects, and their ratios."""
+    """Print the rates of this project and of other libraries, and their ratios."""
     measured = measure_rates(works)
     peers = [name for name in works if not name.startswith("ours")]
     print(f"\n{title:34}{'a second':>14}", *(f"{f'/ {peer}':>20}" for peer in peers))
@@ -671,13 +680,14 @@ def main() -> None:
 
     for name in ("nolimit_holdem_sizes", "nolimit_holdem", "nolimit_holdem_6p"):
         play = RandomPlay(game(name), 0)
-        report(f"{name}, decisions", {"ours": play, "ours, without observations": play.unseen})
+        works = {"ours": play, "ours, without observations": play.play_unobserved}
+        report(f"{name}, decisions", works)
 
     big2 = game("big2")
     report(
         "Big 2, decisions", {"ours": RandomPlay(big2, 0), "ours, two threads": two_threads(big2)}
     )
-    report("Big 2, games", {"ours": RandomPlay(big2, 0).hands})
+    report("Big 2, games", {"ours": RandomPlay(big2, 0).play_and_count_hands})
 
     hands = random_hands()
     works = {"ours": count_calls(lambda: find_strongest(hands), len(hands))}

@@ -1,10 +1,10 @@
-"""Measure the decisions per second of a run in one process and in several: part of `make bench`.
+"""Compare the decisions per second of a run in one process and in several (part of `make bench`).
 
     python scripts/benchmark_workers.py [WORKERS] [EXPERIMENT …]
 
-Each rate is the better of two runs, in their second half, when everything is compiled and learning
-has started. A process computes on one thread. Nothing else should run at the same time, because a
-process that waits for its core delays all others.
+Each rate is the higher one of two runs, measured in the second half of a run, when everything is
+compiled and learning has started. Each process computes on one thread. Nothing else should run on
+the machine, because a process that waits for its core delays all others.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("workers", type=int, nargs="?", default=2)
     parser.add_argument("experiments", nargs="*", metavar="experiment", help=", ".join(BUDGETS))
-    given = parser.parse_args()
-    workers = given.workers
+    arguments = parser.parse_args()
+    workers = arguments.workers
     if workers < 1:
         parser.error(f"{workers} workers: at least 1")
-    for experiment in given.experiments:
+    for experiment in arguments.experiments:
         if experiment not in BUDGETS:
             parser.error(f"{experiment}: allowed: {', '.join(BUDGETS)}")
     print(f"decisions a second; load of the machine before: {os.getloadavg()[0]:.1f}")
     print(f"{'':16}{'1 process':>12}{f'{workers} processes':>14}{'ratio':>8}{'exchanging':>12}")
-    for experiment in given.experiments or BUDGETS:
+    for experiment in arguments.experiments or BUDGETS:
         runs = [[measure_run(experiment, count) for count in (1, workers)] for _ in range(RUNS)]
         (alone, _), (together, exchange) = (max(one) for one in zip(*runs, strict=True))
         rates = f"{alone:>12,.0f}{together:>14,.0f}{together / alone:>7.2f}x"

@@ -2,8 +2,8 @@
 
     python scripts/build_docs.py
 
-The site is built from a copy of the pages in build/pages. The copy has the repository's folders, so
-links between pages work on the site as they do in the repository. It needs the extra `docs`.
+The site is built from a copy of the pages in build/pages. The copy has the same folders as the
+repository, so links between pages work on the site too. The script needs the extra `docs`.
 """
 
 from __future__ import annotations

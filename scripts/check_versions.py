@@ -2,9 +2,10 @@
 
     python scripts/check_versions.py lowest --python 3.11 -n auto
 
-`pinned` installs the versions of constraints.txt; `newest` the newest that pyproject.toml allows;
-`lowest` the lowest that it allows of each package that it names, with the newest tools of `dev` and
-`docs`. The packages go into .venv-VERSIONS-PYTHON. All other arguments are pytest's. It needs uv.
+`pinned` installs the versions in constraints.txt, and `newest` the newest ones that pyproject.toml
+allows. `lowest` installs the lowest allowed version of each package in pyproject.toml, but the
+newest tools of its extras `dev` and `docs`. The packages are installed in .venv-VERSIONS-PYTHON.
+All other arguments are passed to pytest. The script needs uv.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
     python scripts/gpu.py > gpu.md                     # everything, in at most 8 minutes
     python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word; or `check`, or `speed`
 
-Each row runs in a process of its own, so that an error or the time limit ends no other row. The
-result is Markdown on stdout, written row by row; progress and tracebacks go to stderr. Without a
-GPU the CPU is checked and measured alone.
+A row is the check or the measurement of one configuration. Each row runs in a process of its own,
+so that an error or the time limit of one row does not end others. The result is Markdown on stdout,
+written row by row; progress and tracebacks go to stderr. Without a GPU, only the CPU is checked and
+measured.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ from poker_rl.players.player import Player
 from poker_rl.training.device import prepare_device
 from poker_rl.training.train import build_root_config
 
-# Seconds: of all rows, and of one row with the start of its process.
+# Time limits in seconds: of all rows, and of one row, including the start of its process.
 TIME_LIMIT, CHECK_LIMIT, GPU_LIMIT, CPU_LIMIT = 450, 120, 40, 100
 ONE_CORE = "device=cpu threads=1"
-MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # processes at once
-WARMUP_SECONDS, WARMUP_CALLS = 3, 2  # compile rules, fill buffers and record CUDA graphs
+MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # largest number of processes at once
+WARMUP_SECONDS, WARMUP_CALLS = 3, 2  # to compile rules, fill buffers and record CUDA graphs
 
 CHECKS = [f"experiment={name}" for name in ("ppo_lhe", "nfsp_nlhe", "ppo_lhe_6p", "dual_apu")]
 CHECKS += ["game=nolimit_holdem algo=ppo net=amounts_lstm"]
@@ -61,7 +62,7 @@ EXPERIMENTS = """ppo_lhe nfsp_2000_code nfsp_lhe nfsp_lhe_paper big2_ppo_fast pp
     dual_apu_linear sd_cfr_leduc ac_leduc ac_lhe big2_ppo apu"""
 CORE_SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
 CORE_SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
-SPEEDS = {  # with the row of one core to compare with
+SPEEDS = {  # for each row of the GPU, the row of one core to compare it with
     "experiment=ppo_lhe hardware=gpu_ppo": "experiment=ppo_lhe",
     "experiment=ppo_lhe hardware=gpu_ppo algo.tables=131072": "experiment=ppo_lhe",
     f"{WIDE} hardware=gpu_ppo": f"{WIDE} algo.tables=8192",
@@ -93,7 +94,7 @@ def build_learner(overrides: Sequence[str], small: bool = False) -> tuple[Game, 
 
 
 def learn_finite(learner: Any, updates: int) -> None:
-    """Learn for a number of updates; raise unless losses are measured and finite."""
+    """Learn for a number of updates; raise a ValueError unless there are losses, all finite."""
     goal, metrics = learner.progress.updates + updates, dict[str, float]()
     for _ in range(100):
         metrics |= learner.learn()
@@ -105,7 +106,10 @@ def learn_finite(learner: Any, updates: int) -> None:
 
 
 def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
-    """Raise unless probabilities agree to 1e-3 at 99 % of tables, as ties may be broken anyhow."""
+    """Raise a ValueError unless two players' probabilities agree to 1e-3 at 99 % of tables.
+
+    They may differ at the others, because a player may choose any of several best actions.
+    """
     tables, generator = Tables(game, 300, seed=1), np.random.default_rng(1)
     tables.deal()
     for _ in range(5):
@@ -118,7 +122,10 @@ def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
 
 
 def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Learn, move players to the CPU, save, load and go on, on each device; raise if it fails."""
+    """Check learning, saving, loading and moving players to the CPU, on each device.
+
+    Yields an empty result if all went well; raises an exception otherwise.
+    """
     for name in ["cuda", "cpu"] if torch.cuda.is_available() else ["cpu"]:
         on_device, file = [*overrides, f"device={name}"], BytesIO()
         game, learner = build_learner(on_device, small=True)
@@ -137,7 +144,7 @@ def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield decisions per second; on a GPU also its memory in GiB, and then its busy share."""
+    """Yield the decisions per second; on a GPU also its memory in GiB, and later its busy share."""
     learner = build_learner(overrides)[1]
     on_gpu = learner.services.device.type == "cuda"
 
@@ -161,7 +168,8 @@ def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]
     if on_gpu:
         with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             profiled_calls, _ = learn(0.2)
-        # Profiling slows the CPU, not the kernels; so the wall time is that of the calls before.
+        # Profiling slows down the CPU but not the kernels, so the time of the calls before it,
+        # which were not profiled, is used.
         busy = sum_busy_seconds(profiler.events()) / profiled_calls
         yield result | {"GPU busy": busy / (elapsed / calls)}
 
@@ -178,7 +186,10 @@ def sum_busy_seconds(events: Iterable[Any]) -> float:
 
 
 def run_worker(task: str, seconds: float, overrides: Sequence[str]) -> None:
-    """Print the results of a row as JSON, each line with all of the lines before, or an error."""
+    """Print the results of a row as lines of JSON.
+
+    Each line contains the results so far; an exception adds the key "error".
+    """
     result: dict[str, Any] = {}
     try:
         for result in check(overrides) if task == "check" else measure(overrides, seconds):
@@ -190,7 +201,7 @@ def run_worker(task: str, seconds: float, overrides: Sequence[str]) -> None:
 
 
 def run_row(task: str, row: str, seconds: float, limit: float, end: float) -> dict[str, Any]:
-    """Return the last result of a row from a process of its own, with "error" if it failed."""
+    """Run a row in a process of its own; return its last result, with "error" if it failed."""
     limit = min(limit, end - monotonic())
     if limit < 5:
         return {"error": "no time left"}
@@ -211,7 +222,7 @@ def run_row(task: str, row: str, seconds: float, limit: float, end: float) -> di
 
 
 def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
-    """Measure rows on the GPU one after another, beside rows of one core, and print a table."""
+    """Measure rows on the GPU one after another and on single cores, and print a table."""
     columns = {"one core": ",.0f"}
     if has_gpu := torch.cuda.is_available():
         columns |= {"GPU": ",.0f", "ratio": ".2f", "GPU busy": ".0%", "GPU GiB": ".1f"}
@@ -235,7 +246,7 @@ def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
 
 
 def main() -> None:
-    """Run all rows or those with a word of `--only`."""
+    """Run all rows, or only those that contain a word of `--only`."""
     if sys.argv[1:2] == ["--worker"]:
         return run_worker(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
     end = monotonic() + TIME_LIMIT

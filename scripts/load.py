@@ -3,14 +3,14 @@
     python scripts/load.py game=limit_holdem_6p against=[call]
     python scripts/load.py --sessions 10 --hands 200 game=leduc against=[call]
 
-Starts `poker-rl play` with the given settings, opens sessions over HTTP, and lets simulated people
-play them in parallel: first with pauses between two actions, as people need, then without. For both
-it prints the requests per second and the median and 95th percentile of the response time, and for
-the server its CPU time per request and its memory. The exit code is 1 if the 95th percentile with
-pauses is above 100 ms.
+The script starts `poker-rl play` with the given settings, opens sessions over HTTP, and lets
+simulated people play them in parallel: first with pauses to think before each action, and then
+without pauses. For both it prints the requests per second and the median and 95th percentile of the
+response time. It also prints the server's CPU time per request and its memory. The exit code is 1
+if the 95th percentile with pauses is above 100 ms.
 
-With `--hands` one simulated person plays so many hands afterwards. The result of its session is
-printed, and the luck-adjusted result if there is one.
+With `--hands`, one simulated person then plays so many hands, and the mean result of its session is
+printed, also adjusted for luck if the game allows it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ POKER_RL = [sys.executable, "-c", "from poker_rl import cli; cli.main()"]
 
 
 class SimulatedPerson:
-    """A session played by a program, which samples moves uniformly but seldom folds."""
+    """Client of the page that plays a session with uniformly sampled moves, but seldom folds."""
 
     def __init__(self, address: str, seed: int) -> None:
         headers = {"sec-fetch-site": "same-origin"}
@@ -56,7 +56,7 @@ class SimulatedPerson:
         return took
 
     async def move(self) -> float:
-        """Take the next action, or start the next hand; return the seconds until the answer."""
+        """Make a move, or start the next hand; return the seconds until the answer."""
         if self.view["phase"] == "over":
             self.hands += 1
             return await self.post("next", turn=self.view["turn"])
@@ -66,7 +66,13 @@ class SimulatedPerson:
         return await self.post("act", turn=self.view["turn"], action=move["action"])
 
     async def play(self, think: float, until: float, took: list[float]) -> None:
-        """Play until this time, with pauses of `think` seconds on average before each action."""
+        """Play, with a random pause before each action.
+
+        Args:
+            think: mean pause in seconds; 0 for none.
+            until: value of `time.perf_counter()` at which to stop; at least one action is taken.
+            took: list to which the response times in seconds are appended.
+        """
         while True:
             pause = self.rng.expovariate(1 / think) if think else 0.0
             if took and time.perf_counter() + pause > until:
@@ -94,13 +100,13 @@ def format_line(name: str, took: list[float], seconds: float) -> str:
 
 
 def read_cpu_seconds(process: int) -> float:
-    """Return the CPU time of the server so far, in seconds."""
+    """Return the CPU time of a process so far, in seconds."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def read_memory(process: int) -> str:
-    """Return the present and the highest memory of the server, as text."""
+    """Return the present and the highest memory of a process, as text."""
     status = Path(f"/proc/{process}/status").read_text()
     held = dict(re.findall(r"(\w+):\s+(\d+) kB", status))
     now, most = (int(held[key]) / 1024 for key in ("VmRSS", "VmHWM"))

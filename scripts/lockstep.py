@@ -6,12 +6,15 @@ Each hand is played by this project's rules and replayed in the other engine wit
 actions. The seat to act, the legal actions, the raise amounts in no-limit and the chips won must be
 equal; the first difference is printed, with exit code 1.
 
-The game `stacks` is no-limit hold'em with two to nine seats and random stacks, which change every
-few hands. Every second game has `short_bets_reopen`, as PokerKit has; in the others PokerKit's
-raises count unless the tournament rules, implemented here a second time, forbid them.
-`limit_stacks` is fixed-limit and `short_deck` short-deck hold'em, both with random stacks and, in
-half of the games, antes. In fixed limit only the tournament rules decide who may raise after a
-short all-in, since PokerKit requires a full bet where they require half of one.
+Three further games have two to nine seats and random stacks, which change every few hands: `stacks`
+is no-limit hold'em, `limit_stacks` is fixed-limit hold'em, and `short_deck` is no-limit short-deck
+hold'em. Half of the games of the last two have antes that differ between seats.
+
+The rules differ on who may raise after an all-in for less than a full raise. Every second game has
+the rule of PokerKit, `short_bets_reopen`. In the others a raise is legal if PokerKit allows it and
+the tournament rules, which this script implements independently, do not forbid it. In fixed limit
+only the tournament rules decide, because PokerKit requires a full bet where they require half of
+one.
 """
 
 from __future__ import annotations
@@ -41,27 +44,29 @@ from poker_rl.games.tables import Tables
 
 GAMES = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
 GAMES += ["limit_holdem_2to9"]
-STACKS, LIMIT_STACKS, SHORT_DECK = DRAWN = ("stacks", "limit_stacks", "short_deck")
-BATCH = 1000  # hands played before they are replayed
+STACKS, LIMIT_STACKS, SHORT_DECK = RANDOM_STACKS = ("stacks", "limit_stacks", "short_deck")
+BATCH = 1000  # tables that are played at once, before their hands are replayed
 HANDS_OF_STACKS = 10  # hands before the stacks change
-TIES = 5  # one of so many hands of hold'em ends in a tie of all remaining players
-ROYAL = range(32, 52, 4)
+TIES = 5  # every fifth hand of hold'em has a royal flush on the board, so that pots are split
+ROYAL_FLUSH = range(32, 52, 4)
 WEIGHTS = np.array(
     [[1, 1, 1], [1, 8, 4]]
 )  # of fold, call and raise in two kinds of hands; most hands of the second reach a showdown
 
 
-class Difference(Exception):
-    """Two engines disagree."""
+class EnginesDifferError(Exception):
+    """Error raised if two engines have different states or results of a hand."""
 
 
 class Decision(NamedTuple):
+    """Decision in a hand that was played by this project's rules."""
+
     seat: int
-    legal: list[int]  # of fold, call, raise
-    action: int
-    raises: Sequence[int] = ()  # no-limit: the legal actions that are raises
-    chosen: int = 0  # the action if it is a raise
-    to: int = 0  # chips of the raise, over the whole hand
+    legal: list[int]  # the legal ones of fold, call and raise
+    action: int  # fold, call or raise
+    raises: Sequence[int] = ()  # games with stacks: all legal actions that are raises
+    chosen: int = 0  # games with stacks: the action that was taken
+    to: int = 0  # games with stacks: chips of the seat over the whole hand after a raise; else 0
 
 
 class Hand(NamedTuple):
@@ -75,10 +80,10 @@ class Hand(NamedTuple):
     showdown: bool
 
     def expect(self, what: str, ours: object, theirs: object) -> None:
-        """Compare a value of two engines.
+        """Compare a value in this project with that in the other engine.
 
         Raises:
-            Difference: if they differ.
+            EnginesDifferError: if they differ.
         """
         if ours != theirs:
             moves = "".join("fcr"[d.action] + (f"{d.to}" if d.to else "") for d in self.decisions)
@@ -86,19 +91,19 @@ class Hand(NamedTuple):
             where = f"{self.game.name}, cards {cards}, actions {moves}"
             if self.game.starting_stacks:
                 where += f", stacks {self.game.starting_stacks}, ante {self.game.ante}"
-            raise Difference(f"{where}: {what} {ours} here, {theirs} there")
+            raise EnginesDifferError(f"{where}: {what} {ours} here, {theirs} there")
 
 
 Engine = Callable[[Hand], None]
-"""Replays a hand in another engine; raises Difference."""
+"""Replays a hand in another engine; raises EnginesDifferError."""
 
 
-def play(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> Iterator[Hand]:
+def play_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> Iterator[Hand]:
     """Play random hands and yield them."""
     generator = np.random.default_rng(seed)
     tables = Tables(game, min(BATCH, hands), seed)
     weights = np.resize(WEIGHTS, (len(tables.records), 3))
-    first_game = variant(game, tables.records[0])
+    first_game = get_variant_game(game, tables.records[0])
     no_limit, has_stacks = (
         isinstance(first_game, NoLimitPoker),
         first_game.starting_stacks is not None,
@@ -118,7 +123,7 @@ def play(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> Iterato
             for i in np.flatnonzero(kind == RAISE):
                 if no_limit:
                     raises = RAISE + np.flatnonzero(legal[i, RAISE:])
-                    actions[i] = some_raise(raises, tables.records[rows[i]], generator)
+                    actions[i] = sample_raise(raises, tables.records[rows[i]], generator)
             seats = tables.records["to_act"][rows]
             tables.step(actions, rows)
             put = tables.records["paid"][rows, seats]
@@ -131,7 +136,7 @@ def play(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> Iterato
                 decisions[row].append(here)
         won = tables.payoffs()
         for row, record in enumerate(tables.records[: hands - first]):
-            each = variant(game, record)
+            each = get_variant_game(game, record)
             yield Hand(
                 each,
                 record["deck"][: each.cards_dealt].tolist(),
@@ -142,28 +147,28 @@ def play(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> Iterato
             )
 
 
-def some_raise(raises: np.ndarray, record: np.void, generator: np.random.Generator) -> int:
-    """Sample a legal raise: often the smallest, one of about the pot or all-in, else any."""
+def sample_raise(raises: np.ndarray, record: np.void, generator: np.random.Generator) -> int:
+    """Sample a legal raise: the smallest, the nearest to the pot, the largest, or any of them."""
     pot = 2 * record["price"] - record["paid"][record["to_act"]] + record["paid"].sum()
     kinds = [raises[0], raises[np.abs(raises - pot).argmin()], raises[-1], generator.choice(raises)]
     return int(generator.choice(kinds, p=[0.4, 0.2, 0.1, 0.3]))
 
 
-def games_of_stacks(
+def sample_stack_games(
     count: int, seed: int, name: str = STACKS
 ) -> Iterator[NoLimitPoker | FixedLimitPoker]:
     """Yield hold'em games with two to nine seats, and random stacks, antes and bet sizes."""
     generator = np.random.default_rng(seed)
     for i in range(count):
-        while (game := game_of_stacks(2 + i // 2 % 8, i % 2 == 0, generator, name)) is None:
+        while (game := sample_stack_game(2 + i // 2 % 8, i % 2 == 0, generator, name)) is None:
             pass
         yield game
 
 
-def game_of_stacks(
+def sample_stack_game(
     seats: int, short_bets_reopen: bool, generator: np.random.Generator, name: str
 ) -> NoLimitPoker | FixedLimitPoker | None:
-    """Return one such game; None if the blinds leave no player a decision."""
+    """Return a game with random stacks; None if the blinds leave no player a decision."""
     blinds = [2, 1] if seats == 2 else [1, 2] + [0] * (seats - 2)
     ante = int(generator.integers(2))
     stacks = np.exp(generator.uniform(0, np.log(generator.choice([10, 60, 300])), seats))
@@ -199,15 +204,15 @@ def game_of_stacks(
 
 def put_royal_flush_on_board(record: np.void, game: PokerGame | VariableSeatsPoker) -> None:
     """Move a royal flush to the board of a table just dealt, if its deck and board allow it."""
-    each = variant(game, record)
+    each = get_variant_game(game, record)
     if each.deck_size == 52 and sum(each.board_cards) == 5:
-        for place, card in enumerate(ROYAL, each.cards_dealt - 5):
+        for place, card in enumerate(ROYAL_FLUSH, each.cards_dealt - 5):
             at = record["deck"].tolist().index(card)
             record["deck"][at], record["deck"][place] = record["deck"][place], card
 
 
-def variant(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
-    """Return the game of a table."""
+def get_variant_game(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
+    """Return the game that is played at a table; with variable seats, that for its seats."""
     return game if isinstance(game, PokerGame) else game.variant_games[record["variant"]]
 
 
@@ -239,9 +244,13 @@ class TournamentStreet:
         self.full_bet_or_raise = max(self.full_bet_or_raise, raised_by)
 
 
-def pokerkit(hand: Hand) -> None:
-    """Replay a hand of hold'em in PokerKit, whose players are our seats."""
-    state, game = pokerkit_state(hand.game), hand.game
+def replay_in_pokerkit(hand: Hand) -> None:
+    """Replay a hand of hold'em in PokerKit, whose player indices are our seats.
+
+    Raises:
+        EnginesDifferError: at the first difference.
+    """
+    state, game = create_pokerkit_state(hand.game), hand.game
     limit = isinstance(game, FixedLimitPoker)
     tournament = limit or (isinstance(game, NoLimitPoker) and not game.short_bets_reopen)
     hand.expect("blinds", game.blinds or [0] * game.seats, list(state.bets))
@@ -272,7 +281,7 @@ def pokerkit(hand: Hand) -> None:
     for decision in hand.decisions:
         deal_board()
         hand.expect("seat to act", decision.seat, state.actor_index)
-        if limit:  # as if no raise had been short
+        if limit:  # PokerKit's own rule for short raises is turned off
             state.consecutive_short_all_in_amounts.clear()
             state.completion_betting_or_raising_amount = 0
         add_up_all_ins(state)
@@ -286,7 +295,7 @@ def pokerkit(hand: Hand) -> None:
             seat = decision.seat
             before = game.starting_stacks[seat] - state.stacks[seat] - state.bets[seat]
             before -= game.dead_antes[seat]
-            amounts = raise_amounts(game, state, before) if legal[RAISE] else []
+            amounts = list_raise_amounts(game, state, before) if legal[RAISE] else []
             if game.raise_size_options != []:
                 hand.expect("number of raises", len(decision.raises), len(amounts))
             else:
@@ -303,7 +312,7 @@ def pokerkit(hand: Hand) -> None:
             state.complete_bet_or_raise_to(to)
         betting.act(decision.seat, to - price if to else 0)
     deal_board()
-    winnings = shares(state) if sum(state.statuses) > 1 else None
+    winnings = compute_pot_winnings(state) if sum(state.statuses) > 1 else None
     while state.can_kill_hand():
         state.kill_hand()
     while state.can_push_chips():
@@ -319,15 +328,21 @@ def pokerkit(hand: Hand) -> None:
 def add_up_all_ins(state: Any) -> None:
     """Let several short all-ins that add up to a full raise reopen the betting.
 
-    PokerKit forgets them when they add up to a full raise. Another short all-in then closes the
-    betting for all players who have acted, though they face more than a full raise.
+    PokerKit resets their sum when they reach a full raise. Another short all-in would then close
+    the betting for all players who have acted, although they face more than a full raise.
     """
     if (state.checking_or_calling_amount or 0) >= state.completion_betting_or_raising_amount:
         state.consecutive_short_all_in_amounts.clear()
 
 
-def raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
-    """Return the chips over the whole hand after each legal raise; `before` were put in before."""
+def list_raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
+    """Return the legal raises, each as the chips that the seat then has paid in the whole hand.
+
+    Args:
+        game: the game of the hand.
+        state: PokerKit's state, whose amounts count from the beginning of the street.
+        before: chips that the seat paid on earlier streets.
+    """
     low = state.min_completion_betting_or_raising_to_amount
     high = state.max_completion_betting_or_raising_to_amount
     if not game.raise_size_options:
@@ -341,12 +356,12 @@ def raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
     return [amount + before for amount in sorted(amounts - {0})]
 
 
-def shares(state: Any) -> list[int]:
-    """Return the chips won in PokerKit's pots, before any hand is mucked.
+def compute_pot_winnings(state: Any) -> list[int]:
+    """Return the chips won by each seat if PokerKit's pots are divided by this project's rules.
 
-    PokerKit gives all odd chips of a pot to the first winner; this project gives one each to the
-    first winners. PokerKit merges pots after the hands that separated them have lost; this project
-    splits each pot by itself.
+    PokerKit gives all odd chips of a pot to the first winner, and this project gives one each to
+    the first winners. PokerKit merges pots after the hands that separated them have lost, and this
+    project divides each pot by itself.
     """
     won = [int(chips) for chips in state.payoffs]
     for pot in state.pots:
@@ -360,8 +375,11 @@ def shares(state: Any) -> list[int]:
     return won
 
 
-def pokerkit_state(game: PokerGame) -> Any:
-    """Return PokerKit's state; its own fixed-limit game allows one more raise before the flop."""
+def create_pokerkit_state(game: PokerGame) -> Any:
+    """Return PokerKit's state at the start of a hand.
+
+    PokerKit's own fixed-limit game is not used, since it allows one more raise before the flop.
+    """
     from pokerkit import (
         Automation,
         BettingStructure,
@@ -388,7 +406,7 @@ def pokerkit_state(game: PokerGame) -> Any:
         raises = list(zip(game.raise_sizes, game.max_raises, strict=True))
     order = -1 if game.seats == 2 else 1  # heads-up it gives the first entry to the second player
     deck, kind = Deck.STANDARD, StandardHighHand
-    if in_three_cards(game):
+    if has_three_card_hands(game):
         kind = RhodeIslandHoldemHand
     elif game.ranking == "short_deck":
         deck, kind = Deck.SHORT_DECK_HOLDEM, ShortDeckHoldemHand
@@ -418,28 +436,29 @@ def pokerkit_state(game: PokerGame) -> Any:
     )
 
 
-def in_three_cards(game: PokerGame) -> bool:
-    """Return whether hands have three cards, of which OpenSpiel knows no straights and flushes."""
+def has_three_card_hands(game: PokerGame) -> bool:
+    """Return whether hands have three cards; OpenSpiel has no straights and flushes of three."""
     return game.hole_cards + sum(game.board_cards) == THREE_CARD_HAND
 
 
 # OpenSpiel
 
-Names = Callable[[list[int]], dict[int, int]]
+MapActions = Callable[[list[int]], dict[int, int]]
+"""Function that maps the legal ones of fold, call and raise to actions of OpenSpiel."""
 
 
-def same_action(legal: list[int]) -> dict[int, int]:
+def map_to_same_action(legal: list[int]) -> dict[int, int]:
     """Map each legal action to OpenSpiel's action of the same number."""
     return {action: action for action in legal}
 
 
-def pass_or_bet(legal: list[int]) -> dict[int, int]:
-    """Map to OpenSpiel's Kuhn poker: pass (0) for check and fold, bet (1) for bet and call."""
+def map_to_pass_or_bet(legal: list[int]) -> dict[int, int]:
+    """Map actions to those of OpenSpiel's Kuhn poker: 0 is check or fold, 1 is bet or call."""
     return {FOLD: 0, CALL: 1} if FOLD in legal else {CALL: 0, RAISE: 1}
 
 
-def open_spiel(other: Any, names: Names = same_action) -> Engine:
-    """Return the engine that replays hands in a game of OpenSpiel."""
+def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_action) -> Engine:
+    """Return an engine that replays hands in a game of OpenSpiel."""
 
     def engine(hand: Hand) -> None:
         deck, state = iter(hand.deck), other.new_initial_state()
@@ -451,11 +470,11 @@ def open_spiel(other: Any, names: Names = same_action) -> Engine:
         for seat, legal, action, *_ in hand.decisions:
             deal()
             hand.expect("seat to act", seat, state.current_player())
-            hand.expect("legal actions", sorted(names(legal).values()), state.legal_actions())
-            state.apply_action(names(legal)[action])
+            hand.expect("legal actions", sorted(map_actions(legal).values()), state.legal_actions())
+            state.apply_action(map_actions(legal)[action])
         deal()  # the board's last cards, which some games deal after the last action
         hand.expect("the hand is over", True, state.is_terminal())
-        # It splits an odd chip, we give it away whole: the same where pots divide evenly.
+        # OpenSpiel splits an odd chip, and this project gives it to one winner.
         for ours, theirs in zip(hand.won, state.returns(), strict=True):
             apart = abs(ours - theirs)
             hand.expect("chips won", True, apart == 0 or (apart < 1 and theirs != round(theirs)))
@@ -463,8 +482,8 @@ def open_spiel(other: Any, names: Names = same_action) -> Engine:
     return engine
 
 
-def universal_poker(game: FixedLimitPoker) -> Any:
-    """Return the game in OpenSpiel, which counts players from 1 and treats antes as blinds."""
+def load_universal_poker(game: FixedLimitPoker) -> Any:
+    """Return the game in OpenSpiel, where players are numbered from 1 and antes are blinds."""
     import pyspiel
 
     def words(numbers: Any) -> str:
@@ -488,24 +507,24 @@ def universal_poker(game: FixedLimitPoker) -> Any:
     )
 
 
-def counts_of(hand: Hand, winners: int) -> dict[str, int]:
-    """Count odd chips in a game without stacks, which has one pot; else the seats all-in."""
+def count_special_cases(hand: Hand, winners: int) -> dict[str, int]:
+    """Return the number of odd chips in a game without stacks, else the number of all-ins."""
     if hand.game.starting_stacks is None:
         return {"odd chips": sum(hand.paid) % winners}
     stacks = zip(hand.paid, hand.game.dead_antes, hand.game.starting_stacks, strict=True)
     return {"all-ins": sum(put + dead == stack for put, dead, stack in stacks)}
 
 
-def compare(
+def compare_engines(
     game: PokerGame | VariableSeatsPoker, engine: Engine, hands: int, seed: int
 ) -> Counter[str]:
-    """Play hands in both engines, and return what was compared.
+    """Play random hands in both engines; return the numbers of compared hands, decisions and so on.
 
     Raises:
-        Difference: at the first difference.
+        EnginesDifferError: at the first difference.
     """
     counts: Counter[str] = Counter()
-    for hand in play(game, hands, seed):
+    for hand in play_hands(game, hands, seed):
         engine(hand)
         winners = sum(chips + put > 0 for chips, put in zip(hand.won, hand.paid, strict=True))
         counts.update(
@@ -514,7 +533,7 @@ def compare(
                 "decisions": len(hand.decisions),
                 "showdowns": int(hand.showdown),
                 "split pots": int(winners > 1),
-                **counts_of(hand, winners),
+                **count_special_cases(hand, winners),
             }
         )
     return counts
@@ -525,33 +544,37 @@ def main() -> None:
     parser.add_argument("--hands", type=int, default=100_000, help="in all, beside each engine")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("games", nargs="*", default=GAMES, metavar="game")
-    given = parser.parse_args()
-    if given.hands < (least := HANDS_OF_STACKS * len(given.games)):
-        parser.error(f"--hands {given.hands}: at least {least} for so many games")
-    if given.seed < 0:
-        parser.error(f"--seed {given.seed}: at least 0")
+    arguments = parser.parse_args()
+    if arguments.hands < (least := HANDS_OF_STACKS * len(arguments.games)):
+        parser.error(f"--hands {arguments.hands}: at least {least} for so many games")
+    if arguments.seed < 0:
+        parser.error(f"--seed {arguments.seed}: at least 0")
     try:
-        built = [None if name in DRAWN else holdem(name) for name in given.games]
+        built = [None if name in RANDOM_STACKS else load_holdem(name) for name in arguments.games]
     except ConfigError as error:
         parser.error(str(error))
-    for name, game in zip(given.games, built, strict=True):
-        hands = given.hands // len(given.games)
+    for name, game in zip(arguments.games, built, strict=True):
+        hands = arguments.hands // len(arguments.games)
         if game is None:
-            games: list[Any] = list(games_of_stacks(hands // HANDS_OF_STACKS, given.seed, name))
-            report(name, "PokerKit", games, pokerkit, HANDS_OF_STACKS, given.seed)
+            games: list[Any] = list(
+                sample_stack_games(hands // HANDS_OF_STACKS, arguments.seed, name)
+            )
+            compare_and_print(
+                name, "PokerKit", games, replay_in_pokerkit, HANDS_OF_STACKS, arguments.seed
+            )
             continue
-        report(name, "PokerKit", [game], pokerkit, hands, given.seed)
+        compare_and_print(name, "PokerKit", [game], replay_in_pokerkit, hands, arguments.seed)
         limit = isinstance(game, FixedLimitPoker) and game.stacks is None
-        if game.seats == 2 and limit and not in_three_cards(game):
-            engine = open_spiel(universal_poker(game))
-            report(name, "OpenSpiel", [game], engine, given.hands, given.seed)
+        if game.seats == 2 and limit and not has_three_card_hands(game):
+            engine = create_open_spiel_engine(load_universal_poker(game))
+            compare_and_print(name, "OpenSpiel", [game], engine, arguments.hands, arguments.seed)
 
 
-def holdem(name: str) -> PokerGame | VariableSeatsPoker:
+def load_holdem(name: str) -> PokerGame | VariableSeatsPoker:
     """Return a game that PokerKit supports too.
 
     Raises:
-        ConfigError: no such game, or one without a board or a deck of 52 or 36 cards.
+        ConfigError: if there is no such game, or PokerKit does not support it.
     """
     game = build(load_option("game", name), "game")
     each = game.variant_games[0] if isinstance(game, VariableSeatsPoker) else game
@@ -561,16 +584,18 @@ def holdem(name: str) -> PokerGame | VariableSeatsPoker:
         and (each.deck_size == 52 or each.ranking)
     ):
         return game
-    raise ConfigError(f"{name}: allowed: {', '.join(DRAWN)} and the games of hold'em")
+    raise ConfigError(f"{name}: allowed: {', '.join(RANDOM_STACKS)} and the games of hold'em")
 
 
-def report(name: str, other: str, games: list[Any], engine: Engine, hands: int, seed: int) -> None:
-    """Compare so many hands of each game and print what was compared; exit at a difference."""
+def compare_and_print(
+    name: str, other: str, games: list[Any], engine: Engine, hands: int, seed: int
+) -> None:
+    """Compare `hands` hands of each game, and print their numbers; exit at a difference."""
     start, counts = time.perf_counter(), Counter[str]()
     for i, game in enumerate(games):
         try:
-            counts += compare(game, engine, hands, seed + i)
-        except Difference as difference:
+            counts += compare_engines(game, engine, hands, seed + i)
+        except EnginesDifferError as difference:
             print(difference)
             sys.exit(1)
     text = ", ".join(f"{count:,} {what}" for what, count in counts.items())

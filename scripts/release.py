@@ -1,16 +1,17 @@
-"""Make a bundled player of this project from a run.
+"""Release the player of a run: write it to a file that is part of this package.
 
     python scripts/release.py outputs/leduc/actor_critic/RUN leduc_ac
 
 It writes the run's headline player and its critic, with weights in float16, to
-`poker_rl/released/NAME.pt`. The file also contains its origin, which is printed: command,
+`poker_rl/released/NAME.pt`. The file also contains the player's origin, which is printed: command,
 experiment, seed, decisions, commit and date. The script also updates the checksums in
-`poker_rl/released/SHA256SUMS` and writes `conf/player/NAME.yaml`, unless that exists. Evaluate the
-player against the run itself and against bots,
+`poker_rl/released/SHA256SUMS`, and writes `conf/player/NAME.yaml` unless that file exists.
+
+Afterwards evaluate the player against the run itself and against bots:
 
     poker-rl evaluate game=leduc player=leduc_ac against=[outputs/leduc/actor_critic/RUN,call]
 
-and write the results into docs/players.md and the first line of that YAML, which
+Then write the results into docs/players.md and into the first line of the YAML file, which
 `poker-rl list player` prints.
 """
 
@@ -41,7 +42,7 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
     """Return the contents of the file: the game, the run's headline player and its origin.
 
     Raises:
-        ConfigError: if the run goes on or has failed, or was trained against a fixed opponent.
+        ConfigError: if the run is still training or has failed, or if it was not self-play.
     """
     settings, manifest = read_run_folder(run)
     if manifest["status"] not in ("finished", "interrupted"):
@@ -65,12 +66,12 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
 
 
 def share_layers(player: dict[str, Any], count: int) -> None:
-    """Replace the critic's first layers by those that it shared with the policy in training.
+    """Replace the critic's first `count` layers by those of the policy, to make the file smaller.
 
-    A file contains shared tensors only once. If the player is an average of weights over the last
-    iterations, the critic's values change a little, since the critic is no such average.
+    In training both shared these layers, and a file contains a shared tensor only once. If the
+    policy is an EMA of weights, the critic's values change a little, since the critic is no EMA.
     """
-    if player.get("critic") is None:  # for example because rewards were discounted
+    if player.get("critic") is None:  # such as after training with discounted rewards
         return
     for name, weight in player["weights"].items():
         if any(name.startswith(f"layers.{layer}.") for layer in range(count)):
@@ -78,8 +79,15 @@ def share_layers(player: dict[str, Any], count: int) -> None:
 
 
 def convert_to_float16(tree: Any, done: dict[int, torch.Tensor] | None = None) -> Any:
-    """Return the tree with its floating tensors in float16; a player computes in float32."""
-    done = {} if done is None else done  # a tensor that occurs twice stays shared
+    """Return nested dictionaries with their floating-point tensors in float16, for the file.
+
+    A player converts them to float32 when it is loaded.
+
+    Args:
+        tree: the nested dictionaries.
+        done: converted tensors by the id of the original, so that shared tensors stay shared.
+    """
+    done = {} if done is None else done
     if isinstance(tree, torch.Tensor):
         return done.setdefault(id(tree), tree.half() if tree.is_floating_point() else tree)
     if isinstance(tree, dict):
@@ -88,7 +96,7 @@ def convert_to_float16(tree: Any, done: dict[int, torch.Tensor] | None = None) -
 
 
 def main() -> None:
-    """Write the file of RUN under NAME."""
+    """Write the files of the released player, and print its origin."""
     if len(sys.argv) != 3 or not PLAYER_NAME_PATTERN.fullmatch(sys.argv[2]):
         sys.exit(__doc__)
     if PERCENTILE_PATTERN.fullmatch(sys.argv[2]):

@@ -1,4 +1,4 @@
-"""Replay hands of other people by the rules of a game, and compare the chips won with the file's.
+"""Replay recorded hands by the rules of a game, and compare the chips won with those in the file.
 
     python scripts/replay_hands.py PATH game=NAME [game.KEY=VALUE …]
 
@@ -8,8 +8,8 @@ Sandholm 2019), of which github.com/uoftcprg/phh-dataset has PHH files, are no-l
     python scripts/replay_hands.py phh-dataset/data/pluribus game=nolimit_holdem_6p \\
         game.stacks=10000 game.min_bet=100 'game.blinds=[50,100,0,0,0,0]' game.unit_chips=100
 
-Hands that the game can't express are counted by reason. Chips that differ, or a file that can't be
-read, give exit code 1.
+Hands that do not fit the game are counted by reason. The exit code is 1 if the chips of a hand
+differ, or if a file can't be read.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@
     python scripts/reproduce_apu.py --minutes 60 --seeds 3 --deals 2000   # days; it may be stopped
     python scripts/reproduce_apu.py --only dual_apu_none dual_apu_none_linear
     python scripts/reproduce_apu.py apu=outputs/x dual_apu=outputs/y   # these two are not trained
-    python scripts/reproduce_apu.py --losses docs/images/apu.png       # and the curves of losses
-    python scripts/reproduce_apu.py ppo_lhe_6p=outputs/z               # and what our setting wins
+    python scripts/reproduce_apu.py --losses docs/images/apu.png       # also draws curves of losses
+    python scripts/reproduce_apu.py ppo_lhe_6p=outputs/z               # also evaluates a run of PPO
 
-Each of the eight experiments is trained with the reward as printed and, as `<experiment>_linear`,
-with a linear one, by `poker-rl train` until its budget or the time is over; the linear ones with
-several seeds. Runs and match results are saved in a folder, and the same command resumes with what
-is missing; more minutes, seeds or deals can be added. A resumed run keeps its settings.
+Each of the eight experiments is trained twice: with the published reward, and with a linear one as
+`<experiment>_linear`, for which `--seeds` sets the number of seeds. Training ends with the budget
+or after `--minutes`. Runs and match results are saved in a folder. The same command resumes and
+does only what is missing, also with more minutes, seeds or deals. A resumed run keeps its settings.
 
 A result is the winnings of one candidate against five others, with each deal played with the
 candidate in all six seats. Its 95 % interval is over deals if there is one seed, else over seeds by
@@ -56,7 +56,8 @@ BOTS = {
     "mcts": ("mcts", "mcts_few"),
 }
 EVERY_BOT = tuple(bot for both in BOTS.values() for bot in both)
-# Small bets a hand, as printed; the row of APU against None reads "APU-1".
+# Published winnings against each bot of BOTS, in small bets per hand. The publication calls APU
+# against APU without a history "APU-1".
 AGAINST_BOTS = {
     "apu": (4.083, 0.957, 3.265, 3.895),
     "dual_apu": (1.833, 0.542, 2.167, 3.376),
@@ -85,16 +86,16 @@ EXPERIMENTS = (
     *AGAINST_BOTS,
     *(f"{name}_{history}" for name in ("apu", "dual_apu") for history in ("fc", "none")),
 )
-OURS = ("ppo_lhe_6p", "ppo_lhe_6p_fc", "ppo_lhe_6p_none")  # measured if given
-REWARDS = {"printed": "", "linear": "_linear"}  # what an experiment's name ends with
-PUBLISHED_MS = 7.3  # of a decision
+OURS = ("ppo_lhe_6p", "ppo_lhe_6p_fc", "ppo_lhe_6p_none")  # evaluated if the user gives runs
+REWARDS = {"published": "", "linear": "_linear"}  # end of an experiment's name, by reward
+PUBLISHED_MS = 7.3  # published milliseconds per decision
 CPU = torch.device("cpu")
 
 
 def train_experiment(
     out: Path, experiment: str, seed: int, minutes: float, settings: Sequence[str]
 ) -> Path:
-    """Train for at most so many minutes, those of earlier commands included; return the folder."""
+    """Train for at most so many minutes, including those of earlier commands; return the folder."""
     name = f"{experiment}_seed{seed}"
     folder = out / "limit_holdem_6p" / "apu" / name
     if folder.exists():
@@ -135,7 +136,10 @@ def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
 def measure_winnings(
     game: FixedLimitPoker, candidates: Sequence[Player], others: Sequence[Player], deals: int
 ) -> tuple[float, float]:
-    """Return the mean winnings of the candidates and its half width, in small bets per hand."""
+    """Return the mean winnings of the candidates against the others, in small bets per hand.
+
+    The second number is the half-width of the 95 % interval of this mean over deals.
+    """
     rest = game.seats - 1
     blocks = []
     for k, candidate in enumerate(candidates):
@@ -152,9 +156,9 @@ class Matches:
     game: FixedLimitPoker
     deals: int
     results_file: Path
-    runs: dict[str, list[Path]]  # of each experiment, a run a seed
-    players: dict[str, list[list[Player]]] = field(default_factory=dict)  # of each, its actors
-    known: dict[str, list[float]] = field(default_factory=dict)
+    runs: dict[str, list[Path]]  # by experiment, one run for each seed
+    players: dict[str, list[list[Player]]] = field(default_factory=dict)  # by experiment, by seed
+    known: dict[str, list[float]] = field(default_factory=dict)  # mean and half-width by match
 
     def __post_init__(self) -> None:
         """Load the players and the saved results."""
@@ -194,7 +198,7 @@ class Matches:
 
 
 def measure_decision_ms(game: FixedLimitPoker, player: Player, count: int = 200) -> float:
-    """Return the mean time of a single decision in ms, at tables some calls into a hand."""
+    """Return the mean time of a single decision in milliseconds, at tables after eight calls."""
     tables = Tables(game, count, 0)
     tables.deal()
     for _ in range(8):
@@ -207,7 +211,7 @@ def measure_decision_ms(game: FixedLimitPoker, player: Player, count: int = 200)
 
 
 def draw_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
-    """Draw both losses of APU and of Dual-APU over episodes, beside those of their controls."""
+    """Draw the losses of actor and critic of APU, Dual-APU and their controls over episodes."""
     figure, axes = create_figure(9, 6.4, 2, 2)
     pairs = [(name, loss) for name in ("apu", "dual_apu") for loss in ("actor", "critic")]
     for (name, loss), ax in zip(pairs, axes, strict=True):
@@ -222,7 +226,10 @@ def draw_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Train, measure and print; `words` are those of the command line."""
+    """Train the experiments, play the matches and print the tables.
+
+    `words` are the arguments; None for those of the process.
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="*", metavar="EXPERIMENT=RUN", help="trained before")
     parser.add_argument("--minutes", type=float, default=0.5, help="to train each of the others")
@@ -232,19 +239,19 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("outputs/reproduce_apu"), metavar="FOLDER")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="in training")
     parser.add_argument("--losses", type=Path, metavar="PNG", help="draw the curves of losses")
-    given = parser.parse_args(words)
+    arguments = parser.parse_args(words)
     every = [name + ending for ending in REWARDS.values() for name in EXPERIMENTS]
     for flag, least in (("deals", MIN_DEALS), ("seeds", 1)):
-        if getattr(given, flag) < least:
-            parser.error(f"--{flag} {getattr(given, flag)}: at least {least}")
-    wanted = every if given.only is None else given.only
+        if getattr(arguments, flag) < least:
+            parser.error(f"--{flag} {getattr(arguments, flag)}: at least {least}")
+    wanted = every if arguments.only is None else arguments.only
     for name in wanted:
         if name not in every:
             parser.error(f"--only {name}: allowed: {', '.join(every)}")
     torch.set_num_threads(1)
     game: FixedLimitPoker = build(load_option("game", "limit_holdem_6p"), "game")
     runs: dict[str, list[Path]] = {}
-    for word in given.runs:
+    for word in arguments.runs:
         name, equals, folder = word.partition("=")
         if not equals or name not in (*every, *OURS):
             allowed = ", ".join((*every, *OURS))
@@ -255,15 +262,15 @@ def main(words: Sequence[str] | None = None) -> None:
             parser.error(f"{word}: {error}")
         runs.setdefault(name, []).append(Path(folder))
     for name in [name for name in wanted if name not in runs]:
-        for seed in range(given.seeds if name.endswith(REWARDS["linear"]) else 1):
-            folder = train_experiment(given.out, name, seed, given.minutes, given.set)
+        for seed in range(arguments.seeds if name.endswith(REWARDS["linear"]) else 1):
+            folder = train_experiment(arguments.out, name, seed, arguments.minutes, arguments.set)
             runs.setdefault(name, []).append(folder)
             print(f"{name}={folder}", flush=True)
 
-    if given.losses is not None:
-        given.losses.parent.mkdir(parents=True, exist_ok=True)
-        draw_losses(runs).savefig(given.losses, dpi=150)
-    matches = Matches(game, given.deals, given.out / "matches.jsonl", runs)
+    if arguments.losses is not None:
+        arguments.losses.parent.mkdir(parents=True, exist_ok=True)
+        draw_losses(runs).savefig(arguments.losses, dpi=150)
+    matches = Matches(game, arguments.deals, arguments.out / "matches.jsonl", runs)
     print_tables(matches)
     print(f"\nA decision, published {PUBLISHED_MS} ms:")
     for name in runs:
@@ -271,7 +278,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def print_tables(matches: Matches) -> None:
-    """Print the published tables, and a table of our own experiments if there are runs of them."""
+    """Print the published tables with our results, and a table of PPO if runs of it were given."""
     print("\nSmall bets a hand (1 is 1,000 mbb/hand), with 95 % intervals.")
     heads = " | ".join(f"{reward} reward" for reward in REWARDS)
     for title, rows in TABLES.items():

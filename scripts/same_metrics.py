@@ -1,12 +1,12 @@
-"""Check that a change of the code leaves the metrics of every learner equal to the last digit.
+"""Check that a change of the code leaves the metrics of all learners equal to the last digit.
 
     git switch main   && python scripts/same_metrics.py record before.json
     git switch change && python scripts/same_metrics.py record after.json
     python scripts/same_metrics.py compare before.json after.json
 
 `record` trains each learner for some seconds with a fixed seed, in a temporary folder, and saves
-its metrics without times; it takes a few minutes of one core. Metrics can only be equal on the same
-machine with the same versions of torch and numba.
+its metrics without times. It takes a few minutes on one core. Metrics can only be equal if both
+files were recorded on the same machine with the same versions of torch and numba.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def compare_metrics(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> It
 
 
 def read_record(path: str) -> dict[str, Rows]:
-    """Return the contents of a file of `record`; exit if there is none."""
+    """Return the contents of a file that `record` wrote; exit if it is not such a file."""
     try:
         found: dict[str, Rows] = json.loads(Path(path).read_text())
     except (OSError, ValueError):

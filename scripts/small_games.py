@@ -1,16 +1,16 @@
-"""Every learner on every small game, measured exactly: trains what is missing and writes the page.
+"""Train every learner on every small game, and write docs/benchmark.md with the results.
 
     python scripts/small_games.py                         # all of it, hours of a core
     python scripts/small_games.py kuhn leduc workers=2    # two games, two runs side by side
     python scripts/small_games.py leduc/ppo seeds=1       # one row, one seed of it
     python scripts/small_games.py page=true               # train nothing, write docs/benchmark.md
 
-Each row is a sweep over seeds of `poker-rl train -m`, whose command the page repeats. What has
-finished is not trained again, and what was broken off goes on where it stood, so the script can be
-stopped at any time. The page has the rows of which at least one seed has finished. It is made from
-docs/benchmark/: rows.csv has what each row's runs took, <game>.csv every measurement of every run.
-A row that was trained here takes the place of the one that is there; all others, which another
-machine trained, stay.
+A row of the page is a learner on a game. It is trained by a sweep over seeds, and the page contains
+the command. The script can be stopped at any time: it does not repeat finished runs, and it resumes
+interrupted ones. The page contains each row with at least one finished seed. It is written from the
+files in docs/benchmark/: rows.csv has the resources that each row took, and <game>.csv has all
+measurements. Rows that were trained on this machine replace those in the files; all other rows in
+the files stay, since another machine trained them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ GAMES = {
     "nolimit_leduc": "No-limit Leduc hold'em",
     "kuhn_3p": "Kuhn poker for three",
 }
-# What a row is asked to do where that is more than its game and its algorithm.
+# Overrides of the rows that need other settings besides their game and their algorithm.
 EXPERIMENTS = {
     ("kuhn", "ppo"): "experiment=ppo_kuhn",
     ("kuhn", "mmd"): "game=kuhn algo=mmd budget=16e6",
@@ -144,54 +144,54 @@ All others have the settings of another of these games, or defaults, which were 
 """
 
 
-Told = dict[str, str]  # a row of a file of docs/benchmark/, by the heads of its columns
+CsvRow = dict[str, str]  # a row of a CSV file in docs/benchmark/, by column name
 
 
 @dataclass(frozen=True)
 class Row:
-    """A learner on a game."""
+    """Row of the page: a learner on a game."""
 
     game: str
     algo: str
 
     @property
     def name(self) -> str:
-        """What the row is called on the command line."""
+        """Return the name of the row on the command line."""
         return f"{self.game}/{self.algo}"
 
     @property
-    def words(self) -> str:
-        """What it asks `poker-rl train` to do, but for the seeds."""
+    def overrides(self) -> str:
+        """Return the overrides for `poker-rl train`, without the seeds."""
         return EXPERIMENTS.get((self.game, self.algo), f"game={self.game} algo={self.algo}")
 
-    def seeds(self, most: int) -> range:
-        """Its seeds: one of a solver in which nothing is drawn."""
-        return range(1 if self.algo in SOLVERS and self.algo != "mccfr" else most)
+    def list_seeds(self, max_seeds: int) -> range:
+        """Return the seeds of the row; deterministic solvers need only one."""
+        return range(1 if self.algo in SOLVERS and self.algo != "mccfr" else max_seeds)
 
     @property
     def folder(self) -> Path:
-        """Where its runs lie."""
+        """Return the folder of the row's runs."""
         return OUTPUTS / self.game / self.algo
 
     def train(self, seeds: int, workers: int) -> None:
-        """Train what has not finished."""
+        """Train the seeds that have not finished."""
         command = [sys.executable, "-c", "from poker_rl.cli import main; main()", "train", "-m"]
-        command += [*shlex.split(self.words), f"outputs={self.folder}", "figures=false"]
-        command += [f"seed={','.join(map(str, self.seeds(seeds)))}", "device=cpu"]
+        command += [*shlex.split(self.overrides), f"outputs={self.folder}", "figures=false"]
+        command += [f"seed={','.join(map(str, self.list_seeds(seeds)))}", "device=cpu"]
         if workers > 1:
             command += ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}"]
-        print(f"\n{self.name}: {self.words}", flush=True)
+        print(f"\n{self.name}: {self.overrides}", flush=True)
         with subprocess.Popen(command) as sweep:
             try:
                 code = sweep.wait()
-            except KeyboardInterrupt:  # which the sweep has heard of too: it is saving its work
+            except KeyboardInterrupt:  # the sweep got Ctrl-C too, and saves its checkpoints now
                 sweep.wait()
                 sys.exit(128 + signal.SIGINT)
         if code:
             print(f"{self.name}: not all of its runs have finished")
 
-    def finished(self) -> RunGroup | None:
-        """Its finished runs that have the settings of the latest, in the order of their seeds."""
+    def select_finished_runs(self) -> RunGroup | None:
+        """Return the finished runs with the same settings as the newest one, ordered by seed."""
         runs = (
             [read_run(folder) for folder in list_runs_at(self.folder)]
             if self.folder.exists()
@@ -206,9 +206,9 @@ class Row:
         return RunGroup(self.algo, {}, group.runs, group.runs)
 
 
-def told(row: Row, group: RunGroup) -> Told:
-    """What the page tells of a row, by its runs."""
-    table = figures(group, row.game)
+def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
+    """Return the row of rows.csv for a learner on a game, from its runs."""
+    table = build_comparison(group, row.game)
     (group,) = table.groups
     seeds = ",".join(str(run.config["seed"]) for run in group.runs)
     many = "-m " if len(group.runs) > 1 else ""
@@ -219,15 +219,15 @@ def told(row: Row, group: RunGroup) -> Told:
         "decisions": f"{table.compute_mean_progress(group) or 0:.0f}",
         "seconds": f"{60 * (table.compute_mean_minutes(group) or 0):.2f}",
         "MiB": str(max(int(run.manifest.get("peak_memory_mib") or 0) for run in group.runs)),
-        "command": f"poker-rl train {many}{row.words} seed={seeds}",
+        "command": f"poker-rl train {many}{row.overrides} seed={seeds}",
         "machines": "; ".join(sorted({run.machine for run in group.runs})),
         "commits": "; ".join(sorted({str(run.manifest["commit"])[:7] for run in group.runs})),
     }
 
 
-def measured(row: Row, group: RunGroup) -> Iterator[Told]:
-    """Every measurement of a row's runs."""
-    (name,) = figures(group, row.game).measures
+def list_points(row: Row, group: RunGroup) -> Iterator[CsvRow]:
+    """Yield a row of <game>.csv for each measurement of a row's runs."""
+    (name,) = build_comparison(group, row.game).measures
     for run in group.runs:
         places, antes = run.get_points(name, "decisions")
         if not len(places):
@@ -244,31 +244,31 @@ def measured(row: Row, group: RunGroup) -> Iterator[Told]:
             }
 
 
-def figures(group: RunGroup, game: str) -> Comparison:
-    """What the project's tables know of a row."""
-    return Comparison(group.runs, CompareConfig(tags=[measure(game)]))
+def build_comparison(group: RunGroup, game: str) -> Comparison:
+    """Return the comparison of a row's runs, which computes means over seeds."""
+    return Comparison(group.runs, CompareConfig(tags=[choose_measure(game)]))
 
 
-def measure(game: str) -> str:
-    """What the page tells of the players of a game."""
+def choose_measure(game: str) -> str:
+    """Return the measure of the players of a game that the page shows."""
     return "nash_conv" if game == "kuhn_3p" else "exploitability"
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What docs/benchmark/ has of a row, of whichever machine: all that the page is made of."""
+class SavedRow:
+    """Results of a row in docs/benchmark/, which this or another machine trained."""
 
-    about: Told
-    points: list[Told]  # every measurement, seed by seed
+    about: CsvRow  # its row of rows.csv
+    points: list[CsvRow]  # all measurements, ordered by seed
 
     @property
     def learner(self) -> str:
-        """Its algorithm."""
+        """Return the name of the algorithm."""
         return self.about["learner"]
 
     @cached_property
     def curves(self) -> list[np.ndarray]:
-        """Decisions, seconds and antes of each seed, [3, measurements]."""
+        """Return decisions, seconds and antes of each seed, shape [3, measurements] each."""
         columns: dict[str, list[list[float]]] = {}
         for point in self.points:
             values = [float(point[column]) for column in ("decisions", "seconds", "antes")]
@@ -277,23 +277,23 @@ class Kept:
 
     @property
     def mean(self) -> tuple[float, float | None]:
-        """The mean of the final checkpoints and its half-width."""
+        """Return the mean of the final checkpoints over the seeds, and its half-width."""
         mean = estimate([float(antes[-1]) for _, _, antes in self.curves], "mean")
         return mean.value, mean.half_width
 
     @property
     def figure(self) -> str:
-        """Mean of the final checkpoints with its interval, as text."""
+        """Return the mean of the final checkpoints with its interval, as text."""
         mean, width = self.mean
         return f"{mean:.2g}" if width is None else format_number(mean, width)
 
     @property
     def seconds(self) -> str:
-        """Seconds of a run, as text."""
+        """Return the mean seconds of a run, as text."""
         seconds = float(self.about["seconds"])
         return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}"
 
-    def cells(self) -> list[str]:
+    def list_cells(self) -> list[str]:
         """Return the cells of a learner's line in the table."""
         command = self.about["command"].removeprefix("poker-rl train ").removeprefix("-m ")
         return [
@@ -304,8 +304,11 @@ class Kept:
             f"`{command.removesuffix(' seed=0,1,2,3,4')}`",
         ]
 
-    def line(self, x: str) -> CurveLine:
-        """Its curve: over seeds at equal decisions, which they reach after so many seconds."""
+    def build_line(self, x: str) -> CurveLine:
+        """Return the mean curve over seeds, with decisions or seconds as the x axis.
+
+        The mean is over the values at equal decisions; with seconds, x is the mean time at them.
+        """
         line = build_line_over_runs(
             self.learner, [(places, antes) for places, _, antes in self.curves], band="range"
         )
@@ -316,13 +319,13 @@ class Kept:
 
 
 def format_table(lines: list[list[str]]) -> str:
-    """Return a table of Markdown, with its heads as the first line."""
+    """Return a Markdown table; the first of the lines has the heads of the columns."""
     heads, *rest = lines
     return "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *rest])
 
 
-def solvers(games: dict[str, list[Kept]]) -> Iterator[str]:
-    """Yield the part of the page about the solvers."""
+def format_solvers(games: dict[str, list[SavedRow]]) -> Iterator[str]:
+    """Yield the paragraphs of the page about the solvers."""
     cells = {(game, row.learner): row for game, rows in games.items() for row in rows}
     yield "## Solvers"
     yield (
@@ -338,23 +341,23 @@ def solvers(games: dict[str, list[Kept]]) -> Iterator[str]:
     yield format_table(lines)
 
 
-def section(game: str, rows: list[Kept]) -> Iterator[str]:
-    """Yield the part of the page about the learners on a game."""
+def format_game_section(game: str, rows: list[SavedRow]) -> Iterator[str]:
+    """Yield the paragraphs of the page about the learners on a game."""
     heads = ["learner", "antes", "decisions", "seconds", "`poker-rl train …`"]
     learners = sorted((row for row in rows if row.learner in LEARNERS), key=lambda row: row.mean[0])
     yield f"## {GAMES[game]}"
-    yield format_table([heads, *(row.cells() for row in learners)])
+    yield format_table([heads, *(row.list_cells() for row in learners)])
     missing = [algo for algo in SOLVERS + LEARNERS if algo not in {row.learner for row in rows}]
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
     machines = sorted({one for row in rows for one in row.about["machines"].split("; ")})
     yield f"{'; '.join(machines)}; measurements: [{game}.csv](benchmark/{game}.csv)"
-    if drawn(rows):
+    if select_rows_with_curve(rows):
         yield f"![Distance from equilibrium over decisions and seconds](images/small_{game}.png)"
 
 
-def published() -> Iterator[str]:
-    """What others report."""
+def format_published() -> Iterator[str]:
+    """Yield the paragraphs of the page about results that others have published."""
     yield "## Published figures"
     yield (
         "Exploitability in antes on OpenSpiel's games. Ours are not like for like:"
@@ -368,27 +371,27 @@ def published() -> Iterator[str]:
     yield f"Knight's values are in `{KNIGHT_FIGURES}` of that repository; the means are ours."
 
 
-def drawn(rows: list[Kept]) -> list[Kept]:
-    """The rows that have a curve: learners with networks, and MCCFR."""
+def select_rows_with_curve(rows: list[SavedRow]) -> list[SavedRow]:
+    """Return the rows whose curves are drawn: learners with networks, and MCCFR."""
     return [row for row in rows if row.learner in (*LEARNERS, "mccfr")]
 
 
-def picture(game: str, rows: list[Kept]) -> None:
-    """Draw the curves of a game."""
+def save_figure(game: str, rows: list[SavedRow]) -> None:
+    """Save the figure with the curves of all learners on a game."""
     figure, axes = create_figure(12, 5.5, 1, 2)
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
-        draw_lines(ax, [row.line(x) for row in drawn(rows)], log_scale=True)
-        distance = "NashConv" if measure(game) == "nash_conv" else "exploitability"
+        draw_lines(ax, [row.build_line(x) for row in select_rows_with_curve(rows)], log_scale=True)
+        distance = "NashConv" if choose_measure(game) == "nash_conv" else "exploitability"
         label_axes(ax, GAMES[game], x, f"{distance} (antes)")
     add_footnote(
         figure, "exact; mean over seeds, shaded: lowest to highest; scripts/small_games.py"
     )
-    with atomic_replacement(IMAGES / f"small_{game}.png") as beside:
-        figure.savefig(beside, format="png", dpi=110)
+    with atomic_replacement(IMAGES / f"small_{game}.png") as temporary_path:
+        figure.savefig(temporary_path, format="png", dpi=110)
 
 
-def read(name: str) -> list[Told]:
-    """The rows of a file of docs/benchmark/, none if it is not there yet."""
+def read_csv(name: str) -> list[CsvRow]:
+    """Return the rows of a file in docs/benchmark/; none if the file does not exist yet."""
     path = POINTS / name
     if not path.exists():
         return []
@@ -396,49 +399,52 @@ def read(name: str) -> list[Told]:
         return list(csv.DictReader(file))
 
 
-def write(name: str, rows: Sequence[Told]) -> None:
-    """Replace a file of docs/benchmark/."""
+def write_csv(name: str, rows: Sequence[CsvRow]) -> None:
+    """Write the rows of a file in docs/benchmark/, replacing an existing file."""
     POINTS.mkdir(parents=True, exist_ok=True)
-    with atomic_replacement(POINTS / name) as beside, beside.open("w", newline="") as file:
+    with (
+        atomic_replacement(POINTS / name) as temporary_path,
+        temporary_path.open("w", newline="") as file,
+    ):
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
-def keep(rows: Sequence[Row]) -> dict[str, list[Kept]]:
-    """Write what was run here into docs/benchmark/; what is there now, game by game.
+def update_saved_rows(rows: Sequence[Row]) -> dict[str, list[SavedRow]]:
+    """Write the results of runs on this machine into docs/benchmark/; return all rows by game.
 
-    A row of which no run is here, because another machine trained it, stays as it was.
+    A row without runs on this machine stays as it is in the files.
     """
-    about = {(row["game"], row["learner"]): row for row in read("rows.csv")}
-    kept: dict[str, list[Kept]] = {}
+    about = {(row["game"], row["learner"]): row for row in read_csv("rows.csv")}
+    saved_rows: dict[str, list[SavedRow]] = {}
     for game in GAMES:
-        points: dict[str, list[Told]] = {}
-        for point in read(f"{game}.csv"):
+        points: dict[str, list[CsvRow]] = {}
+        for point in read_csv(f"{game}.csv"):
             points.setdefault(point["learner"], []).append(point)
         for row in rows:
-            group = row.finished() if row.game == game else None
+            group = row.select_finished_runs() if row.game == game else None
             if group:
-                about[game, row.algo] = told(row, group)
-                points[row.algo] = list(measured(row, group))
+                about[game, row.algo] = build_summary_row(row, group)
+                points[row.algo] = list(list_points(row, group))
         order = [row.algo for row in rows if row.game == game and row.algo in points]
-        kept[game] = [Kept(about[game, algo], points[algo]) for algo in order]
+        saved_rows[game] = [SavedRow(about[game, algo], points[algo]) for algo in order]
         if order:
-            write(f"{game}.csv", [point for algo in order for point in points[algo]])
-    if any(kept.values()):
-        write("rows.csv", [row.about for rows in kept.values() for row in rows])
-    return kept
+            write_csv(f"{game}.csv", [point for algo in order for point in points[algo]])
+    if any(saved_rows.values()):
+        write_csv("rows.csv", [row.about for rows in saved_rows.values() for row in rows])
+    return saved_rows
 
 
 def write_page(rows: Sequence[Row]) -> None:
-    """Write the page and its pictures."""
-    games = {game: rows for game, rows in keep(rows).items() if rows}
-    parts = [HEAD, *solvers(games)]
+    """Write the page and its figures."""
+    games = {game: rows for game, rows in update_saved_rows(rows).items() if rows}
+    parts = [HEAD, *format_solvers(games)]
     for game, those in games.items():
-        parts += section(game, those)
-        if drawn(those):
-            picture(game, those)
-    parts += published()
+        parts += format_game_section(game, those)
+        if select_rows_with_curve(those):
+            save_figure(game, those)
+    parts += format_published()
     write_text_atomically(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     print(f"\nwritten: {PAGE}")
 

@@ -24,9 +24,10 @@ FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcrip
 HANDS, DECISIONS = 12, 500
 MAX_LISTED_RAISES = 5
 
-# By the field of a table that counts something for each seat: the rest of an information set's name
-# after the seat and its cards, and what the field counts.
-STANDING = {
+# Texts for the header of a transcript, by the field of the table record that counts something for
+# each seat: the rest of an information set's name after the seat and its cards, and a description
+# of the field.
+HEADER_TEXTS = {
     "paid": ("board, actions so far", "chips put in by each seat"),
     "left": ("hand to beat|cards the others have left", "cards left in each hand"),
 }
@@ -37,10 +38,17 @@ HEADER = """\
 
 
 def create_transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
-    """Return random hands, one line for each decision; none starts after so many decisions."""
+    """Return a transcript of random hands, with one line for each decision.
+
+    Args:
+        game: the game to play.
+        hands: largest number of hands.
+        decisions: no further hand is dealt after so many lines.
+        seed: seed of the cards and actions.
+    """
     generator = np.random.default_rng(seed)
     tables = Tables(game, 1, seed)
-    (standing,) = STANDING.keys() & set(game.table_dtype.names or ())
+    (standing,) = HEADER_TEXTS.keys() & set(game.table_dtype.names or ())
     # Folds are rare, so that most hands reach a showdown.
     weights = np.array(
         [1.0 if game.action_name(a) == "fold" else 3.0 for a in range(game.action_count)]
@@ -70,7 +78,7 @@ def create_transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
             lines.append(" | ".join(columns))
             tables.step(np.array([action]))
         lines.append("won " + " ".join(map(str, tables.payoffs()[0, : definition["seats"]])))
-    known, counted = STANDING[standing]
+    known, counted = HEADER_TEXTS[standing]
     return HEADER.format(name=game.name, known=known, standing=counted) + "\n".join(lines) + "\n"
 
 

@@ -382,7 +382,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`; the EMA warm-up continues from the other run's iterations."""
+        """Copy `warm_start_parts`; the decay of the EMA depends on the iterations of both runs."""
         super().warm_start(state)
         iterations = state["warm_start_iterations"] + state["progress"]["iterations"]
         self._warm_start_iterations = iterations

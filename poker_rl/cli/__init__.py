@@ -1,8 +1,9 @@
 """Command line `poker-rl COMMAND …`; cli/commands.py has the table of commands.
 
-Settings are given as Hydra overrides, key=value. Mistakes of the user are a `ConfigError`, printed
-in one line with exit code 2; failures of the machine are an OSError, printed in one line with exit
-code 1; any other exception is a bug. Imports are late so that `--help` is quick.
+Settings are given as Hydra overrides, key=value. A mistake of the user raises a `ConfigError`,
+which is printed in one line, with exit code 2. A failure of the machine raises an OSError, which is
+printed in one line, with exit code 1. Any other exception is a bug. Slow imports are inside
+functions, so that `--help` is quick.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from poker_rl.storage.disk import format_os_error, naming_path, print_error, pri
 
 
 def main() -> NoReturn:
-    """Run the command line and exit; the entry point of the console script."""
+    """Run `poker-rl` with the arguments of the process, and exit with its exit code."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the shell
+        if getattr(sys, name) is None:  # if the shell has closed it, as by `>&-`
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-    if isinstance(sys.stdout, TextIOWrapper):  # its encoding may lack some characters
+    if isinstance(sys.stdout, TextIOWrapper):  # characters that its encoding lacks are no error
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = run_command(sys.argv[1:])
@@ -39,19 +40,19 @@ def main() -> NoReturn:
         code = 130
     except BrokenPipeError:  # the reader of the output, such as `head`, has ended
         code = 128 + signal.SIGPIPE
-    except OSError as error:  # a full disk, a folder that was removed
+    except OSError as error:  # such as a full disk, or a folder that was removed
         print_error(format_os_error(error))
         code = 1
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # Python would flush it again at exit, and print a traceback
+        except OSError:  # without a new target, Python's flush at exit would print a traceback
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run the command that the arguments begin with; return its exit code."""
+    """Run the command that the first argument names, and return its exit code."""
     name = arguments[0] if arguments else "--help"
     if name in ("-h", "--help", "--version"):
         print_line(f"poker-rl {__version__}" if name == "--version" else PROGRAM_HELP)

@@ -19,12 +19,12 @@ from poker_rl.storage.disk import print_error, print_line
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-SETTING_PATTERN = re.compile(r"\w+=")  # the beginning of key=value, unlike that of most paths
+SETTING_PATTERN = re.compile(r"\w+=")  # beginning of key=value; few paths begin like this
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Parser for --help, --config-dir and positional words, with one-line error messages."""
+    """Parser for --help, --config-dir and positional words; errors are a ConfigError."""
 
     def __init__(self, words_name: str) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
@@ -51,26 +51,26 @@ def collect_option_dirs(user_dir: str | None) -> list[Path]:
 
 @dataclass(frozen=True)
 class SettingsCommand:
-    """Command whose settings are those of `conf/<name>.yaml`, changed by overrides.
+    """Command with settings in `conf/<name>.yaml`, which overrides on the command line change.
 
-    It calls its function with these arguments, in the order of `arguments`:
+    Its function gets some of these arguments, in the order of the field `arguments`:
 
         settings      the settings
-        group_config  the settings of `groups`; None if the user selected none
+        group_config  the settings of `groups`; None if no override belongs to them
         option_dirs   the folders of options
-        runs          the words that name runs
+        runs          the words that are not settings: run folders, patterns and sweep summaries
         keys          the keys of all overrides on the command line
     """
 
     config_class: str  # dotted name of the settings' dataclass
-    function: str  # dotted name of the function
+    function: str  # dotted name of the function, which is imported when the command runs
     arguments: tuple[str, ...] = ("settings", "group_config", "option_dirs")
     groups: tuple[str, ...] = ("game",)  # groups whose options the user may select
-    main_settings: tuple[str, ...] = ()  # the settings that --help explains, of all of --help=all
+    main_settings: tuple[str, ...] = ()  # settings that --help explains; --help=all has all
 
 
 def format_main_settings(command: str, yaml_text: str, keys: Sequence[str]) -> str:
-    """Return the settings of a YAML text that matter most, as a part of the help."""
+    """Return the help text on some settings of a command, from the comments in its YAML text."""
     rows = dict(re.findall(r"^(\w+): .*?  # (.*)$", yaml_text, re.MULTILINE))
     width = max(map(len, keys)) + 3
     lines = [
@@ -94,7 +94,7 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
     groups = command.groups if "group_config" in command.arguments else ()
     if namespace.help:
-        # The file begins with the usage of the command, as a comment.
+        # The comment at the beginning of the file is the help of the command.
         defaults_text = defaults_path.read_text(encoding="utf-8")
         usage = re.sub("^# ?", "", defaults_text, flags=re.MULTILINE)
         if namespace.help == "short" and command.main_settings:
@@ -140,7 +140,7 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
 
 
 def run_train(arguments: list[str]) -> int:
-    """Train, once or for every job of a sweep; return the exit code."""
+    """Train one run, or all jobs of a sweep with --multirun; return the exit code."""
     parser = ArgumentParser("overrides")
     parser.add_argument("-m", "--multirun", action="store_true")
     parser.add_argument("-c", "--cfg", choices=["job"])
@@ -179,7 +179,7 @@ def run_train(arguments: list[str]) -> int:
 
 
 def print_train_help(option_dirs: list[Path]) -> None:
-    """Print the usage of train, the main groups of options and the settings that matter most."""
+    """Print the usage of `train` with its main groups of options and settings."""
     from poker_rl.config.option_files import SHIPPED_OPTION_DIR
     from poker_rl.config.option_listing import list_options_by_group
 
@@ -194,7 +194,7 @@ def print_train_help(option_dirs: list[Path]) -> None:
 
 
 def print_config(composed: ComposedConfig, option_dirs: list[Path], show_help: bool) -> None:
-    """Print all settings with comments; if `show_help`, print the help and all groups first."""
+    """Print all settings of a run with comments, after the help of `train` if `show_help`."""
     from poker_rl.config.option_files import to_plain_dict
     from poker_rl.config.option_listing import (
         dump_with_comments,
@@ -214,7 +214,7 @@ def print_config(composed: ComposedConfig, option_dirs: list[Path], show_help: b
 
 
 def run_list(arguments: list[str]) -> int:
-    """Print the options of all groups or of some; return the exit code."""
+    """Print the options of all groups, or of the named ones; return the exit code."""
     namespace = ArgumentParser("groups").parse_intermixed_args(arguments)
     if namespace.help:
         print_line(COMMAND_HELP["list"])

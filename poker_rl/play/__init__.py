@@ -1,7 +1,9 @@
 """Play against trained players: sessions, their files, review, statistics and advice.
 
-Imports algos, config, evaluation, games, players, reports, storage and training. No rule of a game
-is here: legal moves and views come from the game, and the moves of the other seats from their
-`Player`. A session is the sequence of hands that one person plays at one table. The adviser is a
-player that gives hints and whose policy the person's moves are compared with.
+A session is the sequence of hands that one person plays at one table. The adviser is a player that
+gives hints; the person's moves are compared with its policy. A hand may also be a game of Big 2.
+
+This package contains no rules of games: legal moves and views come from the game, and the moves of
+the other seats from their `Player`. It imports algos, config, evaluation, games, players, reports,
+storage and training.
 """

@@ -1,7 +1,8 @@
-"""Limit the number of connections to the page and the time of each request.
+"""Server of the page with limits on the number of connections and on the time of a request.
 
-uvicorn's `limit_concurrency` refuses requests but accepts connections until the process is out of
-file descriptors, and uvicorn waits without limit for a slow request or a slow reader.
+uvicorn alone has neither: its `limit_concurrency` refuses requests, but connections are accepted
+until the process is out of file descriptors; and uvicorn waits without limit for a client that
+sends or reads slowly.
 """
 
 from __future__ import annotations
@@ -22,16 +23,19 @@ from poker_rl.storage.disk import format_os_error
 
 REQUEST_TIMEOUT_SECONDS = 10  # for a request to arrive in full
 ANSWER_TIMEOUT_SECONDS = 10  # for the client to acknowledge sent data
-KEEP_ALIVE_SECONDS = 75  # between requests; uvicorn's default of 5 is too short for thinking
-RETRY_DELAY_SECONDS = 1
+KEEP_ALIVE_SECONDS = 75  # pause between requests; uvicorn's 5 are too short to think about a move
+RETRY_DELAY_SECONDS = 1  # after a connection could not be accepted
 MAX_CONNECTIONS = 1000
 FILES_OF_PROCESS = 24  # reserved for the process itself, which has 7 files open when it starts
 FILES_PER_CONNECTION = 3  # its socket, its session's file, and that file opened again to write
-MIN_FILES = 48  # leaves 6 connections, as many as a browser opens
+MIN_FILES = 48  # enough for 6 connections, as many as a browser opens
 
 
 def split_file_limit(max_sessions: int) -> tuple[int, int]:
-    """Return how many sessions (at most `max_sessions`) and how many connections may be open.
+    """Divide the files that the process may open between sessions and connections.
+
+    Returns:
+        Number of sessions, at most `max_sessions`, and number of connections that may be open.
 
     Raises:
         ConfigError: if the process may not open enough files.
@@ -47,7 +51,7 @@ def split_file_limit(max_sessions: int) -> tuple[int, int]:
 
 
 class TimedConnection(H11Protocol):
-    """HTTP connection that is closed if a request does not arrive in time.
+    """HTTP connection that is closed if a request takes too long to arrive.
 
     Args:
         connection_slots: semaphore of the open connections, released when this one is lost.
@@ -105,7 +109,7 @@ class PageServer(uvicorn.Server):
         self._has_warned = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, but accept connections here instead of in asyncio, which has no limit."""
+        """Start, and accept connections in a task of this class; asyncio would set no limit."""
         assert sockets
         await super().startup([])
         self._accepting = asyncio.create_task(self._accept_connections(*sockets))
@@ -136,7 +140,7 @@ class PageServer(uvicorn.Server):
             await connection_slots.acquire()
             try:
                 accepted_socket, _ = await loop.sock_accept(listener)
-                if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux closes the connection by itself
+                if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux then closes the connection
                     milliseconds = 1000 * ANSWER_TIMEOUT_SECONDS
                     accepted_socket.setsockopt(
                         socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds

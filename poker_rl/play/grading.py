@@ -1,8 +1,9 @@
-"""Grades of moves: by their cost where it is known, else by a player's probability of them.
+"""Grade moves: by their cost if it is known, else by the adviser's probability of the move.
 
 The cost is the expected payoff of the best move minus that of the graded one, in the game's unit:
-big blinds, antes or points. If the game is small enough to be solved, the payoffs are those against
-an equilibrium, with the best moves afterwards; else they are the adviser's action values, if any.
+big blinds, antes or points. In a game that is small enough to be solved, the payoff is that against
+an equilibrium if the person plays optimally afterwards. In other games it is the adviser's action
+value; if the adviser has none, the cost is unknown.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.live_hand import NamedPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
-# Smallest costs of the two grades, in the game's unit; the values are our choice.
+# A move that costs at least so much is an inaccuracy or a mistake, in the game's unit. These
+# thresholds are our choice.
 INACCURACY_COST, MISTAKE_COST = 0.05, 0.25
-MISTAKE_PROB = 0.035  # if no cost is known, a move of a smaller probability is a mistake
+MISTAKE_PROB = 0.035  # if no cost is known, a move with a smaller probability is a mistake
 
 EQUILIBRIUM_NAME = "an equilibrium"
 GradeWord = Literal["fine", "inaccuracy", "mistake"]
@@ -31,16 +33,16 @@ GradeWord = Literal["fine", "inaccuracy", "mistake"]
 
 @dataclass(frozen=True)
 class MoveGrade:
-    """Grade of a move with the numbers behind it."""
+    """Grade of a move, with the cost and the probability that decide it."""
 
     word: GradeWord
-    prob: float  # of the move in the policy of `grader`
+    prob: float  # probability of the move in the policy of `grader`
     cost: float | None  # in the game's unit, None if unknown
-    grader: str  # name of the adviser, or EQUILIBRIUM_NAME
+    grader: str  # name of the player with this policy: the adviser, or EQUILIBRIUM_NAME
 
 
 def choose_grade_word(prob: float, cost: float | None) -> GradeWord:
-    """Return the grade of a move of this probability and cost; a known cost alone decides."""
+    """Return the grade of a move; the probability matters only if the cost is unknown."""
     if cost is None:
         return "mistake" if prob < MISTAKE_PROB else "fine"
     if cost < INACCURACY_COST:
@@ -51,7 +53,9 @@ def choose_grade_word(prob: float, cost: float | None) -> GradeWord:
 def grade_move(
     game: DisplayedGame, record: np.ndarray, action: int, adviser: NamedPlayer | None
 ) -> MoveGrade | None:
-    """Return the grade of an action at a table record, shape [1]; None if nothing can grade it.
+    """Return the grade of an action at a table record, shape [1].
+
+    The result is None if the game is too large to be solved and there is no adviser.
 
     Args:
         adviser: player that grades the move in games too large to be solved, or None.
@@ -74,7 +78,7 @@ def grade_move(
 
 
 def explain_grades(unit: str) -> str:
-    """Return the thresholds of the grades as a sentence, for a game with this unit."""
+    """Return a text for the person with the thresholds of the grades, in the game's unit."""
     return (
         f"An inaccuracy costs at least {INACCURACY_COST} {unit}s, a mistake {MISTAKE_COST}. Where"
         f" no cost is known, a move with a probability below {100 * MISTAKE_PROB:g} % is a mistake."
@@ -84,7 +88,10 @@ def explain_grades(unit: str) -> str:
 def compute_move_prob(
     game: DisplayedGame, record: np.ndarray, action: int, probs: np.ndarray
 ) -> float:
-    """Return the probability of a move; where any amount may be bet, all bets count as one move."""
+    """Return the probability of a move in a policy `probs`, shape [actions].
+
+    In a game in which any amount may be bet, all bets count as one move.
+    """
     if game.get_bet_range(record[0]) is None:
         return float(probs[action])
     return float(probs[game.action_types == game.action_types[action]].sum())
@@ -96,15 +103,15 @@ def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
     return probs
 
 
-_solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}
-_solving_lock = threading.Lock()  # sessions run in several threads
+_solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}  # cache
+_solving_lock = threading.Lock()  # the requests of different sessions run in different threads
 
 
 def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
-    """Return a small game's tree, an equilibrium, and the loss of each action against it.
+    """Return a small game's tree, an equilibrium, and each action's loss; None for a large game.
 
-    The losses have the shape [information sets, actions]. Each game is solved once. The result is
-    None if the game is too large.
+    The loss is the number of chips that an action costs against the equilibrium, if the player
+    plays optimally afterwards; shape [information sets, actions]. Each game is solved only once.
     """
     key = repr(game.to_dict())
     with _solving_lock:

@@ -13,7 +13,10 @@ from poker_rl.players.player import Player
 
 
 def review_decisions(hand: LiveHand) -> list[dict[str, Any]]:
-    """Return each decision of a finished hand with policy and grade, as plain values, in order."""
+    """Return all decisions of a finished hand in order, as plain values for JSON.
+
+    Each has the policy of the opponent, or the adviser's policy and the grade of the person's move.
+    """
     return [_review_step(hand, step) for step in hand.steps]
 
 

@@ -1,4 +1,4 @@
-"""Format a finished hand as text."""
+"""Format a finished hand as text, for a person to read or to save."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Convert a hand to plain values for the page and the terminal.
 
 All table views are built for the human player's seat, so hidden cards never leave the server; only
-the `result` of a finished hand shows all cards.
+the `result` of a finished hand shows all cards. A table view is the table as one seat sees it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def hand_to_dict(
     """Return the hand as its human player sees it.
 
     Args:
-        first_unseen_step: index of the first move that the player has not been shown yet.
+        first_unseen_step: index of the first move that the human player has not seen yet.
         player_names: display names by player index.
     """
     game, record = hand.game_table.game, hand.record[0]
@@ -31,7 +31,7 @@ def hand_to_dict(
     return {
         "hand": hand.hand_number,
         "phase": "over" if hand.is_over else "act",
-        "players": ring_to_dicts(hand, player_names),
+        "players": players_to_dicts(hand, player_names),
         "table": view_to_dict(game.build_view(record, hand.person_seat)),
         "moves": []
         if hand.is_over
@@ -71,8 +71,11 @@ def _result_to_dict(hand: LiveHand) -> dict[str, Any]:
     }
 
 
-def ring_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return name and seat of each player, human player first; seat None means not dealt in."""
+def players_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return name and seat of each player, clockwise from the human player.
+
+    The seat is None if the player is not dealt in.
+    """
     seat_of_player = {player_index: seat for seat, player_index in enumerate(hand.player_of_seat)}
     return [
         {
@@ -88,15 +91,15 @@ def ring_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[str,
 
 
 def view_to_dict(view: TableView) -> dict[str, Any]:
-    """Return a view as plain values, much faster than `dataclasses.asdict`."""
+    """Return a table view as plain values; `dataclasses.asdict` would be much slower."""
     return {**vars(view), "seats": [vars(seat_view) for seat_view in view.seats]}
 
 
 def moves_to_dicts(moves: Sequence[LegalMove], any_amount: bool) -> list[dict[str, Any]]:
-    """Return moves as plain values, with a label and the key to press.
+    """Return moves as plain values, each with its label and the key of the keyboard for it.
 
-    The keys of bets are the numbers 1, 2, ... of the possible sizes in order; where any amount may
-    be bet, they are the numbers of the sizes in `NUMBERED_BET_SIZES`.
+    The keys of bets are 1, 2, ... from the smallest possible size to the largest. In a game in
+    which any amount may be bet, they are the positions of the sizes in `NUMBERED_BET_SIZES`.
     """
     sizes = (
         NUMBERED_BET_SIZES if any_amount else [move.size_name for move in moves if move.size_name]

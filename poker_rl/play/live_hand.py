@@ -1,8 +1,8 @@
-"""The table of a session with its players, and one hand from the deal to the present moment.
+"""Table of a session with its players, and the state of one hand from the deal to the last move.
 
-All randomness (the cards, who is dealt in, the sampling of each action) derives from the session's
-seed and the number of the hand. A hand therefore needs no stored generator state, and a hand that
-could not be saved is played the same way again.
+All randomness (the cards, which players are dealt in, the opponents' actions) derives from the
+session's seed and the number of the hand. So no state of a random generator has to be saved, and a
+hand that is dealt again has the same cards and the same opponents' actions.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs
 
-TIMED_RUN_PATTERN = re.compile(r"\d{4}-\d\d-\d\d_\d\d-")  # in names that a run gets by default
+TIMED_RUN_PATTERN = re.compile(r"\d{4}-\d\d-\d\d_\d\d-")  # start time in a run's default name
 PERSON_INDEX = 0  # player index of the human player; opponents follow clockwise
-# Each of these has a random stream of its own: the deck, who is dealt in, and the actions.
+# Numbers of the independent random streams for the deck, for the players dealt in, and for actions.
 CARD_STREAM, PARTICIPANT_STREAM, ACTION_STREAM = range(3)
 
 
@@ -43,8 +43,8 @@ class GameTable:
     """Game, opponents and adviser of a session.
 
     Args:
-        opponents: clockwise from the human player's left, one for each other seat of the game.
-        adviser: the player that gives hints and grades moves, or None.
+        opponents: one for each other seat of the game, clockwise from the human player's left.
+        adviser: the player that gives hints and whose policy grades moves, or None.
 
     Raises:
         ConfigError: if there are too many or too few opponents, or the game can't be displayed.
@@ -55,7 +55,7 @@ class GameTable:
     adviser: NamedPlayer | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.game, DisplayedGame):  # a plug-in game may support training alone
+        if not isinstance(self.game, DisplayedGame):  # a game of a plug-in may have no display
             raise ConfigError(f"game: {self.game.name} has no view to play it by")
         if len(self.opponents) != self.game.seats - 1:
             raise ConfigError(
@@ -70,7 +70,10 @@ class GameTable:
         return shorten_names(full_names)
 
     def list_player_names(self) -> list[str]:
-        """Return the short display names by player index; equal names are numbered."""
+        """Return the short display names of the players, the human player first.
+
+        Equal names get numbers.
+        """
         names = [self.short_names[seated.name] for seated in self.opponents]
         return [
             "you",
@@ -81,7 +84,10 @@ class GameTable:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return game, opponents and adviser, which must be the same in a resumed session."""
+        """Return game, opponents and adviser as plain values.
+
+        They are saved in the session's file, and must be equal when the session is resumed.
+        """
         return {
             "game": self.game.to_dict(),
             "against": [seated.name for seated in self.opponents],
@@ -90,10 +96,11 @@ class GameTable:
 
 
 def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
-    """Return a short name for each full name of a player; different players get different ones.
+    """Return a short display name for each full name, unique among them.
 
-    It is the name of the run, or its algorithm if the run is named by the time; if that is not
-    unique it is the end of the path with snapshot and player, and else the full name.
+    It is the name of the bot or of the run, or the run's algorithm if the run is named by its start
+    time. If two names would be equal, each is the last part of the path, with snapshot and player;
+    if two of these are equal too, the full names are used.
     """
 
     def name_run(full_name: str) -> str:
@@ -114,7 +121,7 @@ def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class MoveStep:
-    """Move of a hand and the table record before it."""
+    """Move in a hand, with the table record before it."""
 
     record: np.ndarray  # shape [1]
     seat: int
@@ -127,7 +134,7 @@ class LiveHand:
 
     Args:
         hand_number: number of the hand in the session, from 1.
-        player_of_seat: player index of each seat that was dealt in.
+        player_of_seat: player index of each seat in this hand.
         record: the present table record, shape [1].
         steps: the moves so far.
     """
@@ -156,12 +163,12 @@ class LiveHand:
 
     @property
     def history(self) -> HandHistory:
-        """Return the deck and the actions of this hand."""
+        """Return the deck and the actions so far, from which the hand can be replayed."""
         actions = tuple(step.move.action for step in self.steps)
         return hand_history_from_record(self.game_table.game, self.record[0], actions)
 
     def compute_payoffs(self) -> list[int]:
-        """Return the chips won by each player in a finished hand; 0 if not dealt in."""
+        """Return the chips won in a finished hand, by player index; 0 if not dealt in."""
         tables = Tables(self.game_table.game, 0, 0)
         tables.load_records(self.record.copy())
         payoffs = [0] * self.game_table.game.seats
@@ -172,7 +179,10 @@ class LiveHand:
         return payoffs
 
     def compute_luck_adjusted_payoff(self) -> float | None:
-        """Return the human player's AIVAT-adjusted payoff in chips; None if AIVAT can't apply."""
+        """Return the human player's payoff in chips, adjusted for luck by AIVAT.
+
+        The result is None if AIVAT does not support the game.
+        """
         players = [
             None
             if player_index == PERSON_INDEX
@@ -187,7 +197,7 @@ class LiveHand:
             return None
 
     def play_move(self, move: LegalMove) -> LiveHand:
-        """Return the hand after a legal move of the seat to act."""
+        """Return the hand after this legal move of the seat to act."""
         tables = Tables(self.game_table.game, 0, 0)
         tables.load_records(self.record.copy())
         tables.step(np.array([move.action]))
@@ -195,7 +205,7 @@ class LiveHand:
         return replace(self, record=tables.records, steps=(*self.steps, step))
 
     def play_opponent_move(self) -> LiveHand:
-        """Return the hand after a move sampled from the policy of the opponent to act."""
+        """Return the hand after a move of the opponent to act, sampled from its policy."""
         player = self.game_table.opponents[self.player_of_seat[self.to_act] - 1].player
         probs = compute_checked_probs(self.game_table.game, player, self.record.copy())
         uniform = _create_generator(
@@ -206,7 +216,7 @@ class LiveHand:
         return self.play_move(move)
 
     def play_to_person(self) -> LiveHand:
-        """Return the hand at the human player's next decision, or at its end."""
+        """Return the hand after all moves up to the human player's next decision or the end."""
         hand = self
         while not hand.is_over and hand.player_of_seat[hand.to_act] != PERSON_INDEX:
             hand = hand.play_opponent_move()
@@ -216,8 +226,8 @@ class LiveHand:
 def deal_hand(game_table: GameTable, seed: int, hand_number: int) -> LiveHand:
     """Deal a hand; the button moves to the next player with each hand.
 
-    In games with a random number of seats the human player is always dealt in; which opponents are
-    dealt in is sampled.
+    In games with a random number of seats, the opponents who are dealt in are sampled; the human
+    player is always dealt in.
     """
     tables = Tables(
         game_table.game, 1, int(_create_generator(seed, hand_number, CARD_STREAM).integers(2**63))
@@ -228,7 +238,7 @@ def deal_hand(game_table: GameTable, seed: int, hand_number: int) -> LiveHand:
         game_table.game.seats - 1
     )[: seat_count - 1]
     players_dealt_in = [PERSON_INDEX, *sorted(1 + int(other) for other in opponents_dealt_in)]
-    # The player after the button gets it in the next hand, so all seat numbers fall by one.
+    # In each hand the button is one player further, so each player's seat number falls by one.
     player_of_seat = tuple(
         players_dealt_in[(seat + hand_number - 1) % seat_count] for seat in range(seat_count)
     )
@@ -271,6 +281,6 @@ def replay_to_end(game_table: GameTable, history: HandHistory) -> np.ndarray:
 def _create_generator(
     seed: int, hand_number: int, stream_index: int, draw_index: int = 0
 ) -> np.random.Generator:
-    """Return the random generator for draw `draw_index` in one random stream of a hand."""
+    """Return the random generator number `draw_index` of one random stream of a hand."""
     stream = np.random.SeedSequence(seed, spawn_key=(hand_number, stream_index, draw_index))
     return np.random.Generator(np.random.PCG64(stream))

@@ -1,7 +1,7 @@
 """Groups of legal moves for hints, reviews and advice, with a player's probability of each group.
 
-Where any number of chips may be bet, a policy spreads its bets over dozens of amounts. They are
-added up by size: the smallest bet, amounts near half the pot and near the pot, larger ones, and
+If any number of chips may be bet, a policy spreads its bets over dozens of amounts. So bets are
+grouped by size: the smallest bet, amounts near half the pot and near the pot, larger ones, and
 all-in. In other games each move is a group.
 """
 
@@ -14,23 +14,23 @@ import numpy as np
 from poker_rl.games.poker.display.view import DisplayedPoker, compute_pot_raise_to
 from poker_rl.games.table_view import DisplayedGame, LegalMove
 
-MAX_LISTED_MOVES = 8  # up to this number all legal moves are listed
-MIN_LISTED_PROB = 0.001  # if there are more moves, less likely ones are left out
-# Largest bets near half the pot and near the pot, in hundredths of the pot.
+MAX_LISTED_MOVES = 8  # up to so many legal moves are all listed
+MIN_LISTED_PROB = 0.001  # if there are more, moves with a smaller probability are left out
+# Largest bet of each of these groups, in hundredths of the pot.
 GROUP_BOUNDS = {"about half pot": 75, "about the pot": 150}
 
 
 @dataclass(frozen=True)
 class MoveGroup:
-    """Legal moves that are shown as one, with numbers of a player."""
+    """Legal moves that are shown as one line, with a player's probability and value of them."""
 
     label: str  # such as `Call 2`, `Raise` or `about half pot`
-    name: str  # name of the move if it is a single one, else ""
-    amounts: str  # on this street after the bets of the group, as `3 to 5 bb, 6 to 10 chips`
+    name: str  # name of the move if the group has only one, else ""
+    amounts: str  # chips bet on this street after these moves, as in `3 to 5 bb, 6 to 10 chips`
     first_action: int
     last_action: int  # the actions of a group are consecutive
-    is_part: bool  # whether its probability is part of the total before it
-    is_taken: bool
+    is_part: bool  # whether the group is a part of the group of all bets, which comes before it
+    is_taken: bool  # whether the move that was made is in the group
     prob: float
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
 
@@ -42,13 +42,14 @@ def group_moves(
     values: np.ndarray | None = None,
     taken_action: int | None = None,
 ) -> list[MoveGroup]:
-    """Return the legal moves at a table record, shape [1], with a player's numbers.
+    """Return the groups of legal moves at a table record, shape [1].
 
-    If there are many moves that are not bets, only the likely and the taken one are returned.
+    If a game without free bet amounts has many legal moves, unlikely ones are left out.
 
     Args:
-        probs: the policy, shape [actions].
-        values: action values in chips, shape [actions] or [1, actions]; NaN where unknown.
+        probs: the player's policy, shape [actions].
+        values: its action values in chips, shape [actions] or [1, actions]; NaN if unknown.
+        taken_action: the action that was taken, which is never left out; None before the move.
     """
     values = np.full(len(probs), np.nan) if values is None else values.reshape(-1)
 

@@ -1,4 +1,4 @@
-"""Find the legal move that a request names."""
+"""Find the legal move that a request of the page or a line in the terminal names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from poker_rl.play.move_groups import MAX_LISTED_MOVES
 
 
 class MoveNotAllowedError(Exception):
-    """Error raised if a request is not legal now; its message is a sentence for the player."""
+    """Error raised if a request is not allowed now; its message is a sentence for the person."""
 
 
 def find_requested_move(

@@ -1,4 +1,4 @@
-"""Listening socket, allowed host names and URL of the page."""
+"""Network address of the page: its listening socket, allowed host names and URL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from poker_rl.config.validation import ConfigError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 WILDCARD_HOSTS = ("0.0.0.0", "::")
-PROBE_ADDRESS = "192.0.2.1"  # reserved for documentation (RFC 5737); nothing is sent to it
+# An address outside, from which the system finds the network interface for outgoing packets. It is
+# reserved for documentation (RFC 5737), and nothing is sent to it.
+PROBE_ADDRESS = "192.0.2.1"
 
 
 def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
@@ -51,7 +53,7 @@ def is_loopback(host: str) -> bool:
 
 
 def list_host_names(host: str, extra_names: Sequence[str], allow_public: bool) -> frozenset[str]:
-    """Return the names that the Host header of a request may have, without a port."""
+    """Return the host names that the Host header of a request may contain, without a port."""
     own_names = {socket.gethostname(), find_outward_address()} if allow_public else set()
     return frozenset(
         name.lower().strip("[]") for name in {*LOOPBACK_HOSTS, host, *own_names, *extra_names}

@@ -1,8 +1,9 @@
-"""HTTP server of the page: each visitor plays a session and sees what the visitor's seat may see.
+"""HTTP endpoints of the page, on which each visitor plays a session.
 
-A POST with a small JSON object changes the session and returns the new view; a GET changes nothing.
-A request that is not allowed gets a 4xx status and `{"error": sentence}`; one from an outdated view
-gets a 409 with the present view. `request_guard.py` checks that requests come from this page.
+A visitor sees only what the visitor's seat may know. A POST with a small JSON object changes the
+session and returns the new view; a GET changes nothing. A request that is not allowed gets a 4xx
+status and `{"error": sentence}`. A request that belongs to an outdated view gets status 409 with
+the present view. `request_guard.py` checks that requests come from this page.
 """
 
 from __future__ import annotations
@@ -31,36 +32,37 @@ from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.request_guard import RequestGuard
+from poker_rl.play.results_over_sessions import summarize_sessions
 from poker_rl.play.session import Session, StaleRequestError
-from poker_rl.play.session_results import summarize_sessions
 from poker_rl.play.start_screen import StartScreen
 from poker_rl.storage.disk import format_os_error
 
 MAX_BODY_BYTES = 1024  # a move takes a few dozen bytes
 PAGES_FOLDER = Path(__file__).parent / "pages"
-MESSAGE_BY_DEFAULT_DETAIL = {  # replacements of starlette's own messages
+MESSAGE_BY_DEFAULT_DETAIL = {  # messages that replace those of starlette
     "Not Found": "There is no such page.",
     "Method Not Allowed": "This address does not take that method.",
 }
 MAX_HAND_NUMBER_DIGITS = 9
-MAX_ACTIONS, MAX_BOARD_TEXT = 200, 20  # of a position in the range explorer
+MAX_ACTIONS, MAX_BOARD_CHARACTERS = 200, 20  # in a request for a position of the range explorer
 
 
 @dataclass
 class SessionSlot:
-    """Session in memory with a lock, so that only one request at a time uses it."""
+    """Place for one session in memory, with a lock that lets only one request at a time use it."""
 
     session: Session | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
-    active_requests: int = 0  # running or waiting; while there are any, the slot is kept
+    active_requests: int = 0  # requests that use the slot or wait for it; it is not dropped then
 
 
 class SessionStore:
-    """LRU cache of open sessions by id; a dropped session is resumed from its journal.
+    """LRU cache of open sessions by id; a dropped session is resumed from its file when needed.
 
     Args:
         create_session: function that starts a new session.
-        resume_session: function that resumes the session of an id; ConfigError if there is none.
+        resume_session: function that resumes a session by its id; it raises a ConfigError if there
+            is no such session.
         max_sessions: number of sessions in memory; the least recently used one is dropped first.
     """
 
@@ -80,7 +82,7 @@ class SessionStore:
         self._offered_session: Session | None = None
 
     def begin_session(self, *choice: Any) -> Session:
-        """Return the session that `offer_session` put aside, if there is one; else a new one.
+        """Return the session of `offer_session` to the first visitor, and new ones to all others.
 
         Args:
             choice: arguments of `create_session`: game and opponents, if the visitor chose them.
@@ -94,7 +96,7 @@ class SessionStore:
         return session
 
     def offer_session(self, session: Session) -> None:
-        """Give this session to the next visitor without one; it is not dropped until then."""
+        """Reserve a session for the first visitor; it is not dropped until `begin_session`."""
         with self._pinned_slot(session.session_id) as slot, self._lock:
             slot.session = session
             slot.active_requests += 1
@@ -102,10 +104,10 @@ class SessionStore:
 
     @contextmanager
     def locked_session(self, session_id: str) -> Iterator[Session]:
-        """Yield the session of this id under its lock.
+        """Yield the session with this id, locked for other requests.
 
         Raises:
-            ConfigError: if there is none.
+            ConfigError: if there is no such session.
         """
         with self._pinned_slot(session_id) as slot, slot.lock:
             if slot.session is None:
@@ -116,7 +118,7 @@ class SessionStore:
 
     @contextmanager
     def _pinned_slot(self, session_id: str) -> Iterator[SessionSlot]:
-        """Yield the slot of a session id, which is not dropped in this context."""
+        """Yield the slot of a session id; the slot is not dropped within this context."""
         with self._lock:
             slot = self._slots.setdefault(session_id, SessionSlot())
             self._slots.move_to_end(session_id)
@@ -143,17 +145,19 @@ class SessionStore:
 
 @dataclass
 class PageEndpoints:
-    """Endpoints of the page.
+    """HTTP endpoints of the page, which answer from the visitor's session.
 
     Args:
-        title: title of the page, which is the name of the game.
+        title: title of the page, such as the name of the game.
         session_store: the open sessions.
-        cookie_key: key that signs the cookie, which holds only a session's id.
-        cookie_name: name that differs between servers, because all ports of a host share cookies.
+        cookie_key: key that signs the cookie, which contains only the id of a session.
+        cookie_name: name of the cookie; it differs between servers, because a browser sends the
+            cookies of a host to all of its ports.
         url_prefix: prefix of all URL paths, such as `/token`, or "".
         catalog: the players of `conf/player`, for the range explorer.
-        start_screen: games and opponents to choose from; None if all visitors play at one table.
-        results_folder: folder of all sessions, for results over sessions; None to show none.
+        start_screen: games and opponents to choose from; None if each visitor plays the same game
+            against the same opponents.
+        results_folder: folder of the sessions that `/results` summarizes; None to refuse it.
     """
 
     title: str
@@ -216,7 +220,7 @@ class PageEndpoints:
         return await self._answer_with_session(request, Session.build_view)
 
     async def _serve_start(self, request: Request) -> Response:
-        """Return what the visitor can choose from, and a summary of the visitor's last session."""
+        """Return the games to choose from, and a summary of the visitor's last session."""
         start_screen, session_id = self._get_start_screen(), self._get_session_id(request)
         return JSONResponse(await run_in_threadpool(start_screen.list_choices, session_id))
 
@@ -243,13 +247,13 @@ class PageEndpoints:
         """Return a position of the range explorer, from the query parameters of the request."""
         query = request.query_params
         actions = None if "actions" not in query else _parse_actions(query["actions"])
-        board, names = query.get("board", "")[:MAX_BOARD_TEXT], query.getlist("player")
+        board, names = query.get("board", "")[:MAX_BOARD_CHARACTERS], query.getlist("player")
         session_id = self._require_session_id(request)
 
         def explore() -> dict[str, Any]:
             with self.session_store.locked_session(session_id) as session:
                 hand = session.current_hand
-            # Without the lock, as the first call of a bot may compile for a minute.
+            # The session is not locked here, because the first call of a bot may take a minute.
             return explore_ranges(hand, self.catalog, actions, board, names)
 
         return JSONResponse(await run_in_threadpool(explore))
@@ -282,7 +286,7 @@ class PageEndpoints:
     def _create_get_endpoint(
         self, answer_request: Callable[[Session, int], Any]
     ) -> Callable[..., Any]:
-        """Create a GET endpoint, which answers from a hand of the visitor's session."""
+        """Create a GET endpoint that answers about a hand, whose number is in the URL."""
 
         async def endpoint(request: Request) -> Response:
             hand = _parse_hand_number(request.path_params["hand"])
@@ -295,7 +299,7 @@ class PageEndpoints:
     def _create_turn_endpoint(
         self, answer_turn: Callable[[Session, int], Any]
     ) -> Callable[..., Any]:
-        """Create a POST endpoint of which only the turn matters."""
+        """Create a POST endpoint whose request contains only the id of the turn."""
         return self._create_post_endpoint(
             lambda session, data: answer_turn(session, _parse_turn_id(data))
         )
@@ -303,7 +307,7 @@ class PageEndpoints:
     def _create_post_endpoint(
         self, answer_request: Callable[[Session, dict[str, Any]], Any]
     ) -> Callable[..., Any]:
-        """Create a POST endpoint, which passes the JSON of a request to the visitor's session."""
+        """Create a POST endpoint that passes the JSON of a request to the visitor's session."""
 
         async def endpoint(request: Request) -> Response:
             request_data = await _read_json_body(request)
@@ -345,10 +349,10 @@ class PageEndpoints:
 
 
 def create_application(server: PageEndpoints, hosts: frozenset[str]) -> RequestGuard:
-    """Create the ASGI application with its request checks.
+    """Create the ASGI application from its endpoints, with the checks of requests.
 
     Args:
-        hosts: host names that requests may have, without a port.
+        hosts: host names that the Host header of a request may contain, without a port.
     """
     exception_handlers: dict[Any, Any] = {
         HTTPException: lambda _, error: _create_error_response(
@@ -395,14 +399,14 @@ async def _read_json_body(request: Request) -> dict[str, Any]:
 
 
 def _parse_hand_number(text: str) -> int:
-    """Return the number of a hand from a URL path; raise a 404 error if it is none."""
+    """Return the number of a hand in a URL path; raise a 404 error if it is not a number."""
     if not (text.isdecimal() and text.isascii() and len(text) <= MAX_HAND_NUMBER_DIGITS):
         raise HTTPException(404, "Hands are numbered from 1.")
     return int(text)
 
 
 def _parse_actions(text: str) -> list[int]:
-    """Return the actions in a text such as `2.1`; raise a 400 error if it has others."""
+    """Return the actions in a text such as `2.1`; raise a 400 error if it is not such a text."""
     parts = text.split(".") if text else []
     if len(parts) > MAX_ACTIONS or not all(len(one) < 6 and one.isdecimal() for one in parts):
         raise HTTPException(400, "actions: numbers with dots between them are needed.")

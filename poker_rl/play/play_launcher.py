@@ -1,7 +1,6 @@
-"""`poker-rl play`: set up the table and start the page or the terminal.
+"""`poker-rl play`: build the table from the settings, and start the page or the terminal.
 
-The page's address is printed before the slow imports, so that the user can open the browser
-meanwhile.
+The page's address is printed before the slow imports, so that the user can open it meanwhile.
 """
 
 from __future__ import annotations
@@ -96,15 +95,15 @@ def start_play(
     with create_listener(config.host, config.port, config.public) as listener:
         url_prefix = f"/{derive_url_token(Path(config.outputs))}" if config.public else ""
         print_line(format_url(config.host, listener.getsockname()[1], url_prefix))
-        is_open = game_config is None and not (config.run or config.session or config.against)
-        game_table = None if is_open else build_table(config, game_config, option_dirs)
+        has_table = game_config is not None or config.run or config.session or config.against
+        game_table = build_table(config, game_config, option_dirs) if has_table else None
         serve_page(config, listener, url_prefix, game_table, option_dirs)
 
 
 def check_config(
     config: PlayConfig, game_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
-    """Check settings before the slow loading of players.
+    """Check the settings that can be checked without loading players, which is slow.
 
     Raises:
         ConfigError: naming the first wrong setting.
@@ -126,14 +125,14 @@ def check_config(
                 with error_prefix(setting):
                     find_option_file("player", name, option_dirs)
     game_fields: Any = None if game_config is None else game_config.get("game")
-    # Some games have a fixed number of seats and no such setting.
+    # A game without the setting `seats` has a fixed number of seats, which is checked later.
     seat_count = game_fields.get("seats") if isinstance(game_fields, Mapping) else None
     if isinstance(seat_count, int) and len(config.against) > 1:
         check_opponent_count(config.against, seat_count, game_fields.get("name"))
 
 
 def check_opponent_count(opponents: Sequence[str], seat_count: int, game_name: str) -> None:
-    """Raise ConfigError unless there is one opponent for each other seat."""
+    """Raise a ConfigError unless there is one opponent for each seat but the person's."""
     if len(opponents) != seat_count - 1:
         raise ConfigError(
             f"against: {len(opponents)} opponents; {game_name} needs {seat_count - 1}, one for"
@@ -155,11 +154,11 @@ def build_table(
     from poker_rl.players.player_loader import parse_bot_name, resolve_spec
     from poker_rl.training.device import prepare_device
     from poker_rl.training.opponents import create_player_loader
-    from poker_rl.training.run_config import read_config
+    from poker_rl.training.run_config import read_run_config
 
     saved_table = None if config.session is None else read_saved_table(Path(config.session))
     if config.run is not None:
-        run_config: Mapping[str, Any] = read_config(Path(config.run), "run")
+        run_config: Mapping[str, Any] = read_run_config(Path(config.run), "run")
     elif game_config is not None:
         run_config = game_config
     else:
@@ -169,7 +168,7 @@ def build_table(
             [f"game={config.game if saved_table is None else saved_table['game']['name']}"],
             option_dirs,
         )
-        if saved_table is not None:  # settings of the game may have been overridden
+        if saved_table is not None:  # the session may have been played with other settings
             run_config["game"] = run_config["game"] | saved_table["game"]
     device = prepare_device("cpu", 1, config.seed or 0)  # single decisions are fastest on the CPU
     game: DisplayedGame = build_instance_of(Game, run_config["game"], "game")
@@ -211,7 +210,7 @@ def build_table(
 
 
 def find_playable_spec(specs: Sequence[str], load_player: Callable[[str], Player]) -> str | None:
-    """Return the first of these players that can play the game; None if none can."""
+    """Return the first name in `specs` whose player can play the game; None if none can."""
     for spec in specs:
         with suppress(ConfigError):
             load_player(spec)
@@ -223,7 +222,7 @@ def read_saved_table(journal: Path) -> dict[str, Any]:
     """Return game, opponents and adviser from the first line of a session's file.
 
     Raises:
-        ConfigError: if it is not a session's file.
+        ConfigError: if the file is not that of a session.
     """
     with error_prefix("session"):
         try:
@@ -270,7 +269,7 @@ def serve_page(
     game_table: GameTable | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Serve the page until interrupted.
+    """Serve the page until Ctrl-C.
 
     Args:
         config: the settings.
@@ -298,7 +297,7 @@ def serve_page(
         title, start_screen = game_table.game.name.replace("_", " "), None
         game_folder = folder / game_table.game.name
         check_is_folder(game_folder)
-        # The cookie's name depends on the table, so that each table keeps its session.
+        # The cookie's name depends on the table, so a browser keeps a session for each table.
         table_text = json.dumps(game_table.to_dict(), sort_keys=True)
         table_digest = sha256(table_text.encode()).hexdigest()[:8]
         session_store = SessionStore(
@@ -336,7 +335,7 @@ def serve_page(
 def create_start_screen(
     config: PlayConfig, option_dirs: Sequence[Path], catalog: PlayerCatalog
 ) -> StartScreen:
-    """Create the start screen, whose tables have the other settings of `config`."""
+    """Create the start screen; its tables have the settings of `config` but game and opponents."""
     from poker_rl.config.compose import compose_plain_config
     from poker_rl.play.start_screen import StartScreen
 
@@ -362,10 +361,10 @@ def create_start_screen(
 
 @contextmanager
 def warm_up_in_background(game_table: GameTable) -> Iterator[None]:
-    """Play one hand in a thread, so that compiling and solving are done before the player waits.
+    """Play one hand in a thread, so that compiling and solving are done before the person plays.
 
-    On exit, wait for the present move of that hand, because a process that ends while one of its
-    threads is inside torch crashes.
+    At the end of the context, the thread finishes its present move, because a process crashes if it
+    ends while one of its threads is inside torch.
     """
     stop_event = threading.Event()
     warm_up_thread = threading.Thread(target=play_warm_up_hand, args=(game_table, stop_event))
@@ -378,7 +377,7 @@ def warm_up_in_background(game_table: GameTable) -> Iterator[None]:
 
 
 def play_warm_up_hand(game_table: GameTable, stop_event: threading.Event) -> None:
-    """Play a hand with a hint at each move and review it, unless stopped."""
+    """Play a hand with a hint at each move, and review it; end early if the event is set."""
     from poker_rl.play.session import Session
 
     session = Session.create(game_table, None, 0)
@@ -394,9 +393,9 @@ def play_warm_up_hand(game_table: GameTable, stop_event: threading.Event) -> Non
 
 
 def load_cookie_key(folder: Path) -> str:
-    """Return the key that signs cookies, from its file; create the file at the first start.
+    """Return the key that signs cookies from its file; create the file at the first start.
 
-    A file that is too short, for example after a crash, is replaced.
+    A file that is too short, for example after a crash, is replaced by a new key.
 
     Raises:
         OSError: naming the file, if it can't be written.

@@ -1,4 +1,4 @@
-"""The players of `conf/player` that can play a game, loaded when they are needed."""
+"""Catalog of the players of `conf/player` that can play a game, loaded when they are needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_CACHED_GAMES = 8  # games whose players are kept in memory
 
 
 class PlayerCatalog:
-    """Players of `conf/player`, loaded for the games that are played on the page.
+    """Players of `conf/player`, loaded once for each game that is played on the page.
 
     Args:
         option_dirs: folders of option files.

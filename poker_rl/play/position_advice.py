@@ -1,4 +1,4 @@
-"""`poker-rl advise`: print a player's policy at a position, given by cards and earlier actions."""
+"""`poker-rl advise`: print a player's policy at a position, which cards and actions describe."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class LegalAction:
     """Legal action with its probability in the player's policy."""
 
     action: int
-    action_name: str  # name that is the same in every position, such as raise_0.5
-    display_name: str  # name in this position, with amounts in chips
-    bet: Bet | None
+    action_name: str  # name of the action in any position, such as raise_0.5
+    display_name: str  # name of the action in this position, with amounts in chips
+    bet: Bet | None  # amounts of a bet or raise; None for fold, check and call
     prob: float
     equilibrium_prob: float | None  # None if no equilibrium is known
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
@@ -86,9 +86,9 @@ class PositionAdvice:
     player_name: str
     record: np.void
     hand_text: str  # hole cards such as `AsKd`, or a class of hands such as `AKs`
-    combination_count: int | None  # number of hands in the class, over which all is averaged
+    combination_count: int | None  # hands of the class, over which the numbers are means; else None
     actions: tuple[LegalAction, ...]
-    groups: list[MoveGroup]  # the same actions, with bets added up by size
+    groups: list[MoveGroup]  # the legal actions again, with bets grouped by size
     expected_payoff: float | None  # of the whole hand, in chips
     hand_grid: StartingHandGrid | None
 
@@ -133,18 +133,18 @@ class PositionAdvice:
         }
 
     def format_text(self, use_color: bool) -> str:
-        """Return the advice as text, with ANSI colors if `use_color`."""
+        """Return the advice as text; the hand grid has ANSI colors if `use_color`."""
         parts = [self._describe_situation(), self._format_prob_bars()]
         if self.expected_payoff is not None:
             payoff_text = f"{self.expected_payoff / self.game.unit_chips:+.2f} {self.game.unit}s"
             parts.append(f"value: {payoff_text}, the player's expected payoff of the whole hand")
-        # Names may come from a stranger's file.
+        # Names of games and players may come from files of others, and contain control characters.
         parts = [escape_control_characters(part) for part in parts]
         if self.hand_grid is not None:
             parts.append(
-                "Every starting hand here, suited above the diagonal, offsuit below: the most"
-                "\nfrequent action (f fold, c check or call, r bet or raise) and its percentage"
-                "\nif it is not always taken.\n\n"
+                "The most frequent action with every starting hand in this position, suited hands"
+                "\nabove the diagonal and offsuit hands below: f fold, c check or call, r bet or"
+                "\nraise, with its percentage unless it is always taken.\n\n"
                 + format_grid(self.hand_grid, self.game.ranks, use_color)
             )
         return "\n\n".join(parts)
@@ -202,7 +202,7 @@ class PositionAdvice:
         return "\n".join(lines)
 
     def _list_rows(self) -> list[LegalAction]:
-        """Return the legal actions; if any amount may be bet, the bets are added up by size."""
+        """Return the legal actions; if any amount may be bet, bets are grouped by size."""
         if not any(group.is_part for group in self.groups):
             return list(self.actions)
         rows = []
@@ -239,7 +239,7 @@ def print_advice(
     game_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Print a player's policy at a position, and draw the grid of starting hands if requested.
+    """Print a player's policy at a position, and save a figure of the hand grid if requested.
 
     Args:
         settings_dict: the settings of conf/advise.yaml, changed by the command line.
@@ -301,11 +301,14 @@ def compute_advice(
     with_grid: bool,
     hand_class: str | None = None,
 ) -> PositionAdvice:
-    """Return a player's policy and expected payoff for the seat to act at a table.
+    """Return a player's policy and expected payoff at a position, for the seat to act.
 
     Args:
+        game: the game of the position.
+        player: the player that advises.
         player_name: display name of the player.
-        records: table records, shape [hands]: one, or one for each hand of a class to average over.
+        records: table records of the position, shape [hands]: one for each hand of `hand_class`,
+            over which the numbers are averaged, or a single one.
         with_grid: whether to compute the grid of starting hands too, if the game is hold'em.
         hand_class: the class of hands, such as `AKs`; None for a single hand.
     """

@@ -1,7 +1,7 @@
-"""Range explorer: what players do with every starting hand after any betting line.
+"""Range explorer: players' policies with every starting hand after any sequence of actions.
 
-The line starts from the hand that the person plays, and its cards are those of a new deck, so that
-nothing depends on hidden cards.
+The sequence starts as that of the person's present hand. The position has an unshuffled deck and
+the board that the request names, so that nothing depends on hidden cards.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.players.bots.mcts_bot import MCTSBot
 from poker_rl.players.player import Player
 
-EXAMPLE_BOARD = "Kd7s2c9h4s"  # fills up a board that has too few cards
-MAX_PLAYERS = 2  # players side by side
+EXAMPLE_BOARD = "Kd7s2c9h4s"  # its cards are added to a board that has too few
+MAX_PLAYERS = 2  # players that are compared in one request
 
 
 def list_range_players(game_table: GameTable, catalog: PlayerCatalog) -> dict[str, Player]:
-    """Return the players of the table by short name, then those of the catalog."""
+    """Return the players of the table by short name, and then those of the catalog by name."""
     seated = [*game_table.opponents, *filter(None, [game_table.adviser])]
     players = {game_table.short_names[one.name]: one.player for one in seated}
     others = catalog.load_all(game_table.game).items()
-    # A search at each of 1,326 hands would take minutes.
+    # Bots with a tree search are left out, since a search for each of 1,326 hands takes minutes.
     return players | {
         name: player
         for name, player in others
@@ -51,13 +51,14 @@ def explore_ranges(
     board: str,
     names: Sequence[str],
 ) -> dict[str, Any]:
-    """Return a position with its legal moves, and the grid of each player there.
+    """Return a position with its legal moves, and each player's policy there as a grid of hands.
 
     Args:
-        hand: the present hand, which gives the number of seats.
+        hand: the present hand, which determines the game and the number of seats.
+        catalog: the players of conf/player.
         actions: all actions since the deal; None for those of the hand up to its last decision.
-        board: board cards such as `Kd7s2c`; only those that are visible after the actions count.
-            If there are too few, cards of `EXAMPLE_BOARD` are added.
+        board: board cards such as `Kd7s2c`. Cards of streets that the actions do not reach are
+            ignored; if there are too few cards, some of `EXAMPLE_BOARD` are added.
         names: names of players in `list_range_players`, at most `MAX_PLAYERS`; [] for the first.
 
     Raises:

@@ -1,10 +1,10 @@
 """Security checks of requests to the page, and security headers of answers.
 
-- The Host header must be a known name, against DNS rebinding.
-- A POST must come from the page itself, against CSRF. The header Sec-Fetch-Site tells this; in
-  browsers without it, Origin must equal Host.
-- The headers of answers forbid the browser to load anything from elsewhere, to guess content types,
-  to send a referrer and to cache.
+- The Host header must contain a known name, which prevents DNS rebinding.
+- A POST must come from the page itself, which prevents CSRF. The header Sec-Fetch-Site contains the
+  origin's relation to the page; if a browser does not send it, Origin must equal Host.
+- The headers of answers forbid the browser to load anything from other servers, to guess content
+  types, to send a referrer and to cache.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RESPONSE_HEADERS = {
 
 
 class RequestGuard:
-    """ASGI middleware that rejects foreign requests and adds security headers.
+    """ASGI middleware that rejects requests from other sites and adds security headers.
 
     Args:
         app: the application that gets the accepted requests.

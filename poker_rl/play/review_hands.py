@@ -1,4 +1,4 @@
-"""`poker-rl review`: grade the decisions in recorded hands by a player."""
+"""`poker-rl review`: grade the decisions in recorded hands by a player's policy and values."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from poker_rl.training.device import prepare_device
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 OUTPUT_SUFFIXES = (".csv", ".html")
-PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # the worst ones
-NAMED_HANDS = 5  # of those left out for one reason
+PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # number of worst decisions in terminal and page
+NAMED_HANDS = 5  # for each reason, so many of the hands left out are named
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -58,10 +58,12 @@ def review_hands(
     game_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Grade the decisions in a file of hands, and print them or write them as CSV or HTML.
+    """Grade the decisions in a file of hands; print the worst, and write all as CSV or HTML.
 
     Args:
-        game_config: the settings of `game`; None if they are those of a run.
+        settings_dict: the settings of conf/review.yaml, changed by the command line.
+        game_config: the config with the key `game`; None for the game of the run.
+        option_dirs: folders of option files.
     """
     config = ReviewConfig(**convert_fields(ReviewConfig, settings_dict, "", {}))
     if config.hands is None:
@@ -151,7 +153,7 @@ def build_summary(
     decisions: RecordedDecisions,
     rows: Sequence[Mapping[str, Any]],
 ) -> TextTable:
-    """Return a table with a row for each recorded player."""
+    """Return a table of agreement, grades and cost, with a row for each recorded player."""
     headings = ["recorded player", "hands", "decisions", "agreement", "log-likelihood"]
     table: TextRows = [[*headings, "inaccuracies", "mistakes", f"cost ({game.unit}s)"]]
     names = np.array([row["player"] for row in rows])
@@ -174,7 +176,7 @@ def build_summary(
 
 
 def build_left_out_table(decisions: RecordedDecisions) -> TextTable:
-    """Return the hands that the game can't express, and those with rounded amounts."""
+    """Return a table of the hands that do not fit the game, and of those with rounded amounts."""
     rounded = [hand.name for hand in decisions.hands if hand.rounded_amounts]
     reasons = decisions.left_out | ({"replayed, with rounded amounts": rounded} if rounded else {})
     rows = [["reason", "hands", "names"]]

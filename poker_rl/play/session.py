@@ -1,12 +1,13 @@
 """Session of one human player: hand after hand, saved to a file.
 
-Views contain only what the human player may know. A session is not thread-safe; the server holds a
-lock for each session.
+Views contain only what the human player may know. A session is not thread-safe; the server locks it
+during a request.
 
-Each request changes both the session and its file, or neither; but if an opponent's policy fails
-before the human player's turn, the file has the hand as dealt. A hand that was dealt but not
-finished when the program ended counts as abandoned, because its cards may be known; the next hand
-has a new deck. Resuming writes nothing to the file until the first move.
+A request changes the session and its file, or neither of them. There is one exception: if an
+opponent's policy fails before the human player's first decision of a hand, only the file contains
+that the hand was dealt. A hand that was not finished when the program ended counts as abandoned,
+because the person may have seen cards; the next hand has a new deck. Resuming a session writes
+nothing to the file until the first move.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from poker_rl.games.poker.phh import check_phh_support, format_phh
 from poker_rl.play.grading import compute_probs, explain_grades
 from poker_rl.play.hand_review import review_decisions
 from poker_rl.play.hand_text import format_hand
-from poker_rl.play.hand_view import hand_to_dict, ring_to_dicts, view_to_dict
+from poker_rl.play.hand_view import hand_to_dict, players_to_dicts, view_to_dict
 from poker_rl.play.live_hand import (
     PERSON_INDEX,
     GameTable,
@@ -49,32 +50,34 @@ from poker_rl.play.move_requests import MoveNotAllowedError, find_requested_move
 from poker_rl.play.session_journal import SessionJournal
 from poker_rl.play.session_statistics import SessionStatistics
 
-MAX_DECISIONS_PER_HAND = 1000  # an upper bound, so that turn ids grow from hand to hand
+MAX_DECISIONS_PER_HAND = 1000  # no hand has more; `turn_id` depends on it
 
 
 class StaleRequestError(Exception):
-    """Error raised if a request belongs to a view that is no longer the present one."""
+    """Error raised if a request was made from a view that is outdated by now."""
 
 
 @dataclass(frozen=True)
 class FinishedHand:
-    """Hand that was played to its end."""
+    """Cards, actions and payoffs of a hand that was played to its end."""
 
     history: HandHistory
     player_of_seat: tuple[int, ...]  # player index of each seat
     payoffs: list[int]  # chips, by player index
-    luck_adjusted_payoff: float | None  # AIVAT-adjusted chips of the human player, if known
+    luck_adjusted_payoff: float | None  # of the human player in chips, adjusted by AIVAT, or None
 
 
 class Session:
     """Session of one human player at one table.
 
     Args:
+        game_table: game, opponents and adviser.
+        seed: seed of all randomness in the session.
         session_id: id of the session, which is also the name of its file.
-        journal: the file of finished hands; None if nothing is saved.
+        journal: the file of the session; None to save nothing.
 
     Attributes:
-        notice: a message to the player about the resumed file, or "".
+        notice: message to the person about a damaged file that was resumed; "" without one.
     """
 
     def __init__(
@@ -88,7 +91,7 @@ class Session:
         self._statistics = SessionStatistics(game_table.game, self._player_names)
         self._finished_hands: dict[int, FinishedHand] = {}
         self._hands_dealt = 0  # including abandoned hands
-        self._pending_lines: tuple[dict[str, Any], ...] = ()  # to be written before further lines
+        self._pending_lines: tuple[dict[str, Any], ...] = ()  # lines not yet in the file
 
     @classmethod
     def create(
@@ -97,8 +100,9 @@ class Session:
         """Start a session with its first hand.
 
         Args:
+            game_table: game, opponents and adviser.
             folder: folder for the session's file; None to save nothing.
-            seed: seed of all randomness in the session; None to choose one at random.
+            seed: seed of all randomness in the session; None for a random one.
         """
         seed = secrets.randbits(60) if seed is None else seed
         session_id = secrets.token_hex(8)
@@ -128,9 +132,9 @@ class Session:
 
     @classmethod
     def _restore(cls, journal: SessionJournal, game_table: GameTable) -> Session:
-        """Return the session in a file, which can't write to the file yet."""
+        """Return the session in a file, which does not write to the file yet."""
         path = journal.path
-        lines, has_torn_line = journal.read_lines()
+        lines, has_incomplete_line = journal.read_lines()
         first_line = lines[0] if lines else {}
         session_id, seed = first_line.get("session"), first_line.get("seed")
         if not isinstance(session_id, str) or type(seed) is not int or seed < 0:
@@ -152,8 +156,8 @@ class Session:
                 raise ConfigError(
                     f"{path}: line {line_number} is no hand of {game_table.game.name}"
                 ) from None
-        if has_torn_line:
-            session.notice = f"The last line of {path} was torn and has been dropped."
+        if has_incomplete_line:
+            session.notice = f"The last line of {path} was incomplete and is ignored."
         if session._finished_hands:
             last_number = max(session._finished_hands)
             hand = session._rebuild_finished_hand(last_number)
@@ -171,7 +175,11 @@ class Session:
             self._journal.close()
 
     def _restore_line(self, line: Mapping[str, Any]) -> None:
-        """Replay a line of the file; raise a ValueError or a similar error if it is invalid."""
+        """Restore the hand in a line of the file.
+
+        Raises:
+            ArithmeticError, LookupError, TypeError, ValueError: if the line is invalid.
+        """
         if "dealt" in line:
             self._hands_dealt = _parse_hand_number(line["dealt"])
             return
@@ -186,7 +194,7 @@ class Session:
         record = replay_to_end(self.game_table, history)
         live_hand = LiveHand(self.game_table, self._seed, hand_number, player_of_seat, record)
         player_indices = set(range(self.game_table.game.seats))
-        is_ring_valid = (
+        are_seats_valid = (
             PERSON_INDEX in player_of_seat
             and len(set(player_of_seat)) == len(player_of_seat)
             and player_indices.issuperset(player_of_seat)
@@ -195,7 +203,7 @@ class Session:
         is_luck_valid = luck_adjusted_payoff is None or isfinite(luck_adjusted_payoff)
         if (
             not live_hand.is_over
-            or not is_ring_valid
+            or not are_seats_valid
             or not is_luck_valid
             or live_hand.compute_payoffs() != line["won"]
         ):
@@ -220,7 +228,13 @@ class Session:
         self._hands_dealt = hand_number
 
     def _advance_to(self, hand: LiveHand, steps_seen: int, decision_count: int) -> None:
-        """Make this hand the present one; a finished hand is saved before it is shown."""
+        """Make this hand the present one; a finished hand is saved before the person sees its end.
+
+        Args:
+            hand: the hand after the last move.
+            steps_seen: number of its moves that the person has seen before.
+            decision_count: number of the person's decisions in it so far.
+        """
         if hand.is_over:
             history = hand.history
             finished = FinishedHand(
@@ -246,7 +260,7 @@ class Session:
         self._set_current_hand(hand, steps_seen, decision_count)
 
     def _write_lines(self, *lines: dict[str, Any]) -> None:
-        """Append the pending lines and these to the file; without a file, keep them pending."""
+        """Append the pending lines and these lines to the file; without a file, only store them."""
         lines = (*self._pending_lines, *lines)
         if self._journal is not None and lines:
             self._journal.append_lines(*lines)
@@ -254,7 +268,7 @@ class Session:
         self._pending_lines = lines
 
     def _set_current_hand(self, hand: LiveHand, steps_seen: int, decision_count: int) -> None:
-        """Set the present hand; the player has seen its first `steps_seen` moves."""
+        """Set the present hand; the arguments are those of `_advance_to`."""
         self._current_hand, self._steps_seen, self._decision_count = (
             hand,
             steps_seen,
@@ -268,7 +282,7 @@ class Session:
 
     @property
     def turn_id(self) -> int:
-        """Return a number that grows with every decision of the session."""
+        """Return the number of the present decision, which grows during the whole session."""
         return self._current_hand.hand_number * MAX_DECISIONS_PER_HAND + self._decision_count
 
     def build_view(self) -> dict[str, Any]:
@@ -294,7 +308,11 @@ class Session:
         }
 
     def act(self, turn_id: int, action: int | dict[str, int]) -> dict[str, Any]:
-        """Make a move (an action, or `{"to": chips}`) and return the next view.
+        """Make a move of the human player and return the next view.
+
+        Args:
+            turn_id: `turn_id` in the view from which the move was made.
+            action: number of the action, or `{"to": chips}` for a bet or raise.
 
         Raises:
             StaleRequestError: if `turn_id` is not the present one.
@@ -322,9 +340,9 @@ class Session:
         return self.build_view()
 
     def get_hint(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's groups of moves and its expected payoff of the hand.
+        """Return the adviser's policy by groups of moves, and its expected payoff of the hand.
 
-        The payoff has the unit of the statistics; it is None if the adviser has no critic.
+        The payoff is in the unit of the statistics, and None if the adviser has no critic.
 
         Raises:
             StaleRequestError: if `turn_id` is not the present one.
@@ -356,7 +374,7 @@ class Session:
         return grid_to_dict(grid, game.ranks)
 
     def _get_available_adviser(self, turn_id: int) -> NamedPlayer:
-        """Return the adviser; raise an error if there is none or nothing to decide now."""
+        """Return the adviser; raise an error if there is none, or no decision to advise on."""
         self._check_turn(turn_id)
         if self.game_table.adviser is None:
             raise MoveNotAllowedError("Nobody gives advice at this table.")
@@ -367,7 +385,7 @@ class Session:
     def review_hand(self, hand_number: int) -> dict[str, Any]:
         """Return a finished hand with all cards face up and the human player's moves graded.
 
-        `before` and `after` are the numbers of the finished hands before and after it, or None.
+        `before` and `after` are the numbers of the previous and the next finished hand, or None.
 
         Raises:
             MoveNotAllowedError: if there is no such hand.
@@ -378,7 +396,7 @@ class Session:
             "before": max((one for one in self._finished_hands if one < hand_number), default=None),
             "after": min((one for one in self._finished_hands if one > hand_number), default=None),
             "won": hand.compute_payoffs(),
-            "players": ring_to_dicts(hand, self._player_names),
+            "players": players_to_dicts(hand, self._player_names),
             "shown": view_to_dict(self.game_table.game.build_view(hand.record[0], None)),
             "steps": review_decisions(hand),
             "grades": explain_grades(self.game_table.game.unit),
@@ -403,13 +421,16 @@ class Session:
             return format_phh(
                 self.game_table.game,
                 hand.history,
-                [self._player_names[place] for place in hand.player_of_seat],
+                [self._player_names[player] for player in hand.player_of_seat],
             )
         except ConfigError as error:
             raise MoveNotAllowedError(f"{error}.") from None
 
     def format_all_hands(self, kind: str) -> str:
-        """Return all finished hands as one text; `phh` gives PHH with a section for each hand.
+        """Return all finished hands as one text.
+
+        Args:
+            kind: "phh" for the PHH format with a section for each hand, else plain text.
 
         Raises:
             MoveNotAllowedError: if PHH does not support the game.
@@ -421,9 +442,9 @@ class Session:
 
     def summarize_statistics(self) -> dict[str, Any]:
         """Return the statistics of the session (`SessionStatistics.summarize`)."""
-        is_hand_running = not self._current_hand.is_over
+        open_hands = int(not self._current_hand.is_over)
         return self._statistics.summarize(
-            self._hands_dealt - len(self._finished_hands) - is_hand_running
+            self._hands_dealt - len(self._finished_hands) - open_hands
         )
 
     def _rebuild_finished_hand(self, hand_number: int) -> LiveHand:
@@ -443,14 +464,14 @@ class Session:
 
 
 def _parse_hand_number(value: Any) -> int:
-    """Return a hand number from a file; raise ValueError if it is none."""
+    """Return a value from a file if it is the number of a hand; else raise a ValueError."""
     if type(value) is not int or value < 1:
         raise ValueError
     return value
 
 
 def _parse_integers(values: Any) -> tuple[int, ...]:
-    """Return a list of integers from a file; raise ValueError if it is none."""
+    """Return a value from a file as a tuple if it is a list of integers; else raise ValueError."""
     if type(values) is not list or not all(type(value) is int for value in values):
         raise ValueError
     return tuple(values)

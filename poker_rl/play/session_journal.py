@@ -1,14 +1,16 @@
-"""File of a session, with JSON lines for the table, each dealt hand and each finished hand.
+"""Journal of a session: a file with JSON lines for the table, each deal and each finished hand.
 
     {"session": "5f…", "seed": 7, "table": {"game": {…}, "against": ["uniform"], "adviser": null}}
     {"dealt": 1}
     {"hand": 1, "variant": 0, "deck": [2, 0], "player_of_seat": [0, 1], "actions": [1, 2], "won": …}
 
-`player_of_seat` has the player index of each seat (0 is the human player), `won` the chips of each
-player, `ev_adjusted` the human player's AIVAT-adjusted payoff in chips, or null. Lines are on the
-disk when `append_lines` returns. A hand that was dealt but has no line of its own was not finished.
-A last line without a newline was torn by a crash; the next append overwrites it. The writer holds
-the file's lock, so that two programs never deal the same hand.
+`player_of_seat` is the player index of each seat (0 is the human player). `won` is the payoff of
+each player in chips. `ev_adjusted` is the human player's payoff in chips, adjusted for luck by
+AIVAT, or null.
+
+`append_lines` returns after the lines were written to the disk. A hand with a line `dealt` but no
+line `hand` was not finished. A last line without a newline is incomplete because of a crash; the
+next append overwrites it. The writer locks the file, so that two programs never deal the same hand.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ MAX_JOURNAL_BYTES = 64 * MIB  # 100,000 hands of 600 bytes
 
 
 class SessionInUseError(ConfigError):
-    """Error raised if the session of a file is open elsewhere."""
+    """Error raised if a session is open already, in this process or another one."""
 
 
 class SessionJournal:
@@ -41,7 +43,8 @@ class SessionJournal:
     """
 
     def __init__(self, path: Path) -> None:
-        if path.is_symlink() or not path.is_file():  # a link could lead to another file
+        # A symbolic link could point to a file outside the folder of sessions.
+        if path.is_symlink() or not path.is_file():
             raise ConfigError(f"{path} is not a file")
         self.path = path
         with naming_path(path):
@@ -61,7 +64,7 @@ class SessionJournal:
 
     @classmethod
     def create(cls, path: Path, first_line: dict[str, Any]) -> SessionJournal:
-        """Create a new file with its first line, and its folder if necessary."""
+        """Create a new file with its first line; create its folder if necessary."""
         with naming_path(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(exist_ok=False)
@@ -77,7 +80,7 @@ class SessionJournal:
         return journal
 
     def append_lines(self, *lines: dict[str, Any]) -> None:
-        """Write lines and flush them to the disk; after a failure the file is as before.
+        """Write lines and flush them to the disk; a failure leaves the file unchanged.
 
         Raises:
             OSError: naming the file.
@@ -102,7 +105,7 @@ class SessionJournal:
                 raise
 
     def read_lines(self) -> tuple[list[dict[str, Any]], bool]:
-        """Return all complete lines, and whether a torn line follows them.
+        """Return all complete lines, and whether an incomplete line follows them.
 
         Raises:
             ConfigError: if a line is not a JSON object.

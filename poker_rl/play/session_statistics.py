@@ -22,14 +22,14 @@ CURVE_POINTS = 200
 
 
 class SessionStatistics:
-    """Running statistics over the finished hands of one session."""
+    """Statistics over the finished hands of one session, updated after each hand."""
 
     def __init__(self, game: Game, player_names: Sequence[str]) -> None:
         self._game, self._player_names = game, player_names
         self._scale, self._unit = get_result_unit(game)
         self._payoffs: list[list[int]] = []  # chips won, shape [hands, players]
-        self._luck_adjusted_payoffs: list[float | None] = []  # human player's chips, by hand
-        self._took_part: list[list[bool]] = []
+        self._luck_adjusted_payoffs: list[float | None] = []  # chips of the human player, by hand
+        self._took_part: list[list[bool]] = []  # who was dealt in, shape [hands, players]
         self._style_counter = StyleCounter() if is_holdem(game) else None
 
     def add_hand(
@@ -45,11 +45,12 @@ class SessionStatistics:
             record: table record at the end of the hand, shape [1].
             player_of_seat: player index of each seat.
             payoffs: chips won, by player index.
-            luck_adjusted_payoff: AIVAT-adjusted chips of the human player; None if unknown.
+            luck_adjusted_payoff: payoff of the human player in chips, adjusted for luck by AIVAT;
+                None if unknown.
         """
         self._payoffs.append(list(payoffs))
         self._luck_adjusted_payoffs.append(luck_adjusted_payoff)
-        self._took_part.append([place in player_of_seat for place in range(self._game.seats)])
+        self._took_part.append([player in player_of_seat for player in range(self._game.seats)])
         if self._style_counter is not None:
             tables = Tables(self._game, 0, 0)
             tables.load_records(record)
@@ -59,9 +60,9 @@ class SessionStatistics:
         """Return all statistics as plain values.
 
         Means are per hand, with the half-width of their 95 % interval (None below `MIN_DEALS`
-        hands). `more_hands` is an estimate of the hands still needed for an interval of
-        ± `goal`. `curve` is the human player's cumulative payoff at evenly spaced hands.
-        `ev_adjusted` is the mean of AIVAT-adjusted payoffs.
+        hands). `more_hands` is an estimate of how many more hands make the half-width as small as
+        `goal`. `curve` is the human player's cumulative payoff at evenly spaced hands.
+        `ev_adjusted` is the mean payoff adjusted for luck by AIVAT.
 
         Args:
             abandoned_hands: number of hands that were dealt but not finished.
@@ -101,7 +102,7 @@ class SessionStatistics:
         }
 
     def _summarize_bb_per_100(self, payoffs: np.ndarray) -> dict[str, float | None] | None:
-        """Return the mean in big blinds per 100 hands; None if the game has no big blind."""
+        """Return the mean of payoffs in big blinds per 100 hands; None without a big blind."""
         return summarize_mean(payoffs / 10) if self._unit == "mbb/hand" else None
 
     def _summarize_luck_adjusted(self) -> dict[str, float | None] | None:
@@ -119,7 +120,7 @@ class SessionStatistics:
     def _count_finishing_ranks(self, scaled_payoffs: np.ndarray) -> list[int] | None:
         """Count how often the human player came first, second and so on.
 
-        None for two players, and for games that consist of many hands, such as poker.
+        The result is None for two players and for poker, whose single hands have no ranking.
         """
         if self._game.hand_noun != "game" or self._game.seats == 2:
             return None
@@ -131,7 +132,10 @@ class SessionStatistics:
 
 
 def summarize_mean(payoffs: np.ndarray) -> dict[str, float | None]:
-    """Return the mean of payoffs [N] and the half-width of its interval, None if N is small."""
+    """Return the mean of payoffs, shape [hands], and the half-width of its 95 % interval.
+
+    The half-width is None for fewer than `MIN_DEALS` hands.
+    """
     return {
         "mean": float(payoffs.mean()) if len(payoffs) else 0.0,
         "half_width": compute_half_width(payoffs) if len(payoffs) >= MIN_DEALS else None,
@@ -139,9 +143,10 @@ def summarize_mean(payoffs: np.ndarray) -> dict[str, float | None]:
 
 
 def _estimate_more_hands(payoffs: np.ndarray) -> tuple[float | None, int | None]:
-    """Return a goal for the half-width, and an estimate of how many more hands it needs.
+    """Return a goal for the half-width of the interval, and how many more hands it takes.
 
-    The goal is a power of ten near a tenth of the standard deviation.
+    The goal is a power of ten near a tenth of the standard deviation; the number is an estimate.
+    Both are None for fewer than `MIN_DEALS` hands.
     """
     if len(payoffs) < MIN_DEALS or not payoffs.std():
         return None, None

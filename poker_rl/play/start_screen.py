@@ -1,7 +1,7 @@
-"""Start screen of the page: the games and opponents to choose from, and the tables they make.
+"""Start screen of the page: lists of games and opponents, and a session with the chosen ones.
 
-Visitors of a public server choose among players of `conf/player` only; on a private one the user's
-own runs are listed too. A chosen name has to be one of those listed, so no request names a file.
+Visitors of a public server choose among players of `conf/player` only; a private server also lists
+the user's own runs. Only listed names are accepted, so that a request cannot name any file.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.live_hand import GameTable, shorten_names
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.results_over_sessions import read_session_file
 from poker_rl.play.session import Session
-from poker_rl.play.session_results import read_session_file
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 
-MAX_TABLES = 32  # tables in memory without a session; further ones replace the oldest
-MAX_RUNS = 20  # runs that are listed as opponents, the newest first
+MAX_TABLES = 32  # tables with loaded players in memory; the least recently used is dropped first
+MAX_RUNS = 20  # number of newest runs that are listed as opponents
 
 
 @dataclass
 class StartScreen:
-    """Games and opponents to choose from.
+    """Choice of a game and opponents, and creation of the session.
 
     Args:
         folder: folder of the sessions of all games.
         option_dirs: folders of option files.
         catalog: the players of `conf/player`.
-        default_game: the game that is chosen first.
+        default_game: the game that is selected when the page opens.
         first_players: names of the players that are listed first, in this order.
-        seed: seed of each new session; None to choose one at random.
-        is_public: whether strangers may visit.
-        build_table: function from a game's name, opponents and a session's file, one of which may
-            be None, to the table.
+        seed: seed of each new session; None for a random one.
+        is_public: whether others on the network may visit the page.
+        build_table: function that returns a table, either from a game's name and opponents, or from
+            the file of a session; the game's name or the file is None.
     """
 
     folder: Path
@@ -62,7 +62,7 @@ class StartScreen:
         self._build_cached_table = lru_cache(MAX_TABLES)(self.build_table)
 
     def list_choices(self, last_session_id: str | None) -> dict[str, Any]:
-        """Return the games, each with a line about it, and the visitor's last session."""
+        """Return the games with descriptions, and a summary of the visitor's last session."""
         last_session = None
         with suppress(ConfigError, OSError, StopIteration):
             path = next(self.folder.glob(f"*/{last_session_id}.jsonl"))
@@ -80,7 +80,7 @@ class StartScreen:
         return {"games": games, "game": self.default_game, "last": last_session}
 
     def describe_game(self, game_name: str) -> dict[str, Any]:
-        """Return the number of seats of a game, and each of its players with a line about it.
+        """Return the number of seats of a game, and its possible opponents with descriptions.
 
         Raises:
             MoveNotAllowedError: if there is no such game, or it can't be displayed.
@@ -103,7 +103,7 @@ class StartScreen:
         return {"seats": game.seats, "players": players}
 
     def create_session(self, game_name: str, against: Sequence[str]) -> Session:
-        """Start a session at a table with these opponents, or with one for all other seats.
+        """Start a session against these opponents; a single one takes all other seats.
 
         Raises:
             MoveNotAllowedError: if there is no such game, or a player is not one of those listed.
@@ -120,7 +120,7 @@ class StartScreen:
         """Resume a session from its file.
 
         Raises:
-            ConfigError: if its file is gone, or its table can't be built again.
+            ConfigError: if its file is gone, or a player of its table can't be loaded.
         """
         path = next(self.folder.glob(f"*/{session_id}.jsonl"), None)
         if path is None:

@@ -15,8 +15,8 @@ from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.storage.disk import naming_path, print_line
 
-MAX_LISTED_PROBS = 8  # number of likeliest moves in a hint
-NEGLIGIBLE_COST = 0.005  # a smaller cost is printed as "nothing"
+MAX_LISTED_PROBS = 8  # a hint lists so many of the most probable moves
+NEGLIGIBLE_COST = 0.005  # a smaller cost of a move is printed as "nothing"; in the game's unit
 CARD_PATTERN = re.compile(r"[2-9tjqka][shdc]")
 HELP = """\
 f, c, r, p    fold; check or call; bet or raise; pass
@@ -31,7 +31,7 @@ q             quit; finished hands are saved"""
 
 
 def play_in_lines(session: Session, resume_arguments: str) -> None:
-    """Play a session until its player quits or the input ends.
+    """Play a session until the person quits or the input ends.
 
     Args:
         resume_arguments: arguments of the printed `poker-rl play` command that resumes the session.
@@ -62,7 +62,7 @@ def play_in_lines(session: Session, resume_arguments: str) -> None:
 
 
 def _read_line() -> str | None:
-    """Print a prompt and return the next line of input, or None at its end."""
+    """Print a prompt and return the next line of input, or None at the end of the input."""
     with naming_path("standard output"):
         sys.stdout.write("> ")
         sys.stdout.flush()
@@ -122,19 +122,22 @@ def parse_move(view: Mapping[str, Any], words: list[str]) -> int | dict[str, int
 
 
 def format_table(view: Mapping[str, Any], session: Session) -> str:
-    """Return the moves since the person's last decision, and the table as the person sees it."""
+    """Return a text with the moves since the person's last decision, and the table.
+
+    At a decision the text ends with the legal moves, and after the hand with its outcome.
+    """
     is_over = view["phase"] == "over"
     scene = view["result"]["shown"] if is_over else view["table"]
-    lines = [f"{_name_of_seat(view, one['seat'])}: {one['label']}" for one in view["events"]]
+    lines = [f"{_get_name_at_seat(view, one['seat'])}: {one['label']}" for one in view["events"]]
     if not view["past"]:
-        lines = [f"{_title(view['session']['hand_noun'])} {view['hand']}", *lines]
+        lines = [f"{_capitalize(view['session']['hand_noun'])} {view['hand']}", *lines]
     pots = [f"{'side pot' if i else 'pot'} {chips}" for i, chips in enumerate(scene["pots"])]
     table = [scene["street"], " ".join(scene["board"]), ", ".join(pots)]
     lines.append("   ".join(part for part in table if part))
-    ring = list(enumerate(view["players"]))
-    for i, place in [*ring[1:], ring[0]]:
+    players = list(enumerate(view["players"]))
+    for i, player in [*players[1:], players[0]]:  # the person comes last
         won = view["result"]["won"][i] if is_over else None
-        lines.append(_format_seat(place, scene, won))
+        lines.append(_format_seat(player, scene, won))
     if view["table"]["hand_name"] and not is_over:
         lines.append(f"Your hand: {view['table']['hand_name']}")
     if is_over:
@@ -144,10 +147,10 @@ def format_table(view: Mapping[str, Any], session: Session) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _format_seat(place: Mapping[str, Any], scene: Mapping[str, Any], won: int | None) -> str:
-    if place["seat"] is None:
-        return f"  {place['name']}   not dealt in"
-    seat = scene["seats"][place["seat"]]
+def _format_seat(player: Mapping[str, Any], scene: Mapping[str, Any], won: int | None) -> str:
+    if player["seat"] is None:
+        return f"  {player['name']}   not dealt in"
+    seat = scene["seats"][player["seat"]]
     hidden = seat["hidden_card_count"]
     parts = [
         " ".join(seat["cards"]) or f"{hidden} hidden card{'s' * (hidden != 1)}",
@@ -156,8 +159,8 @@ def _format_seat(place: Mapping[str, Any], scene: Mapping[str, Any], won: int | 
         ", ".join(["folded"] * seat["folded"] + list(seat["notes"])),
         f"{won:+}" if won else "",
     ]
-    marker = "*" if place["seat"] == scene["to_act"] else " "
-    return f"{marker} {place['name']:<16} {'   '.join(part for part in parts if part)}"
+    marker = "*" if player["seat"] == scene["to_act"] else " "
+    return f"{marker} {player['name']:<16} {'   '.join(part for part in parts if part)}"
 
 
 def _format_moves(view: Mapping[str, Any]) -> str:
@@ -171,16 +174,15 @@ def _format_moves(view: Mapping[str, Any]) -> str:
         sizes = [f"{m['size_name'] or m['label']} {m['raise_to']} ({m['key']})" for m in bets]
         amounts = view["amounts"]
         interval = f" from {amounts['low']} to {amounts['high']}" if amounts else ""
-        items.append(
-            f"{_title(bets[0]['action_type'])} to CHIPS{interval} (r CHIPS), or {', '.join(sizes)}"
-        )
+        verb = _capitalize(bets[0]["action_type"])
+        items.append(f"{verb} to CHIPS{interval} (r CHIPS), or {', '.join(sizes)}")
     if play_count := sum(bool(move["cards"]) for move in view["moves"]):
         items.append(f"{play_count} plays (type the cards; h lists the best)")
     return ", ".join(items)
 
 
 def _format_outcome(view: Mapping[str, Any], session: Session) -> list[str]:
-    """Return what the player won in a finished hand, and the grades of the player's moves."""
+    """Return the person's winnings in a finished hand, and the grades of the person's moves."""
     won = view["result"]["won"][0]
     verb = "win" if won > 0 else "lose"
     lines = [f"You {verb} {_count_chips(abs(won), view)}" if won else "You come out even"]
@@ -191,7 +193,7 @@ def _format_outcome(view: Mapping[str, Any], session: Session) -> list[str]:
 
 
 def format_hint(hint: Mapping[str, Any], view: Mapping[str, Any]) -> str:
-    """Return the adviser's probabilities of the likeliest moves, and its expected payoff."""
+    """Return the adviser's most probable moves and its expected payoff, as text."""
     lines = [f"{view['session']['adviser']} would", *_format_probs(hint["probs"])]
     if hint["value"] is not None:
         unit = view["stats"]["unit"].partition("/")[0]
@@ -221,7 +223,7 @@ def _format_grade(grade: Mapping[str, Any], view: Mapping[str, Any]) -> str:
 
 
 def format_review(session: Session, view: Mapping[str, Any]) -> str:
-    """Return every decision of the finished hand as text, with all cards face up."""
+    """Return all decisions of the finished hand as text, with policies, grades and all cards."""
     lines = []
     for step in session.review_hand(view["hand"])["steps"]:
         scene = step["table"]
@@ -239,9 +241,9 @@ def format_review(session: Session, view: Mapping[str, Any]) -> str:
 
 
 def format_statistics(view: Mapping[str, Any]) -> str:
-    """Return the statistics of the session, one per line."""
+    """Return the statistics of the session as text, one per line."""
     stats = view["stats"]
-    rows = [(f"{_title(view['session']['hand_noun'])}s", str(stats["hands"]))]
+    rows = [(f"{_capitalize(view['session']['hand_noun'])}s", str(stats["hands"]))]
     rows.append(("Won", f"{'+' * (stats['won'] > 0)}{_count_chips(stats['won'], view)}"))
     rows.append((stats["unit"], _format_mean(stats)))
     if stats["bb_per_100"] is not None:
@@ -268,9 +270,9 @@ def _count_chips(chips: int, view: Mapping[str, Any]) -> str:
     return f"{chips} {unit}{'s' * (abs(chips) != 1)}"
 
 
-def _name_of_seat(view: Mapping[str, Any], seat: int) -> str:
-    return str(next(place["name"] for place in view["players"] if place["seat"] == seat))
+def _get_name_at_seat(view: Mapping[str, Any], seat: int) -> str:
+    return str(next(player["name"] for player in view["players"] if player["seat"] == seat))
 
 
-def _title(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]

@@ -25,7 +25,7 @@ from poker_rl.reports.measure_players import measure_mixed_table, measure_player
 from poker_rl.storage.disk import check_no_special_files, print_line
 from poker_rl.training.device import prepare_device
 from poker_rl.training.opponents import create_player_loader
-from poker_rl.training.run_config import read_config
+from poker_rl.training.run_config import read_run_config
 from poker_rl.training.signals import interrupt_at_once
 
 SETTINGS_WITHOUT_SEATS = (  # settings that can't be used with `seats`
@@ -99,7 +99,7 @@ def create_evaluation(
 ) -> Evaluation:
     """Create the evaluation, with the game and the evaluator of the run or of the command line."""
     run = None if config.run is None else Path(config.run)
-    game_config = group_config if run is None else read_config(run, "run")
+    game_config = group_config if run is None else read_run_config(run, "run")
     assert game_config is not None
     keys = ("deals", "variance_reduction", "control_player")
     changes = {key: getattr(config, key) for key in keys if getattr(config, key) is not None}
@@ -145,7 +145,7 @@ def print_reports(config: EvaluateConfig) -> None:
         folder = Path(config.out)
     elif config.run is not None:
         folder = Path(config.run) / EVALUATIONS_FOLDER
-        read_config(Path(config.run), "run")
+        read_run_config(Path(config.run), "run")
     else:
         raise ConfigError("show: give run=FOLDER or out=FOLDER")
     with error_prefix("show"):

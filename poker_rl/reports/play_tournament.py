@@ -34,7 +34,7 @@ from poker_rl.storage.disk import print_line
 from poker_rl.storage.progress_bar import create_progress_bar
 from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.signals import interrupt_at_once
-from poker_rl.training.worker_pool import run_tasks
+from poker_rl.training.task_pool import run_tasks
 
 CHANGEABLE_SETTINGS = ("workers", "figure", "device")  # allowed with `resume`: results stay equal
 MAX_DEALS = 1_000_000  # the results of every deal stay in memory

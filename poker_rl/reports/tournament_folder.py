@@ -20,6 +20,7 @@ import numpy as np
 import yaml  # type: ignore[import-untyped]
 
 from poker_rl.config.build import build_instance_of
+from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError, error_prefix
@@ -43,7 +44,6 @@ from poker_rl.storage.disk import (
 )
 from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.device import prepare_device
-from poker_rl.training.run_config import find_difference
 
 PLAN_FILE = "tournament.yaml"
 TABLES_FOLDER = "tables"

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from poker_rl.config.compose import ComposedConfig, compose_config, resolve_run_path
+from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.option_files import normalize_numbers, read_plain_yaml, to_plain_dict
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
@@ -33,7 +34,7 @@ from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_job_with_sweep
 from poker_rl.sweeps.sweep_summary import read_job_overrides, save_outcome
 from poker_rl.training.loggers import Logger
 from poker_rl.training.opponents import bundle_opponents
-from poker_rl.training.run_config import CHANGEABLE_SETTINGS, find_difference
+from poker_rl.training.resumed_config import CHANGEABLE_SETTINGS
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
 from poker_rl.training.train import format_command, train

@@ -26,6 +26,7 @@ from optuna.storages import fail_stale_trials
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.compose import compose_config, initialize_hydra
+from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.option_files import (
     check_keys_given_once,
     list_user_option_dirs,
@@ -62,7 +63,6 @@ from poker_rl.sweeps.study_objective import (
     name_database_in_errors,
 )
 from poker_rl.training.launch_workers import count_torchrun_processes
-from poker_rl.training.run_config import find_difference
 from poker_rl.training.train import build_root_config
 
 DEFINITION_FILE = "tune.yaml"

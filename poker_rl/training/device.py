@@ -1,4 +1,4 @@
-"""Device, threads and seeds of a process, and the choice of the faster device for a run."""
+"""Set the device, threads and seeds of a process, and choose the faster device for a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetConfig, NetDimensions
 from poker_rl.training.launch_workers import SINGLE_PROCESS, Worker
 
-ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")  # the first that a learner has
+# Settings of learners for the rows in a call of a network; the first that a learner has is used.
+ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")
 
 
 def prepare_device(
@@ -26,7 +27,7 @@ def prepare_device(
 ) -> torch.device:
     """Set the threads and seeds of all libraries, and return the device to compute on.
 
-    Several processes of a run get one GPU each, or all use the CPU.
+    If a run has several processes, each gets a GPU of its own, or all use the CPU.
     """
     cores = count_cores()
     if threads > cores:
@@ -52,10 +53,10 @@ def prepare_device(
 
 
 def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.device, str]:
-    """Return the device that `device: auto` stands for where there is a GPU, and the reason.
+    """Return the faster device for a run on a machine with a GPU, and the reason as text.
 
-    The work of a network call is estimated as weights of the network times rows of a batch, and
-    compared with `min_gpu_work` of the learner, see `NetworkLearner`.
+    The work of a network call is estimated as the number of weights times the rows of a batch. The
+    GPU is chosen from `NetworkLearner.min_gpu_work` on, which a learner may override.
     """
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     if "net" not in config:

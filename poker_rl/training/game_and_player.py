@@ -9,7 +9,7 @@ from typing import Any
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.training.run_config import read_config
+from poker_rl.training.run_config import read_run_config
 
 
 def resolve_game_and_player(
@@ -18,18 +18,19 @@ def resolve_game_and_player(
     player: str | None,
     game_config: Mapping[str, Any] | None,
 ) -> tuple[Game, str]:
-    """Return the game, and the player as a text that `load_player` accepts.
+    """Return the game, and the player's name in the form that `load_player` accepts.
 
     Args:
-        run: a run folder.
-        checkpoint: number of decisions of one of the run's snapshots; None for the newest.
-        player: with `run`, one of its players, or None for its headline player; else any player.
+        run: a run folder; None if `game_config` and `player` are given instead.
+        checkpoint: number of decisions of one of the run's snapshots; None for the newest one.
+        player: with `run`, one of its players, or None for its headline player; without `run`, any
+            player, such as a name in conf/player.
         game_config: config with the key `game`; None for the game of the run.
     """
     if run is not None:
         if game_config is not None:
             raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")
-        config = read_config(Path(run), "run")
+        config = read_run_config(Path(run), "run")
         spec = run if checkpoint is None else f"{run}@{checkpoint}"
         if player is not None:
             spec += f":{player}"

@@ -1,4 +1,7 @@
-"""Start and connect the processes of a run, which torchrun or rank 0 starts."""
+"""Processes of one training run: find the rank of this one, start the others and connect all.
+
+A worker is one of these processes. torchrun starts them, or else rank 0 does.
+"""
 
 from __future__ import annotations
 
@@ -31,27 +34,27 @@ from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
 from poker_rl.storage.disk import naming_path
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
-from poker_rl.training.worker_pool import exit_with_parent
+from poker_rl.training.task_pool import exit_with_parent
 
 # Workers wait while rank 0 evaluates, which may take hours. A killed process is detected by its
 # closed connections, not by this time limit.
 COLLECTIVE_TIMEOUT = timedelta(days=7)
-GRACE_S = 15.0  # for rank 0 to detect by itself that a worker has ended
-WATCH_INTERVAL_S = 0.5
+GRACE_S = 15.0  # seconds in which the training itself may detect that a worker has ended
+WATCH_INTERVAL_S = 0.5  # seconds between two checks for killed workers
 
 RunWorker = Callable[[], RunOutcome]
-"""Function of a process other than rank 0: train, with the environment that torchrun sets."""
+"""Function that a process with a rank above 0 calls to train; it reads torchrun's variables."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """Rank of this process among the processes of a run."""
+    """Rank of this process in its run, and the number of processes."""
 
     count: int  # number of processes of the run
     rank: int = 0
-    local_count: int = 1  # number of processes on this machine
-    local_rank: int = 0  # rank among them
-    is_started: bool = False  # whether torchrun or rank 0 has started all processes
+    local_count: int = 1  # number of the run's processes on this machine
+    local_rank: int = 0  # rank among the processes on this machine
+    is_started: bool = False  # whether the other processes run already
 
 
 SINGLE_PROCESS = Worker(1)
@@ -78,8 +81,8 @@ def count_torchrun_processes() -> int:
 def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Iterator[None]:
     """Connect the processes of a run for the duration of this context.
 
-    The other processes call `run`; they are started here unless torchrun did so. An error that
-    ended another process is raised here.
+    Unless torchrun has started the other processes, they are started here and call `run`; then an
+    error that ends one of them is raised here.
     """
     if worker.count == 1:
         yield
@@ -135,7 +138,7 @@ def open_torchrun_store() -> Store:
 
 
 class ChildWorkers:
-    """Processes with ranks above 0, which rank 0 starts on its machine; they end when it ends."""
+    """Processes with ranks above 0, started by rank 0 on its machine; they end when rank 0 ends."""
 
     def __init__(self, count: int, run: RunWorker) -> None:
         self.store = TCPStore("127.0.0.1", 0, count, True, wait_for_workers=False)
@@ -159,13 +162,14 @@ class ChildWorkers:
                 process.start()
             finally:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-            sender.close()  # only the child may hold it open, so that its end is noticed
+            # If only the child holds the sender, the receiver reports the child's end.
+            sender.close()
             self.processes[rank] = process, receiver
 
     def wait_until_ready(self) -> Store:
-        """Wait until all processes have connected to the store, and return the store.
+        """Wait until all processes have connected to the key-value store, and return the store.
 
-        The error that ended one of them before it connected is raised here.
+        If an error ends one of them before it has connected, that error is raised here.
         """
         while not all(self.store.check([f"here/{rank}"]) for rank in self.processes):
             for process, receiver in self.processes.values():
@@ -175,12 +179,15 @@ class ChildWorkers:
         return self.store
 
     def check(self) -> None:
-        """Check that all processes are alive, or raise a ProcessLostError."""
+        """Raise a ProcessLostError unless all processes are alive."""
         if not all(process.is_alive() for process, _ in self.processes.values()):
             raise ProcessLostError(PROCESS_LOST_MESSAGE)
 
     def watch(self) -> None:
-        """Exit when a worker is killed, in case the training does not detect it."""
+        """Start a thread that ends this process soon after a worker was killed.
+
+        The training usually detects the loss first, but it may wait for the lost worker forever.
+        """
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
@@ -199,7 +206,7 @@ class ChildWorkers:
             raise error from None
 
     def kill(self) -> None:
-        """Kill these processes; each has saved its part of a checkpoint, or the run has failed."""
+        """Kill these processes, which loses nothing: all of their checkpoints are on the disk."""
         self._ended.set()
         for process, _ in self.processes.values():
             process.kill()
@@ -207,7 +214,7 @@ class ChildWorkers:
 
 
 def _read_error(process: SpawnProcess, receiver: Connection) -> Exception:
-    """Return the error that ended a process."""
+    """Return the error that ended a process, from its pipe or from its exit code."""
     try:
         outcome: RunOutcome = receiver.recv()
     except (EOFError, ConnectionError):
@@ -215,7 +222,8 @@ def _read_error(process: SpawnProcess, receiver: Connection) -> Exception:
         return ChildProcessError(describe_exit(process.exitcode or 0))
     if outcome.exit_code == 2:
         return ConfigError(outcome.message)
-    is_lost = outcome.message == PROCESS_LOST_MESSAGE  # it reports the end of yet another process
+    # A process that lost the connection to a third one is not the cause of the failure.
+    is_lost = outcome.message == PROCESS_LOST_MESSAGE
     return (ProcessLostError if is_lost else ChildProcessError)(outcome.message)
 
 
@@ -233,7 +241,10 @@ def _run_child(
     shm_all_reduce: ShmAllReduce,
     rank: int,
 ) -> None:
-    """Run a process with a rank above 0; Ctrl-C is ignored until the training handles it."""
+    """Train in this process, which has a rank above 0, and send the outcome to rank 0.
+
+    Ctrl-C is ignored until the training handles it.
+    """
     threading.Thread(target=exit_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

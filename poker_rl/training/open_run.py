@@ -1,4 +1,4 @@
-"""Run folders for training: create a new one, or open one to resume its run."""
+"""Create the folder of a new run, or open the folder of a run to resume it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.checkpoint import STATE_FILE
@@ -28,13 +29,12 @@ from poker_rl.storage.run_folder import (
     write_config,
 )
 from poker_rl.training.loggers import Logger
-from poker_rl.training.run_checkpoints import Checkpoints
-from poker_rl.training.run_config import (
+from poker_rl.training.resumed_config import (
     CHANGEABLE_SETTINGS,
     RESUME_RULE,
-    find_difference,
     select_fixed_settings,
 )
+from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_record import RunRecord
 
 
@@ -48,11 +48,12 @@ def create_run(
 ) -> RunRecord:
     """Create the folder of a new run with its config and manifest; return its record.
 
-    `files` holds the source of each file to copy, by its path in the folder. The user's overrides
-    name the folder.
+    Args:
+        files: source of each file to copy, by its path in the run folder.
+        overrides: the user's overrides, from which the folder gets its name.
     """
     names = config["names"]
-    # The name leaves out what a resumed run may change, so that it stays true.
+    # A resumed run may change these settings, and the name of the folder would then be wrong.
     label = create_folder_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
     manifest = create_manifest(config["seed"], device)
     outputs = Path(config["outputs"])
@@ -65,7 +66,7 @@ def create_run(
         checkpoints.folder = folder
         checkpoints.synchronize()
     except OSError:
-        shutil.rmtree(folder, ignore_errors=True)  # no run could be resumed in it
+        shutil.rmtree(folder, ignore_errors=True)  # an incomplete folder cannot be resumed
         raise
     return record
 
@@ -117,9 +118,12 @@ def resume_run(
 def check_budget(
     config: Mapping[str, Any], progress: Mapping[str, int], status: str, old_budget: int
 ) -> None:
-    """Check that a restored run has budget left and learning rates above 0.
+    """Raise a ConfigError unless a resumed run has budget left and learning rates above 0.
 
-    `progress` has the counters at its checkpoint, and `status` is from its manifest.
+    Args:
+        progress: counters at the run's checkpoint.
+        status: status in the run's manifest.
+        old_budget: the run's budget before it was resumed.
     """
     unit, budget = str(config["budget_unit"]), int(config["budget"])
     is_done = status == "finished" and progress[unit] >= budget

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from poker_rl.config.nested_settings import get_value, set_value
 from poker_rl.config.option_files import list_option_files, list_user_option_dirs
 from poker_rl.config.root_config import RootConfig
 from poker_rl.config.validation import ConfigError, error_prefix
@@ -17,7 +18,6 @@ from poker_rl.learning.opponents import SELF, OpponentSettings
 from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
-from poker_rl.training.run_config import get_value, set_value
 
 OPPONENT_KEYS = ("opponents", "evaluation.other_seats_player", "evaluation.opponents")
 
@@ -25,9 +25,9 @@ OPPONENT_KEYS = ("opponents", "evaluation.other_seats_player", "evaluation.oppon
 def bundle_opponents(
     config: Mapping[str, Any], opponents: OpponentCopies, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the settings with each player from a file replaced by its copy in the run folder.
+    """Return the settings with each opponent from a file replaced by its copy in the run folder.
 
-    A resumed run meets the same players, even if the original files have changed since.
+    So a resumed run has the same opponents, even if the original files have changed since.
     """
     settings: dict[str, Any] = deepcopy(dict(config))
     folders = list_user_option_dirs(option_dirs)
@@ -51,7 +51,7 @@ def bundle_opponents(
 
 
 def list_opponents(settings: Mapping[str, Any]) -> list[str]:
-    """Return the opponents in the settings of a run, as they are written there."""
+    """Return the names of all opponents in the settings of a run, in training and evaluation."""
     values = [get_value(settings, key) for key in OPPONENT_KEYS]
     names = [one for value in values for one in (value if isinstance(value, list) else [value])]
     return [one for one in names if isinstance(one, str)]
@@ -63,9 +63,10 @@ def create_player_loader(
     option_dirs: Sequence[Path],
     opponents: OpponentCopies | None = None,
 ) -> Callable[[str], Player]:
-    """Return a function that loads a player: a name in conf/player, a file or a run folder.
+    """Return a function that loads a player by a name in conf/player, a file or a run folder.
 
-    The copies of players in a run folder replace the original files.
+    Args:
+        opponents: copies in a run folder, which are loaded instead of the original files.
     """
 
     def load(spec: str) -> Player:

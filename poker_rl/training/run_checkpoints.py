@@ -1,9 +1,9 @@
-"""Checkpoints of a run: state.pt, the players' snapshots and the parts of other processes.
+"""Checkpoints of a run: state.pt, the players' snapshots and the files of other processes.
 
 `state.pt` contains everything that is equal in all processes of a run, such as networks and
 counters, and the tables and buffers of rank 0. Every other rank saves its own tables and buffers in
 `workers/<decisions>_<rank>.pt` before `state.pt` is replaced. So there is a complete checkpoint at
-any moment: the one at the decisions that `state.pt` contains.
+any moment: `state.pt` and the files with its number of decisions in their names.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import Any
 import torch
 
 from poker_rl.algos.algorithm import Algorithm
+from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning.distributed import collectives
 from poker_rl.storage import checkpoint
-from poker_rl.training.run_config import RESUME_RULE, find_difference, select_fixed_settings
+from poker_rl.training.resumed_config import RESUME_RULE, select_fixed_settings
 from poker_rl.training.run_record import RunRecord
 
 WORKERS_FOLDER = "workers"
-MAX_COUNTER = 2**64
+MAX_COUNTER = 2**64  # larger integers in a state are states of random generators, not counters
 
 
 class DivergedError(ConfigError):
@@ -37,8 +38,9 @@ class Checkpoints:
 
     Attributes:
         last_progress: the counters at the last checkpoint; None if there is none.
-        regular_steps: decisions at the checkpoints at regular intervals. Those at a stop are
-            excluded, since matches against earlier snapshots must not depend on stops.
+        regular_steps: numbers of decisions at the checkpoints that `checkpoint_every` caused.
+            Checkpoints at a stop are excluded, because matches against earlier snapshots must give
+            the same results in a run that was stopped and resumed.
     """
 
     def __init__(
@@ -65,7 +67,8 @@ class Checkpoints:
         Args:
             record: the record of rank 0; None in other processes.
             record_state: state of the record to save; None for its present state.
-            is_regular: whether `checkpoint_every` demands it, rather than a stop or the end.
+            is_regular: whether `checkpoint_every` causes this checkpoint; false at a stop and at
+                the end of the run.
         """
         progress = asdict(self.algorithm.progress)
         if self.last_progress == progress:
@@ -86,7 +89,7 @@ class Checkpoints:
     def _save_main(
         self, record: RunRecord, record_state: dict[str, Any], progress: dict[str, int]
     ) -> None:
-        """Save the checkpoint of rank 0."""
+        """Save state.pt and a snapshot of the players; only rank 0 does so."""
         state = self.algorithm.state_dict()
         for name in checkpoint.find_non_finite_tensors(state):
             raise self.create_diverged_error(f"{name} of the algorithm's state is not finite")
@@ -108,7 +111,7 @@ class Checkpoints:
                 "regular": list(self.regular_steps),
             },
         )
-        remove_other_worker_checkpoints(self.folder, decisions)
+        remove_old_worker_files(self.folder, decisions)
 
     def create_diverged_error(self, problem: str) -> DivergedError:
         """Return the error for a value that is not finite; it names the last good checkpoint."""
@@ -120,7 +123,7 @@ class Checkpoints:
         return DivergedError(f"{problem} after {decisions:,} decisions; {last}")
 
     def find_snapshot_before(self, decisions: int) -> Path | None:
-        """Return the newest regular snapshot with at most `decisions` decisions, or None."""
+        """Return the newest snapshot of `regular_steps` up to `decisions`, or None without one."""
         paths = [
             path
             for path in checkpoint.list_snapshots(self.folder)  # a user may have deleted some
@@ -163,7 +166,10 @@ class Checkpoints:
         self.last_progress = record.manifest["checkpoint"] = progress
 
     def synchronize(self) -> None:
-        """Copy rank 0's shared state to all processes; each also loads its own part of it."""
+        """Copy the state that all processes share from rank 0 to the others.
+
+        If there is a checkpoint, each rank above 0 also loads its own tables and buffers from it.
+        """
         if collectives.get_world_size() == 1:
             return
         folder, self.last_progress = collectives.broadcast_from_main(
@@ -186,7 +192,7 @@ class Checkpoints:
 
     @contextmanager
     def _explain_misfit(self, path: Path) -> Iterator[None]:
-        """Turn errors of values that do not fit into a ConfigError that names `path`."""
+        """Turn errors of loading a state into a ConfigError that names `path`."""
         try:
             yield
         except checkpoint.LOAD_STATE_ERRORS as error:
@@ -195,7 +201,13 @@ class Checkpoints:
 
 
 def check_state_types(state: Mapping[str, Any], expected: Mapping[str, Any], path: Path) -> None:
-    """Check that a checkpoint has all values of `expected`, a new run's state, with equal types."""
+    """Raise a ConfigError unless a checkpoint has the values of a new run's state, of equal types.
+
+    Args:
+        state: the checkpoint.
+        expected: the parts of a new run's state that are compared.
+        path: file of the checkpoint, for the message.
+    """
     for part, values in expected.items():
         missing = [f"{part}.{key} is missing" for key in values if key not in state[part]]
         misfit = None if missing else find_misfit(state[part], values, part)
@@ -231,12 +243,15 @@ def find_misfit(found: Any, expected: Any, key: str) -> str | None:
 
 
 def get_worker_path(folder: Path, decisions: int, rank: int) -> Path:
-    """Return the path of the worker file, in which a rank above 0 saves its own state."""
+    """Return the path of the checkpoint file that a rank above 0 saves at so many decisions."""
     return folder / WORKERS_FOLDER / f"{decisions}_{rank}.pt"
 
 
-def remove_other_worker_checkpoints(folder: Path, decisions: int) -> None:
-    """Remove all worker files, complete or not, but those of the checkpoint at `decisions`."""
+def remove_old_worker_files(folder: Path, decisions: int) -> None:
+    """Remove the files of ranks above 0 except those of the checkpoint at `decisions` decisions.
+
+    Files that were not written to the end are removed too.
+    """
     for path in (folder / WORKERS_FOLDER).glob("*_*.pt*"):
         if path.name.partition("_")[0] != str(decisions):
             path.unlink(missing_ok=True)
@@ -245,7 +260,10 @@ def remove_other_worker_checkpoints(folder: Path, decisions: int) -> None:
 def split_state(
     state: Mapping[str, Any], names: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split a nested state into the entries with one of these names, at any depth, and the rest."""
+    """Split a nested state into the entries that have one of these names, and all others.
+
+    Entries of inner dictionaries are split in the same way.
+    """
     own: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for name, part in state.items():

@@ -1,4 +1,4 @@
-"""Outcome of a run, as the command line, sweeps and studies need it."""
+"""How a training run ended: status, exit code and last row, for the command line and sweeps."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 @dataclass(kw_only=True)
 class RunOutcome:
-    """Outcome of a run."""
+    """Status, exit code, message and last row of a training run that has ended."""
 
     status: str  # finished, interrupted, diverged, refused (bad input), failed or in use
     exit_code: int = 0  # of `poker-rl train`
-    message: str = ""  # one line for the user
+    message: str = ""  # one line for the user; empty if there is nothing to report
     folder: str = ""  # the run folder; empty if there is none
     decisions: int | None = None  # at the last checkpoint or row; set only in a sweep's summary
-    metrics: dict[str, float] = field(default_factory=dict)  # the last row
-    units: dict[str, str] = field(default_factory=dict)  # of the measurements, by tag
+    metrics: dict[str, float] = field(default_factory=dict)  # the last row of metrics.jsonl
+    units: dict[str, str] = field(default_factory=dict)  # unit of each measurement, by tag

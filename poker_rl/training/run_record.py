@@ -1,6 +1,7 @@
 """Record of a run: rows of metrics.jsonl, loggers, figures and the status in the manifest.
 
-Rows depend only on the run's work, except for `time/...`, so a resumed run repeats them to the bit.
+Except for values with tags `time/...`, rows do not depend on when and where the run was stopped, so
+a resumed run writes the same rows as an uninterrupted one, to the bit.
 """
 
 from __future__ import annotations
@@ -48,9 +49,11 @@ class RunInUseError(ConfigError):
 class RunRecord:
     """Record of a run, written by rank 0: rows, loggers' output, figures and manifest.
 
-    A row contains the means of what `learn` returned since the last row, and the measurements. The
-    loggers get it when it is on the disk. A folder that another process is writing to raises a
-    RunInUseError.
+    A row contains the means of the metrics that `learn` returned since the last row, and the
+    measurements of the players. The loggers get a row after it was written to the disk.
+
+    Raises:
+        RunInUseError: if another process is writing to the folder.
     """
 
     def __init__(
@@ -62,15 +65,15 @@ class RunRecord:
     ) -> None:
         self.folder, self.config, self.manifest, self.loggers = folder, config, manifest, loggers
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
-        self.last_step = -1  # budget spent at the last row, in the budget's unit
+        self.last_step = -1  # progress at the last row, in the budget's unit; -1 before it
         self.last_row: dict[str, float] = {}
-        self.results: Sequence[Result] = ()  # in the last row that this process wrote
+        self.results: Sequence[Result] = ()  # measurements in the last row of this process
         self.resumed_at: int | None = None  # decisions at the last row before the checkpoint
         self.last_counters = asdict(Progress())  # counters at the last row
-        self.sums: dict[str, float] = {}
-        self.counts: dict[str, int] = {}
-        self.learning_s = 0.0  # seconds in `learn` since the last row
-        self.elapsed_s = 0.0  # seconds in earlier processes of this run
+        self.sums: dict[str, float] = {}  # of each metric since the last row
+        self.counts: dict[str, int] = {}  # number of values in each sum
+        self.learning_s = 0.0  # seconds spent in `learn` since the last row
+        self.elapsed_s = 0.0  # seconds that the run took before this process resumed it
         self.start_time = perf_counter()
         self.bar: Any = None
         self.path = folder / METRICS_FILE
@@ -91,8 +94,8 @@ class RunRecord:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close everything and write into the manifest how the run ended."""
-        # A broken pipe is no failure: the reader of the output has ended, as in `... | head`.
+        """Close all files and loggers, and write the final status into the manifest."""
+        # A broken pipe is no failure of the run: the reader of its output, such as `head`, ended.
         is_stop = isinstance(error, RunInterruptedError | KeyboardInterrupt | BrokenPipeError)
         status = "finished" if error is None else "interrupted" if is_stop else "failed"
         if status == "failed":
@@ -100,18 +103,19 @@ class RunRecord:
         try:
             self.close(status)
         except OSError:
-            if error is None:  # otherwise what failed may fail again, and the first error matters
+            # After an error, closing may fail for the same reason; the first error is raised.
+            if error is None:
                 raise
 
     def start(self, step: int) -> None:
-        """Start the loggers and show the progress bar, with `step` units of the budget done."""
+        """Start the loggers, and show the progress bar at `step`, in the budget's unit."""
         for logger in self.loggers:
             logger.start(self.config, self.folder, self.resumed_at)
         done = min(step, self.budget)
         self.bar = create_progress_bar(self.budget, self.unit, initial=done, unit_scale=True)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the length of metrics.jsonl in bytes, and the sums and times for the next row."""
+        """Return the length of metrics.jsonl in bytes, the sums and the times for the next row."""
         return {
             "offset": self.file.tell(),
             "last_step": self.last_step,
@@ -123,7 +127,7 @@ class RunRecord:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load the state of a checkpoint; later rows stay in the file until `truncate`."""
+        """Load the state of a checkpoint; rows after it stay in metrics.jsonl until `truncate`."""
         offset, sums, counts = state["offset"], state["sums"], state["counts"]
         self.last_row = read_metrics_rows(self.path, offset)[-1]
         numbers = [*sums.values(), *counts.values()]
@@ -136,13 +140,19 @@ class RunRecord:
         self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
 
     def truncate(self) -> None:
-        """Remove the rows that were written after the checkpoint, or all if there is none."""
+        """Remove the rows after the checkpoint; remove all rows if there is no checkpoint."""
         if self.last_step < 0:
             self.file.seek(0)
         self.file.truncate()
 
     def add(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
-        """Add the metrics and the duration of one call of `learn` to the next row."""
+        """Add the metrics and the duration of one call of `learn` to the sums of the next row.
+
+        Args:
+            metrics: the metrics by tag.
+            seconds: duration of the call.
+            step: progress after the call, in the budget's unit.
+        """
         for tag, value in metrics.items():
             self.sums[tag] = self.sums.get(tag, 0.0) + float(value)
             self.counts[tag] = self.counts.get(tag, 0) + 1
@@ -200,12 +210,12 @@ class RunRecord:
         write_manifest(self.folder, self.manifest)
 
     def sync(self) -> None:
-        """Flush all rows to the disk, because a checkpoint refers to them."""
+        """Flush metrics.jsonl to the disk, because a checkpoint contains its length."""
         with naming_path(self.path):
             os.fsync(self.file.fileno())
 
     def close(self, status: str) -> None:
-        """Close all files, even if one of them fails, and write the manifest."""
+        """Close all files and loggers, even if one fails, and write the status to the manifest."""
         memory = max(self.manifest.get("peak_memory_mib") or 0, get_peak_memory_mib())
         try:
             with naming_path(self.path), ExitStack() as stack:

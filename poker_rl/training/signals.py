@@ -13,7 +13,8 @@ from typing import Any, Self
 
 from poker_rl.learning.distributed import collectives
 
-# Signals within this time count as one, because a terminal and a parent process may both send one.
+# Signals within so many seconds count as one, because Ctrl-C may reach the process twice: from the
+# terminal and from its parent process.
 SAME_SIGNAL_S = 1.0
 
 STOPPING_MESSAGE = (
@@ -23,16 +24,16 @@ ENDED_MESSAGE = "\nended in the middle of a step; the last checkpoint is kept\n"
 
 
 def list_stop_signals() -> list[signal.Signals]:
-    """Return the signals that stop a run, without those that are ignored, such as SIGHUP by nohup.
+    """Return the signals that stop a run, without those that this process ignores.
 
-    Clusters send SIGUSR1 or SIGUSR2 some time before they end a job.
+    `nohup` lets it ignore SIGHUP. Clusters send SIGUSR1 or SIGUSR2 some time before they end a job.
     """
     numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2
     return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
 
 class RunInterruptedError(Exception):
-    """Error raised at a stop signal, after a checkpoint; the message says how to resume the run."""
+    """Error raised when a stop signal has ended a run; the message says how to resume it."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
@@ -40,7 +41,7 @@ class RunInterruptedError(Exception):
 
 
 def forward_signal(number: int) -> None:
-    """Raise a signal again after a run has handled it, for the handler that was set before the run.
+    """Pass a signal that ended a run on to the handler that was set before the run.
 
     That handler belongs to the sweep of the run, or to a launcher that queues the job again.
     """
@@ -51,9 +52,9 @@ def forward_signal(number: int) -> None:
 
 @contextmanager
 def interrupt_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process at once in this context, with nothing saved.
+    """Let Ctrl-C end the process at once in this context, without saving anything.
 
-    Python's own handler runs only when compiled code has returned, which may take minutes.
+    Python's own handler would run only after compiled code has returned, which may take minutes.
     """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
@@ -69,18 +70,21 @@ def interrupt_at_once() -> Iterator[None]:
 class StopSignals:
     """Handler of stop signals: the first stops the run after the current step, the second at once.
 
-    Python runs a signal handler only between two of its own instructions, which compiled code may
-    delay for minutes. So a thread reads the signals too: it prints a message after the first one,
-    and exits like kill -9 after the second one.
+    While compiled code runs, which may take minutes, Python calls no signal handler. So a thread
+    reads the signals too: it prints a message at the first one, and at the second one it ends the
+    process without any cleanup.
 
     Attributes:
-        number: number of the first signal; 0 before it.
+        number: number of the first signal; 0 if there was none yet.
     """
 
     number = 0
 
     def is_stop_requested(self) -> bool:
-        """Return whether any process of the run got a signal; all processes must call this."""
+        """Return whether any process of the run got a signal.
+
+        All processes must call this together, because they exchange the signal's number.
+        """
         number = collectives.max_over_processes(self.number)
         self.number = self.number or number
         return number > 0
@@ -110,7 +114,7 @@ class StopSignals:
         self.number = self.number or number
 
     def _listen(self, reader: int) -> None:
-        """Read the number of each signal, one byte each, until the writer is closed."""
+        """Read the numbers of signals, one byte each, until `__exit__` closes the pipe."""
         first = None
         while number := os.read(reader, 1):
             if number[0] not in self.old_handlers:
@@ -126,6 +130,6 @@ class StopSignals:
 
 
 def write_to_stderr(message: str) -> None:
-    """Write a message from a thread, while print() may be in the middle of a line."""
+    """Write a message to standard error; a thread may do so while another one prints."""
     with suppress(OSError):
         os.write(2, message.encode())

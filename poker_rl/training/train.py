@@ -50,13 +50,9 @@ from poker_rl.training.opponents import (
     list_opponents,
     load_opponents,
 )
+from poker_rl.training.resumed_config import compose_resumed_config
 from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
-from poker_rl.training.run_config import (
-    GROUPS,
-    REQUIRED_PARTS,
-    compose_resumed_config,
-    read_config,
-)
+from poker_rl.training.run_config import GROUPS, REQUIRED_PARTS, read_run_config
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.run_record import RunInUseError, RunRecord
 from poker_rl.training.signals import RunInterruptedError
@@ -66,8 +62,9 @@ from poker_rl.training.warm_start import warm_start_from_run
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-NAMED_GROUPS = ("game", "algo", "net", "experiment")  # groups whose options the config records
-NON_ROOT_KEYS = (*REQUIRED_PARTS, "net")
+# Groups of which the config of a run records the chosen option, in its part `names`.
+NAMED_GROUPS = ("game", "algo", "net", "experiment")
+NON_ROOT_KEYS = (*REQUIRED_PARTS, "net")  # keys of a config that are not fields of RootConfig
 
 
 def train(
@@ -75,7 +72,10 @@ def train(
 ) -> RunOutcome:
     """Train one run and return its outcome; raise only KeyboardInterrupt and BrokenPipeError.
 
-    `loggers` are used besides those of the config.
+    Args:
+        request: the settings on the command line, composed with those of conf/.
+        option_dirs: folders of options.
+        loggers: loggers besides those of the config.
     """
     sys.argv = shlex.split(format_command(request, option_dirs))
     folder = str(request.config["resume"] or "")
@@ -112,7 +112,7 @@ def train(
 def build_and_train(
     request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger]
 ) -> RunRecord | None:
-    """Build everything and train; return the run's record on rank 0, None in other processes."""
+    """Build all parts of a run and train; return its record on rank 0, None on other ranks."""
     settings, resume, opponents = collect_settings(request, option_dirs)
     root = build_root_config(settings)
     config = resolve_horizons(settings | asdict(root))
@@ -135,7 +135,7 @@ def build_and_train(
     algorithm = build_algorithm(
         config, game, device, root.seed, training_opponents, worker.count, worker.rank
     )
-    # A resumed run has its own weights, unless it was killed before its first checkpoint.
+    # A resumed run loads its own weights later, unless it was killed before its first checkpoint.
     if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
         with error_prefix("warm_start"):
             config["warm_start"] = warm_start_from_run(root.warm_start, config, algorithm, game)
@@ -169,12 +169,12 @@ def train_in_folder(
     files: Mapping[str, Path] = MappingProxyType({}),
     overrides: Sequence[str] = (),
 ) -> RunRecord | None:
-    """Train in a new run folder, or in the folder `resume`; return the record of rank 0.
+    """Train in a new run folder, or in the folder `resume`; return the record, None above rank 0.
 
     Args:
-        config: the resolved settings; "names" holds the options of game and algorithm.
-        files: files to copy into the run folder, by their path in it.
-        overrides: the user's overrides, which name a new folder.
+        config: the resolved settings; `names` holds the options of game and algorithm.
+        files: source of each file to copy, by its path in the run folder.
+        overrides: the user's overrides, from which a new folder gets its name.
 
     Raises:
         OSError: if the machine fails, or another process of the run has ended.
@@ -198,7 +198,8 @@ def train_in_folder(
                 print_line(f"run folder: {record.folder}")
             trainer.run()
     except RunInterruptedError as error:
-        if trainer.signals.number:  # a logger may have interrupted the run before this signal
+        # A logger may have raised the error; a signal after it decides the exit code.
+        if trainer.signals.number:
             raise RunInterruptedError(trainer.signals.number, str(error)) from None
         raise
     if record is not None:
@@ -213,10 +214,10 @@ def train_in_folder(
 def collect_settings(
     request: ComposedConfig, option_dirs: Sequence[Path]
 ) -> tuple[dict[str, Any], Path | None, OpponentCopies]:
-    """Return all settings of the run, the folder to resume and the opponents to copy."""
+    """Return the settings of a run, the folder to resume or None, and the opponents to copy."""
     if request.config["resume"] is not None:
         folder = Path(str(request.config["resume"]))
-        old = read_config(folder, "resume")
+        old = read_run_config(folder, "resume")
         opponents = OpponentCopies(folder, list_opponents(old))
         settings = compose_resumed_config(old, request)
         return bundle_opponents(settings, opponents, option_dirs), folder, opponents
@@ -236,7 +237,7 @@ def collect_settings(
 
 
 def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
-    """Return the root settings, which are those that belong to no group."""
+    """Return the root settings, those outside all groups, with `threads: auto` as a number."""
     root = {key: value for key, value in settings.items() if key not in NON_ROOT_KEYS}
     if root.get("threads") == "auto":
         root["threads"] = min(count_cores(), MAX_AUTO_THREADS)
@@ -244,6 +245,6 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
 
 
 def format_command(request: ComposedConfig, option_dirs: Sequence[Path]) -> str:
-    """Return the command that trains this run alone, even if the run is a job of a sweep."""
+    """Return a command that trains the run; for a job of a sweep, a command for this job alone."""
     flags = [f"--config-dir={folder}" for folder in list_user_option_dirs(option_dirs)]
     return shlex.join(["poker-rl", "train", *request.overrides, *flags])

@@ -25,7 +25,7 @@ from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_record import RunRecord
 from poker_rl.training.signals import RunInterruptedError, StopSignals
 
-MAX_IDLE_CALLS = 10_000  # calls of learn() without progress, after which an error is raised
+MAX_IDLE_CALLS = 10_000  # after so many calls of learn() without progress, an error is raised
 
 
 class Trainer:
@@ -60,7 +60,7 @@ class Trainer:
         with self.signals:
             is_new = self.checkpoints.last_progress is None
             if self.record is not None:
-                if is_new:  # this may take most of a minute, and the bar does not move meanwhile
+                if is_new:  # the progress bar does not move in this time, up to a minute
                     print_line("measuring the players before training")
                 self.record.start(self.step)
             if is_new:
@@ -112,8 +112,9 @@ class Trainer:
         if self.record is None:
             self.checkpoints.save(None)
             return
-        # The last row is written even if no evaluation is due. A run with a larger budget would not
-        # have it, so the checkpoint, from which this run may be resumed, has the record before it.
+        # The last row is written even if no evaluation is due. The checkpoint has the state of the
+        # record before that row: if this run is resumed with a larger budget, the row is removed,
+        # as a run that had the larger budget from the start has no row here.
         state = self.record.state_dict()
         if self.record.last_step != self.step:
             self.evaluate()
@@ -124,14 +125,14 @@ class Trainer:
             self.record.save_figures(self.evaluator.build_figures(players, metrics))
 
     def check_finite(self, values: Mapping[str, float]) -> None:
-        """Raise a DivergedError if a value is not finite."""
+        """Raise a DivergedError if a metric or a measurement is not finite."""
         for tag, value in values.items():
             if not isfinite(value):
                 raise self.checkpoints.create_diverged_error(f"{tag} is {float(value)}")
 
     @contextmanager
     def detect_divergence(self) -> Iterator[None]:
-        """Turn probabilities that are not finite into a DivergedError."""
+        """Turn the error of probabilities that are not finite into a DivergedError."""
         try:
             yield
         except NonFiniteProbsError as error:
@@ -139,5 +140,5 @@ class Trainer:
 
 
 def is_due(interval: int | None, start: int, end: int) -> bool:
-    """Return whether a multiple of the interval lies in (start, end]."""
+    """Return whether a multiple of the interval lies in (start, end]; False if it is None."""
     return interval is not None and end // interval > start // interval

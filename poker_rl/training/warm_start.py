@@ -1,7 +1,7 @@
-"""Warm start: a new run starts with the networks and average networks of another run.
+"""Warm start: copy the networks and average networks of another run into a new run.
 
-The new run also gets the opponent pool of the other run, if both have one. Its optimizer, counters,
-schedules, tables and random generators start fresh.
+The opponent pool is copied too, if both runs have one. The new run has its own optimizers,
+counters, schedules, tables and random generators, in their initial states.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from poker_rl.games.game import Game
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_folder import read_run_folder
 
-# Settings of the algorithm that must be equal in both runs: the structure of the networks, the unit
-# of their values, and the weight of an iteration in the averages of sd_cfr.
+# Settings of the algorithm that must be equal in both runs, because they define the structure of
+# the networks, the unit of their values, or the weight of an iteration in the averages of sd_cfr.
 EQUAL_ALGO_SETTINGS = (
     *("network_sharing", "instances", "shared_layers"),
     *("reward_type", "reward_power", "reward_scale", "reward_unit"),
@@ -31,8 +31,17 @@ def warm_start_from_run(
 ) -> str:
     """Load the networks and averages of another run into an algorithm.
 
-    `spec` is a run folder, which `@` and the number of decisions of its checkpoint may follow.
-    The spec with this number is returned.
+    Args:
+        spec: a run folder, or FOLDER@DECISIONS to require a certain checkpoint.
+        config: the config of the new run.
+        algorithm: the algorithm of the new run.
+        game: the game of the new run.
+
+    Returns:
+        FOLDER@DECISIONS of the checkpoint that was loaded.
+
+    Raises:
+        ConfigError: if the other run does not fit the new one, or has no such checkpoint.
     """
     if not isinstance(algorithm, NetworkLearner):
         raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")
@@ -72,6 +81,6 @@ def warm_start_from_run(
 
 
 def check_equal(folder: Path, key: str, old: object, new: object) -> None:
-    """Raise a ConfigError if a setting has another value in the other run than in this one."""
+    """Raise a ConfigError if a setting differs between the run in `folder` and the new run."""
     if old != new:
         raise ConfigError(f"{folder} has {key} {old}, and this run {new}")

@@ -14,38 +14,44 @@ from lockstep import (
     GAMES,
     LIMIT_STACKS,
     SHORT_DECK,
-    Difference,
-    compare,
-    games_of_stacks,
-    in_three_cards,
-    open_spiel,
-    pass_or_bet,
-    play,
-    pokerkit,
-    universal_poker,
+    EnginesDifferError,
+    compare_engines,
+    create_open_spiel_engine,
+    has_three_card_hands,
+    load_universal_poker,
+    map_to_pass_or_bet,
+    play_hands,
+    replay_in_pokerkit,
+    sample_stack_games,
 )
 from random_games import game, sample_definitions
 from toy_games import kuhn, label, leduc
 
-DEFINITIONS = [one for one in sample_definitions(count=120, seed=2) if not in_three_cards(one)]
+DEFINITIONS = [
+    one for one in sample_definitions(count=120, seed=2) if not has_three_card_hands(one)
+]
 HANDS = 40  # of each
 
 
 @pytest.mark.parametrize("definition", [kuhn(2), kuhn(3)], ids=label)
 def test_kuhn(definition):
     other = pyspiel.load_game("kuhn_poker", {"players": definition.seats})
-    compare(definition, open_spiel(other, pass_or_bet), hands=500, seed=1)
+    compare_engines(
+        definition, create_open_spiel_engine(other, map_to_pass_or_bet), hands=500, seed=1
+    )
 
 
 @pytest.mark.parametrize("definition", [leduc(2), leduc(3)], ids=label)
 def test_leduc(definition):
     other = pyspiel.load_game("leduc_poker", {"players": definition.seats})
-    compare(definition, open_spiel(other), hands=500, seed=1)
+    compare_engines(definition, create_open_spiel_engine(other), hands=500, seed=1)
 
 
 def test_limit_holdem():
     definition = game("limit_holdem")
-    counts = compare(definition, open_spiel(universal_poker(definition)), hands=1000, seed=1)
+    counts = compare_engines(
+        definition, create_open_spiel_engine(load_universal_poker(definition)), hands=1000, seed=1
+    )
     assert counts["hands"] == 1000
     assert counts["split pots"] > 50
 
@@ -53,26 +59,33 @@ def test_limit_holdem():
 def test_flop_holdem():
     """With the parameters under which its exploitability has been published (Deep CFR, 2019)."""
     definition = replace(game("flop_holdem"), blinds=[100, 50], raise_sizes=[100, 100])
-    other = universal_poker(definition)
+    other = load_universal_poker(definition)
     settings = {"blind": "100 50", "firstPlayer": "2 1", "raiseSize": "100 100", "maxRaises": "3 3"}
     assert settings.items() <= other.get_parameters().items()
-    assert compare(definition, open_spiel(other), hands=500, seed=1)["showdowns"] > 100
+    assert (
+        compare_engines(definition, create_open_spiel_engine(other), hands=500, seed=1)["showdowns"]
+        > 100
+    )
 
 
 @pytest.mark.parametrize("name", ["leduc_5", "leduc_13", "leduc_4_streets"])
 def test_larger_leduc(name):
-    compare(game(name), open_spiel(universal_poker(game(name))), hands=300, seed=1)
+    compare_engines(
+        game(name), create_open_spiel_engine(load_universal_poker(game(name))), hands=300, seed=1
+    )
 
 
 @pytest.mark.parametrize("first", range(0, len(DEFINITIONS), 10))
 def test_drawn_definitions(first):
     for seed, definition in enumerate(DEFINITIONS[first : first + 10], first):
-        compare(definition, open_spiel(universal_poker(definition)), HANDS, seed)
+        compare_engines(
+            definition, create_open_spiel_engine(load_universal_poker(definition)), HANDS, seed
+        )
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_holdem_beside_pokerkit(name):
-    counts = compare(game(name), pokerkit, hands=500, seed=2)
+    counts = compare_engines(game(name), replay_in_pokerkit, hands=500, seed=2)
     assert counts["hands"] == 500
     assert counts["showdowns"] > 150
     assert counts["split pots"] > 50
@@ -81,7 +94,7 @@ def test_holdem_beside_pokerkit(name):
 
 
 def test_rhode_island_holdem_beside_pokerkit():
-    counts = compare(game("rhode_island"), pokerkit, hands=500, seed=2)
+    counts = compare_engines(game("rhode_island"), replay_in_pokerkit, hands=500, seed=2)
     assert counts["hands"] == 500
     assert counts["showdowns"] > 150
     assert counts["split pots"] > 5  # hands of three cards seldom tie
@@ -91,8 +104,8 @@ def test_rhode_island_holdem_beside_pokerkit():
 def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
     """1,200 hands in all; two seats to nine by turns, with and without `short_bets_reopen`."""
     counts: Counter[str] = Counter()
-    for i, each in enumerate(games_of_stacks(40, seed)):
-        counts += compare(each, pokerkit, hands=10, seed=i)
+    for i, each in enumerate(sample_stack_games(40, seed)):
+        counts += compare_engines(each, replay_in_pokerkit, hands=10, seed=i)
     assert counts["hands"] == 400
     assert counts["all-ins"] > 400
     assert counts["split pots"] > 40
@@ -102,15 +115,15 @@ def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
 def test_holdem_with_stacks_and_antes_of_their_own_beside_pokerkit(name):
     """Fixed limit, and no-limit with a short deck; two seats to nine by turns."""
     counts: Counter[str] = Counter()
-    for i, each in enumerate(games_of_stacks(32, 5, name)):
-        counts += compare(each, pokerkit, hands=8, seed=i)
+    for i, each in enumerate(sample_stack_games(32, 5, name)):
+        counts += compare_engines(each, replay_in_pokerkit, hands=8, seed=i)
     assert counts["hands"] == 256
     assert counts["all-ins"] > 256
     assert counts["split pots"] > 25
 
 
 def test_short_deck_holdem_beside_pokerkit():
-    counts = compare(game("nolimit_short_deck_6p"), pokerkit, hands=100, seed=2)
+    counts = compare_engines(game("nolimit_short_deck_6p"), replay_in_pokerkit, hands=100, seed=2)
     assert counts["hands"] == 100
     assert counts["showdowns"] > 30
 
@@ -118,13 +131,13 @@ def test_short_deck_holdem_beside_pokerkit():
 def test_the_two_rules_on_short_bets_differ_where_the_rule_of_tournaments_says_so():
     """Of 400 hands some are not PokerKit's. Those beside it above are of both rules."""
     counts: Counter[str] = Counter()
-    for i, each in enumerate(games_of_stacks(80, seed=9)):
+    for i, each in enumerate(sample_stack_games(80, seed=9)):
         if not each.short_bets_reopen:
             other = replace(each, short_bets_reopen=True)
-            for hand in play(each, 10, seed=i):
+            for hand in play_hands(each, 10, seed=i):
                 try:
-                    pokerkit(hand._replace(game=other))
-                except Difference as difference:
+                    replay_in_pokerkit(hand._replace(game=other))
+                except EnginesDifferError as difference:
                     counts[str(difference).partition(": ")[2].split("[")[0]] += 1
     assert counts.keys() == {"legal actions "}
     assert counts.total() >= 5
@@ -133,11 +146,13 @@ def test_the_two_rules_on_short_bets_differ_where_the_rule_of_tournaments_says_s
 def test_a_difference_is_found():
     """Of cards, actions, legal actions and chips; the engines do not just agree with themselves."""
     definition = game("limit_holdem")
-    other = open_spiel(universal_poker(definition))
-    hand = next(hand for hand in play(definition, 50, seed=3) if hand.showdown and hand.won[0])
+    other = create_open_spiel_engine(load_universal_poker(definition))
+    hand = next(
+        hand for hand in play_hands(definition, 50, seed=3) if hand.showdown and hand.won[0]
+    )
     swapped = [*hand.deck[2:4], *hand.deck[:2], *hand.deck[4:]]
     first = hand.decisions[0]
-    for engine in (pokerkit, other):
+    for engine in (replay_in_pokerkit, other):
         engine(hand)
         for changed, what in [
             (hand._replace(deck=swapped), "chips won"),
@@ -146,11 +161,11 @@ def test_a_difference_is_found():
             (with_first(hand, first._replace(legal=[1, 2])), "legal actions"),
             (hand._replace(decisions=hand.decisions[:-1]), "the hand is over"),
         ]:
-            with pytest.raises(Difference, match=what):
+            with pytest.raises(EnginesDifferError, match=what):
                 engine(changed)
     easier = replace(definition, max_raises=[4, 4, 4, 4])
-    with pytest.raises(Difference, match="legal actions"):
-        compare(easier, other, hands=500, seed=3)
+    with pytest.raises(EnginesDifferError, match="legal actions"):
+        compare_engines(easier, other, hands=500, seed=3)
 
 
 def with_first(hand, decision):

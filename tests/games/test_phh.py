@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from lockstep import games_of_stacks, shares
+from lockstep import compute_pot_winnings, sample_stack_games
 from pokerkit import Automation, HandHistory
 from random_games import game, play
 
@@ -13,7 +13,9 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.hand_history import hand_history_from_record
 from poker_rl.games.poker.phh import format_phh
 
-STACKS = [next(g for g in games_of_stacks(16, seed=4) if g.seats == seats) for seats in range(2, 7)]
+STACKS = [
+    next(g for g in sample_stack_games(16, seed=4) if g.seats == seats) for seats in range(2, 7)
+]
 GAMES = [game("limit_holdem"), game("limit_holdem_6p"), game("limit_holdem_2to9"), *STACKS]
 GAMES += [game("nolimit_holdem_6p_sizes"), game("nolimit_holdem_2to9")]
 
@@ -45,7 +47,7 @@ def before_the_end(history):
 
 @pytest.mark.parametrize("definition", GAMES, ids=lambda one: f"{one.name}_{one.seats}")
 def test_pokerkit_replays_hands_to_the_same_chips(definition):
-    """But for odd chips, which it gives to others; `shares` looks at its pots before it does."""
+    """Odd chips go to other winners in PokerKit, so `compute_pot_winnings` divides its pots."""
     exactly = 0
     for hand, won in hands(definition, 200 // len(GAMES) + 10):
         names = [f'player "{seat}"' for seat in range(len(won))]
@@ -58,7 +60,7 @@ def test_pokerkit_replays_hands_to_the_same_chips(definition):
         there = [int(chips) for chips in state.payoffs]
         exactly += there == won
         state = before_the_end(history)
-        assert (shares(state) if sum(state.statuses) > 1 else there) == won
+        assert (compute_pot_winnings(state) if sum(state.statuses) > 1 else there) == won
     assert exactly > 20
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from random_games import NAMES, game
-from transcripts import STANDING, describe_moves
+from transcripts import HEADER_TEXTS, describe_moves
 
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.tables import Tables
@@ -43,7 +43,7 @@ def test_replay(name):
             assert definition.infoset_name(record) == infoset
             count = [int(n) for n in standing.split()]
             assert tables.gather_definitions()["seats"] == len(count)
-            (field,) = STANDING.keys() & set(definition.table_dtype.names)
+            (field,) = HEADER_TEXTS.keys() & set(definition.table_dtype.names)
             assert record[field][: len(count)].tolist() == count
             moves = {
                 definition.move_name(record, a): a for a in np.flatnonzero(tables.legal_mask()[0])

@@ -20,14 +20,14 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 FLOP = ["hand=AsKd", "board=Qs7h2c", "actions=r c / b r"]
 
 
-def told(capsys, *arguments):
+def advise(capsys, *arguments):
     capsys.readouterr()
     assert run_command("advise", *arguments) == 0
     return capsys.readouterr().out
 
 
 def test_the_chances_are_the_players(capsys):
-    out = told(capsys, "game=limit_holdem", "player=sklansky", *FLOP, "json=true")
+    out = advise(capsys, "game=limit_holdem", "player=sklansky", *FLOP, "json=true")
     advice = json.loads(out)
     assert advice["infoset"] == "0 AsKd|Qs7h2c rcrr"
     chances = {one["name"]: one["prob"] for one in advice["actions"]}
@@ -35,7 +35,7 @@ def test_the_chances_are_the_players(capsys):
     assert advice["actions"][2]["to"] == 10
     assert advice["grid"]["probs"][0][1] == [0, 0, 1]
     assert advice["value"] is None
-    text = told(capsys, "game=limit_holdem", "player=sklansky", *FLOP)
+    text = advise(capsys, "game=limit_holdem", "player=sklansky", *FLOP)
     assert (
         "seat 0 (big blind) with AsKd, board Qs7h2c, after r c / b r; pot 14 chips, 2 to call"
         in text
@@ -43,7 +43,7 @@ def test_the_chances_are_the_players(capsys):
     assert "raise to 10  100.0%  ####" in text
     assert "\x1b[" not in text  # no terminal
     unasked = ["hand_grid=false", "figure=a.png"]
-    assert "starting hand" not in told(
+    assert "starting hand" not in advise(
         capsys, "game=limit_holdem", "player=sklansky", *FLOP, *unasked
     )
     assert Path("a.png").exists()
@@ -53,11 +53,11 @@ def test_the_chances_are_the_players(capsys):
 def test_the_equilibrium_stands_beside(name, capsys):
     """A jack that faces a bet folds in Kuhn poker; in Leduc one that is no pair faces a raise."""
     cards = ["hand=J", "actions=b"] if name == "kuhn" else ["hand=Js", "board=Kh", "actions=ccrr"]
-    out = told(capsys, f"game={name}", "player=uniform", *cards, "json=true")
+    out = advise(capsys, f"game={name}", "player=uniform", *cards, "json=true")
     fold, *_ = json.loads(out)["actions"]
     assert fold["equilibrium"] > 0.95
     assert fold["prob"] < 0.6
-    assert "equilibrium" in told(capsys, f"game={name}", "player=uniform", *cards)
+    assert "equilibrium" in advise(capsys, f"game={name}", "player=uniform", *cards)
 
 
 @pytest.mark.parametrize(
@@ -105,28 +105,28 @@ def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
         np.mean([one.expected_payoff for one in each]), abs=1e-6
     )  # float32
     assert (mean.to_dict()["infoset"], mean.to_dict()["combinations"]) == ("0 AKs|As7s2c rc", 3)
-    pair = told(capsys, "game=limit_holdem", "player=sklansky", "hand=22", "hand_grid=false")
+    pair = advise(capsys, "game=limit_holdem", "player=sklansky", "hand=22", "hand_grid=false")
     assert "with 22, the mean over its 6 combinations, first to act" in pair
 
 
 def test_a_figure_is_kept_and_not_replaced_unasked(capsys, get_refusal):
     arguments = ["game=limit_holdem", "player=sklansky", *FLOP, "figure=new/a.png"]
-    told(capsys, *arguments)
+    advise(capsys, *arguments)
     png = Path("new/a.png").read_bytes()
     assert png.startswith(b"\x89PNG")
     assert "figure: new/a.png is there already" in get_refusal("advise", *arguments)
-    told(capsys, *arguments, "overwrite=true")
+    advise(capsys, *arguments, "overwrite=true")
 
 
 def test_a_run_is_asked_about_its_own_game(capsys, get_refusal):
     assert run_command(*TRAIN) == 0
     (folder,) = list_runs()
     asked = ["hand=J", "actions=b", "json=true"]
-    advice = json.loads(told(capsys, f"run={folder}", *asked))
+    advice = json.loads(advise(capsys, f"run={folder}", *asked))
     assert (advice["game"], advice["infoset"]) == ("kuhn", "1 J r")
     assert advice["player"].endswith(":average")
-    by_name = told(capsys, "game=kuhn", f"player={folder}:current", *asked)
-    assert told(capsys, f"run={folder}", "player=current", *asked) == by_name
+    by_name = advise(capsys, "game=kuhn", f"player={folder}:current", *asked)
+    assert advise(capsys, f"run={folder}", "player=current", *asked) == by_name
     assert get_refusal("advise", f"run={folder}", "game=kuhn", *asked).startswith(
         "game: is that of"
     )

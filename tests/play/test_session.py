@@ -28,9 +28,9 @@ from poker_rl.play.move_groups import group_moves
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.range_explorer import explore_ranges
+from poker_rl.play.results_over_sessions import summarize_sessions
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_journal import SessionInUseError, SessionJournal
-from poker_rl.play.session_results import summarize_sessions
 from poker_rl.players.player_loader import load_player
 
 HANDS = 20
@@ -214,16 +214,16 @@ def test_a_hand_as_phh() -> None:
         kuhn.format_hand_phh(1)
 
 
-def test_an_unfinished_hand_is_abandoned_and_a_torn_line_dropped(tmp_path: Path) -> None:
+def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path: Path) -> None:
     session = Session.create(table("leduc"), tmp_path, 7)
     ends = play(session, 3)
     unfinished = session.next_hand(ends[-1]["turn"])
     (file,) = tmp_path.iterdir()
-    with file.open("a") as torn:
-        torn.write('{"hand": 4, "var')
+    with file.open("a") as file_end:
+        file_end.write('{"hand": 4, "var')
     session.close()
     again = Session.resume(file, table("leduc"))
-    assert "torn" in again.notice
+    assert "incomplete" in again.notice
     assert again.summarize_statistics()["hands"] == 3
     assert again.summarize_statistics()["abandoned"] == 1
     assert again.build_view()["hand"] == 3

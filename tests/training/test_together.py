@@ -27,7 +27,7 @@ from poker_rl.storage import checkpoint
 from poker_rl.training import launch_workers
 from poker_rl.training.device import prepare_device
 from poker_rl.training.launch_workers import Worker
-from poker_rl.training.run_checkpoints import remove_other_worker_checkpoints
+from poker_rl.training.run_checkpoints import remove_old_worker_files
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -181,7 +181,7 @@ def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path: Pa
     (tmp_path / "workers").mkdir()
     for name in ("100_1.pt", "100_2.pt", "150_1.pt.part", "200_1.pt", "200_2.pt"):
         (tmp_path / "workers" / name).touch()
-    remove_other_worker_checkpoints(tmp_path, 200)
+    remove_old_worker_files(tmp_path, 200)
     assert sorted(path.name for path in (tmp_path / "workers").iterdir()) == [
         "200_1.pt",
         "200_2.pt",

@@ -15,7 +15,7 @@ import pytest
 from default_signals import default_signals
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.training.worker_pool import run_tasks
+from poker_rl.training.task_pool import run_tasks
 
 DEADLY, REFUSED, FULL, LONG = 100, 101, 102, 103
 
@@ -69,7 +69,7 @@ def test_they_end_with_the_process_that_shares_out(number: int, tmp_path: Path) 
         "from functools import partial\n"
         "from pathlib import Path\n"
         "from poker_rl.training.signals import interrupt_at_once\n"
-        "from poker_rl.training.worker_pool import run_tasks\n"
+        "from poker_rl.training.task_pool import run_tasks\n"
         "from test_workers import LONG, begin\n"
         "if __name__ == '__main__':\n"
         "    with interrupt_at_once():\n"

@@ -1,23 +1,23 @@
 "use strict";
-// The page of one table. It shows the views that the server sends and sends back which of the
-// moves in them was chosen; it knows no rule of any game.
+// The page of one table. It shows the views that the server sends, and sends the chosen move. It
+// contains no rules of games: each view lists the legal moves.
 
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const SUITS = { s: "spades", h: "hearts", d: "diamonds", c: "clubs" };
 const RANKS = { A: "ace", K: "king", Q: "queen", J: "jack", T: "ten" };
-const WAIT = 650; // milliseconds that a move of an opponent is shown
-const LONGEST = 2600; // milliseconds for all moves until it is one's own turn
+const WAIT = 650; // milliseconds for which a move of an opponent is shown
+const LONGEST = 2600; // at most so many milliseconds for all moves up to the person's turn
 
-let view = null; // what the server told last
-let dealt = null; // whose hand is on the table: its ring, and what each place won, if it is over
-let picked = new Set(); // own cards that are chosen, by name
-let amount = null; // the bet or raise that is set
-let suggested = []; // moves with cards in the order in which H walks through them
-let busy = false;
-let hurry = () => {};
+let view = null; // the last view from the server
+let dealt = null; // the displayed hand: its players, and their winnings if it is over
+let picked = new Set(); // codes of the person's cards that are selected
+let amount = null; // chips in the field for a bet or raise
+let suggested = []; // moves with cards, in the order in which the key H selects them
+let busy = false; // whether a request is running or moves are being shown
+let hurry = () => {}; // ends the present pause between moves
 
-// Making elements.
+// Create elements.
 
 function make(tag, attributes = {}, ...children) {
   const made = tag.startsWith("svg:")
@@ -46,7 +46,7 @@ function spoken(code) {
   return suit ? `${RANKS[rank] ?? rank} of ${suit}` : code;
 }
 
-/** A label of a move, its cards with symbols of their suits. */
+/** Return the label of a move, with symbols for the suits of its cards. */
 function pretty(label) {
   const symbols = { s: "♠", h: "♥", d: "♦", c: "♣" };
   const one = (code) => `${code[0].replace("T", "10")}${symbols[code[1]]}\ufe0e`;
@@ -76,13 +76,13 @@ function backs(count) {
 const number = (value, digits = 0) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 const signed = (value, digits = 0) => `${value < 0 ? "−" : "+"}${number(Math.abs(value), digits)}`;
-const fine = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // digits
+const fine = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // decimal places to show
 const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)} %`;
 const counted = (chips) =>
   `${number(chips)} ${view.session.unit.startsWith("point") ? "point" : "chip"}${chips === 1 ? "" : "s"}`;
 const title = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-// Talking to the server.
+// Requests to the server.
 
 async function ask(path, body) {
   const post = { method: "POST", headers: { "Content-Type": "application/json" } };
@@ -105,7 +105,7 @@ async function send(path, body = {}) {
     const { ok, answer } = await ask(path, { turn: view?.turn, ...body });
     if (!ok) $("error").textContent = answer.error;
     const next = ok ? answer : answer.view;
-    if (next) await unfold(next, ok);
+    if (next) await showView(next, ok);
   } finally {
     busy = false;
     document.body.classList.remove("busy");
@@ -116,7 +116,7 @@ async function act(move) {
   await send("act", { action: move.action });
 }
 
-// From one view to the next.
+// Show a new view.
 
 const pause = (milliseconds) =>
   new Promise((done) => {
@@ -124,7 +124,8 @@ const pause = (milliseconds) =>
     setTimeout(done, milliseconds);
   });
 
-async function unfold(next, told = true) {
+/** Show a view and, if `isNext`, one after another the moves that led to it from the view before. */
+async function showView(next, isNext = true) {
   const fresh = next.hand !== view?.hand || next.session.id !== view.session.id;
   const inMoves = $("moves").contains(document.activeElement);
   view = next;
@@ -139,25 +140,25 @@ async function unfold(next, told = true) {
   $("game").textContent = view.session.game.replaceAll("_", " ");
   $("against").textContent = `against ${names(view.players.slice(1).map((place) => place.name))}`;
   $("against").title = [...new Set(view.players.slice(1).map((place) => place.full_name))].join("\n");
-  if (!told) $("log").replaceChildren(); // what it has may be of another tab's past
-  if (fresh || !told) line(`${title(view.session.hand_noun)} ${view.hand}`, "new");
+  if (!isNext) $("log").replaceChildren(); // moves in another tab would be missing in it
+  if (fresh || !isNext) line(`${title(view.session.hand_noun)} ${view.hand}`, "new");
   if (fresh && view.session.notice) line(view.session.notice);
-  for (const past of told ? [] : [...view.past, ...view.events]) line(said(past));
+  for (const past of isNext ? [] : [...view.past, ...view.events]) line(said(past));
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const wait = still ? 0 : Math.min(WAIT, LONGEST / view.events.length);
   $("moves").replaceChildren();
-  for (const event of told ? view.events : []) {
+  for (const event of isNext ? view.events : []) {
     draw(event.table, event);
     line(said(event));
     if (wait) await pause(wait);
   }
   show();
   if (inMoves) $("moves").focus();
-  const moves = told ? view.events.map((event) => [placed(event.seat), event.label].join(": ")) : [];
+  const moves = isNext ? view.events.map((event) => [placed(event.seat), event.label].join(": ")) : [];
   $("live").textContent = [...moves, $("turn").textContent, $("words").textContent].join(". ");
 }
 
-/** Names with how often they are there; the server tells the same ones apart by a number. */
+/** Return each name once, with the number of players who have it; the server has numbered equal names. */
 function names(all) {
   const counts = new Map();
   for (const one of all.map((name) => name.replace(/ \d+$/, ""))) counts.set(one, (counts.get(one) ?? 0) + 1);
@@ -178,7 +179,7 @@ function line(text, kind = "") {
   log.scrollTop = log.scrollHeight;
 }
 
-/** The view as it stands: the table, what there is to do, what is known of the hand. */
+/** Draw the present view: the table, the legal moves, the statistics, and after the hand its review. */
 function show() {
   const over = view.phase === "over";
   draw(over ? { ...view.result.shown, hand_name: view.table.hand_name } : view.table, null);
@@ -212,11 +213,11 @@ function situation() {
   return `You ${won > 0 ? "win" : "lose"} ${counted(Math.abs(won))}`;
 }
 
-/** A seat of the ring: its box, and between it and the middle the chips in front of it. */
+/** Return a seat at the table: a box with name, cards and stack, and the chips of its bet before it. */
 function seat(scene, place, i, event) {
   const count = dealt.players.length;
   const angle = Math.PI / 2 + (2 * Math.PI * i) / count;
-  const bent = (value) => Math.sign(value) * Math.abs(value) ** 0.7; // towards the corners
+  const bent = (value) => Math.sign(value) * Math.abs(value) ** 0.7; // seats use the corners, unlike on a circle
   const state = scene.seats[place.seat];
   const acting = event ? event.seat === place.seat : scene.to_act === place.seat;
   const won = !event && dealt.won ? dealt.won[i] : null;
@@ -251,7 +252,7 @@ function seat(scene, place, i, event) {
   return item;
 }
 
-/** One's own cards; where moves are made of cards each is a button that chooses it. */
+/** Draw the person's cards; in games whose moves are cards, each card is a button that selects it. */
 function drawOwn(cards) {
   const choose = view.phase === "act" && plays().length > 0;
   const made = cards.map((code) =>
@@ -268,13 +269,13 @@ function pick(code) {
   mark();
 }
 
-/** Show which cards are chosen, and whether they are a move. */
+/** Mark the selected cards, and enable the button to play them if they are a legal move. */
 function mark() {
   for (const one of $("own").children)
     one.setAttribute("aria-pressed", String(picked.has(one.dataset.card)));
   const move = chosen();
   const play = $("play");
-  if (!play) return; // while moves of others are shown
+  if (!play) return; // there is no button while moves of opponents are shown
   play.disabled = !move;
   play.firstChild.textContent = move ? pretty(move.label) : picked.size ? "No legal play" : "Choose cards";
 }
@@ -288,7 +289,7 @@ function take(move) {
   mark();
 }
 
-// What there is to do.
+// Legal moves and hints.
 
 function drawMoves() {
   const area = $("moves");
@@ -307,7 +308,7 @@ function drawMoves() {
   if (plays().length) mark();
 }
 
-/** A button for each combination, which walks through its plays. */
+/** Return a button for each combination of cards; each click selects its next legal play. */
 function combinations() {
   const kinds = new Map();
   for (const move of plays()) kinds.set(move.action_type, [...(kinds.get(move.action_type) ?? []), move]);
@@ -374,12 +375,12 @@ async function hint() {
 
 const working = (text) => make("p", { class: "working", role: "status" }, `${text} …`);
 
-function drawHint(told) {
-  $("hint-body").replaceChildren(bars(told.probs));
-  if (told.value !== null) {
+function drawHint(advice) {
+  $("hint-body").replaceChildren(bars(advice.probs));
+  if (advice.value !== null) {
     const unit = view.stats.unit.split("/")[0];
     $("hint-body").append(make("p", { class: "more" },
-      `It expects ${signed(told.value, fine(told.value))} ${unit} from the whole ${view.session.hand_noun}.`));
+      `It expects ${signed(advice.value, fine(advice.value))} ${unit} from the whole ${view.session.hand_noun}.`));
   }
   if (view.session.grid) {
     const grid = make("details", {}, make("summary", {}, "With every starting hand"));
@@ -392,15 +393,15 @@ function drawHint(told) {
   }
 }
 
-/** What an adviser does with every starting hand: suited ones above the diagonal, offsuit below. */
+/** Return a player's policy with every starting hand as a grid: suited hands above the diagonal, offsuit below. */
 function hands({ ranks, action_types: kinds, probs: chances }) {
   const name = (row, column) => {
     const [high, low] = row < column ? [row, column] : [column, row];
     return ranks[high] + ranks[low] + (row === column ? "" : row < column ? "s" : "o");
   };
   const cell = (of, row, column) => {
-    const told = kinds.map((kind, i) => `${kind} ${percent(of[i] ?? 0)}`).reverse().join(", ");
-    const one = make("td", { title: `${name(row, column)}: ${of[0] === undefined ? "not left" : told}` }, name(row, column));
+    const text = kinds.map((kind, i) => `${kind} ${percent(of[i] ?? 0)}`).reverse().join(", ");
+    const one = make("td", { title: `${name(row, column)}: ${of[0] === undefined ? "not left" : text}` }, name(row, column));
     if (of[0] !== undefined) {
       one.style.setProperty("--raise", of[2]);
       one.style.setProperty("--call", of[1] + of[2]);
@@ -413,11 +414,11 @@ function hands({ ranks, action_types: kinds, probs: chances }) {
       make("span", { class: kind }, kind === "call" ? "check or call" : kind === "raise" ? "bet or raise" : kind))));
 }
 
-/** Probabilities as bars: the likeliest first, or bets by size under their total; the chosen one is marked. */
+/** Return probabilities as bars, the largest first; bets by size come after their total. The taken move is marked. */
 function bars(groups) {
   const sized = groups.some((one) => one.is_part);
-  const told = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
-  const rows = groups.filter(told).sort((a, b) => (sized ? 0 : b.prob - a.prob))
+  const isListed = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
+  const rows = groups.filter(isListed).sort((a, b) => (sized ? 0 : b.prob - a.prob))
     .filter((one, i) => i < 8 || one.is_taken);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
@@ -430,7 +431,7 @@ function bars(groups) {
   }));
 }
 
-// After the hand.
+// Review of a finished hand.
 
 async function showReview(hand) {
   const asked = view.turn;
@@ -466,7 +467,7 @@ async function showReview(hand) {
     copied.hidden = false;
     copied.value = text.error ?? text;
     copied.select();
-    await navigator.clipboard?.writeText(copied.value).catch(() => {}); // not every page may
+    await navigator.clipboard?.writeText(copied.value).catch(() => {}); // a browser may forbid it; the text is selected anyway
   };
   $("review-body").replaceChildren(
     make("div", { class: "replay" }, button("‹", "", move(-1), { "aria-label": "Back" }), slide,
@@ -499,7 +500,7 @@ function verdict(grade) {
   return `${mark} ${grade.word}: ${grade.cost === null ? "" : `costs ${cost}, `}${percent(grade.prob)} of the time`;
 }
 
-/** One's own decisions with their grades, in short; those without a choice are left out. */
+/** Return the person's decisions with their grades; decisions with a single legal move are left out. */
 function graded(steps, rule) {
   const mine = steps.filter((step) => step.grade && step.choices > 1);
   if (!mine.length) return [make("p", {}, "Move the slider to replay it, with every player's probabilities.")];
@@ -510,7 +511,7 @@ function graded(steps, rule) {
     make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
 }
 
-// The session.
+// Statistics of the session.
 
 function drawStats(stats) {
   const unit = stats.unit.split("/")[0];
@@ -547,7 +548,7 @@ function drawStats(stats) {
   $("stats").replaceChildren(...made.filter((one) => one !== null));
 }
 
-/** What was won so far, hand by hand, as a line. */
+/** Draw the cumulative winnings over the hands as a line. */
 function curve(all, unit, hands) {
   if (all.length < 3) return null;
   const low = Math.min(...all), high = Math.max(...all), span = high - low || 1;
@@ -559,7 +560,7 @@ function curve(all, unit, hands) {
     make("svg:polyline", { points: all.map(at).join(" ") }));
 }
 
-// Keys and the wheel: each key presses the button that shows it.
+// Keys and the mouse wheel: a key presses the button on which it is shown.
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open], .choosing")) return;
@@ -589,13 +590,13 @@ document.addEventListener("keydown", (event) => {
 });
 
 $("table").addEventListener("wheel", (event) => {
-  const by = event.deltaY || (event.shiftKey ? event.deltaX : 0); // with Shift some systems turn the wheel sideways
+  const by = event.deltaY || (event.shiftKey ? event.deltaX : 0); // with Shift, some systems report a horizontal turn
   if (!view?.amounts || !by) return;
   event.preventDefault();
   shift(by < 0 ? 1 : -1, event.shiftKey);
 }, { passive: false });
 
-// A button that the mouse has pressed gives the focus back, so that Space is the next hand again.
+// A button loses the focus after a mouse click; else Space would press it again instead of dealing the next hand.
 document.addEventListener("click", (event) => {
   if (event.detail) event.target.closest("button:not(.card)")?.blur();
 });

@@ -1,10 +1,10 @@
 "use strict";
-// The range explorer: click through the betting of a hand and see what players do with every starting hand.
+// The range explorer: choose actions one by one, and see players' policies with every starting hand.
 
-let position = null; // what the server sent last, with the players in `shown`
-let shown = [];
+let position = null; // the last position from the server
+let shown = []; // names of the players whose grids are shown
 
-/** Ask for a position: after these actions, or without any that of the present hand. */
+/** Show the position after these actions; without `actions`, the position of the present hand. */
 async function explore(actions = null, board = "") {
   const query = new URLSearchParams({ ...(actions && { actions: actions.join(".") }), board });
   for (const name of shown) query.append("player", name);

@@ -3,7 +3,7 @@
 
 const hasStart = document.body.dataset.start !== undefined;
 
-/** The section about the rules of a game: that with the longest matching name. */
+/** Show the rules of a game: the section with the longest name that the game's name contains. */
 function showRules(game) {
   const sections = [...$("rules").querySelectorAll("section")];
   const rank = (one) => Math.max(...one.dataset.game.split(" ").map((name) => (game.includes(name) ? name.length : -1)));
@@ -37,7 +37,7 @@ async function showStart() {
   await choose();
 }
 
-/** A menu of opponents for each other seat; the first sets the others until they are changed. */
+/** Show a menu of opponents for each other seat. The first menu sets all others that the person has not changed. */
 async function showOpponents(game) {
   const area = $("start-seats");
   $("start-play").disabled = true;
@@ -76,7 +76,7 @@ function leaveStart() {
 async function resume() {
   leaveStart();
   const { ok, answer } = await ask("view");
-  if (ok && answer) return unfold(answer, false);
+  if (ok && answer) return showView(answer, false);
   $("wait").textContent = ok ? "This session is gone." : `${answer.error} “New session” begins another one.`;
 }
 
@@ -91,7 +91,7 @@ $("start").addEventListener("submit", async (event) => {
   if (!ok) return;
   leaveStart();
   $("log").replaceChildren();
-  await unfold(answer);
+  await showView(answer);
 });
 $("start-rules").addEventListener("click", () => showRules($("start-game").value));
 $("rules-button").addEventListener("click", () => showRules(view?.session.game ?? ""));
@@ -116,11 +116,11 @@ $("results-button")?.addEventListener("click", async () => {
     : make("p", {}, "No hand has been finished yet."));
 });
 
-/** Come back to one's table, or to the start screen or a new table. One that can't be read now is left alone. */
+/** Show the visitor's session; if there is none, the start screen or a new session. */
 async function open() {
   if (hasStart && !sessionStorage.playing) return showStart();
   const { ok, status, answer } = await ask("view");
-  if (ok && answer) await unfold(answer, false);
+  if (ok && answer) await showView(answer, false);
   else if (hasStart) await showStart();
   else if (ok) await send("begin");
   else $("wait").textContent = status ? `${answer.error} “New session” begins another one.` : answer.error;

@@ -1,7 +1,7 @@
 """Loggers: destinations of a run's rows and figures besides metrics.jsonl.
 
-`logger=[tensorboard,...]` on the command line selects options of the group `conf/logger`. A logger
-is a dataclass with the methods of `Logger`, from this package or from a plug-in.
+`logger=[tensorboard,wandb]` on the command line selects two options of the group `conf/logger`. A
+logger is a dataclass with the methods of `Logger`, from this package or from a plug-in.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from poker_rl.evaluation.result import Result
 
 @dataclass(frozen=True)
 class Row:
-    """One row of metrics.
+    """One row of metrics.jsonl, with more about its measurements.
 
     Attributes:
         counters: hands, decisions, updates and iterations so far.
         values: metrics by tag, such as "loss/policy" or "eval/current/exploitability".
-        measurements: unit, interval and kind of the "eval/" values, by tag without "eval/".
-        headlines: results of the headline player by shared tag, see `select_headline_results`;
-            loggers write them below "eval/" too, so that different learners share a chart.
+        measurements: results with unit, interval and kind of the values whose tags begin with
+            "eval/", by tag without "eval/".
+        headlines: results of the headline player by a tag that does not contain the player's name,
+            see `select_headline_results`. Loggers write them with "eval/" before the tag, so that
+            runs whose headline players have different names are in one chart.
     """
 
     counters: Mapping[str, int]
@@ -33,9 +35,9 @@ class Row:
 
 
 class Logger(Protocol):
-    """Destination of rows and figures. Only rank 0 of a distributed run has loggers.
+    """Destination of a run's rows and figures; only rank 0 of a distributed run has loggers.
 
-    A subclass may leave out methods, which then do nothing.
+    A method that a subclass leaves out does nothing.
     """
 
     def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
@@ -44,7 +46,8 @@ class Logger(Protocol):
         Args:
             config: the resolved settings of the run.
             folder: the run folder.
-            resumed_at: decisions at the last row before the checkpoint; None for a new run.
+            resumed_at: number of decisions at the last row before the checkpoint from which the
+                run is resumed; None for a new run.
         """
         return
 
@@ -52,7 +55,7 @@ class Logger(Protocol):
         """Log a row after `step` decisions.
 
         Raises:
-            OSError: if it can't be written; the run then ends with exit code 1.
+            OSError: if the row can't be written; the run then ends with exit code 1.
         """
         return
 

@@ -51,10 +51,10 @@ class MLflow(Tracker):
         self._client.log_batch(self._id, params=params)
 
     def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
-        """Write values and figures after `step` decisions; a row that is already there is skipped.
+        """Write values and figures after `step` decisions, except values that MLflow has already.
 
-        The file store has a file for each tag. So where `value` is a tag, `value/seat_0`, which
-        would be in a folder of that name, becomes `value_seat_0`.
+        MLflow writes each tag into a file of this name, so `value` and `value/seat_0` cannot both
+        be tags; the second becomes `value_seat_0`.
         """
         from mlflow.entities import Metric
 

@@ -1,10 +1,11 @@
 """Logger for TensorBoard, which writes its event files.
 
-TensorBoard has one color for each of its runs, and a run is a folder with an event file. So each
+TensorBoard treats each folder with an event file as a run, and gives each run one color. So each
 player has an event file of its own, in `players/<player>`; everything else is in the run folder.
 
 TensorBoard's own writer uses a thread, whose failures are only printed as tracebacks. Here a
-failure raises an OSError with the path. TensorBoard is imported after the first row is on the disk.
+failure raises an OSError with the path. TensorBoard is imported late, after the first row was
+written to the disk, because the import is slow.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class TensorBoard:
     _files: dict[Path, EventFile] = field(default_factory=dict, init=False, repr=False)
 
     def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
-        """Remember where to write; see `Logger`."""
+        """Store the arguments; files are opened at the first row."""
         self._config, self._folder, self._resumed_at = config, folder, resumed_at
         self._game = str(config["names"]["game"])
 
@@ -70,7 +71,10 @@ class TensorBoard:
             file.close()
 
     def _open(self, folder: Path, results: Iterable[Result] = ()) -> EventFile:
-        """Return the event file in a folder; a new run's begins with its settings and layout."""
+        """Return the event file in a folder; open it at the first call.
+
+        The event file of a new run begins with its settings and the layout of the charts.
+        """
         if folder in self._files:
             return self._files[folder]
         from torch.utils.tensorboard import summary
@@ -78,8 +82,9 @@ class TensorBoard:
         folder.mkdir(parents=True, exist_ok=True)
         file = self._files[folder] = EventFile(folder, self._resumed_at)
         if self._resumed_at is None and folder == self._folder:
-            # Only the session's start is written: torch's add_hparams would make another run, and
-            # the experiment summary would hide settings that TensorBoard's first run lacks.
+            # Of the three summaries, only the one for the start of a session is written. The first,
+            # of the experiment, would hide settings that TensorBoard's first run lacks; and torch's
+            # add_hparams would write all of them as a run of its own.
             hparams = summary.hparams(flatten_hparams(self._config), {})[1]  # type: ignore[no-untyped-call]
             file.write_summary(hparams, 0)
             layout = build_layout(self._game, list(results))
@@ -88,7 +93,7 @@ class TensorBoard:
 
 
 class EventFile:
-    """New event file in a folder."""
+    """Event file, created in a folder, that TensorBoard reads."""
 
     def __init__(self, folder: Path, resumed_at: int | None) -> None:
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # type: ignore[import-untyped]
@@ -108,7 +113,7 @@ class EventFile:
     def write_scalars(
         self, values: Mapping[str, float], results: Mapping[str, Result], step: int
     ) -> None:
-        """Write values and results by tag; a result is described by its unit and kind."""
+        """Write values and results by tag; TensorBoard shows a result's unit and kind beside it."""
         from tensorboard.compat.proto.summary_pb2 import Summary
         from tensorboard.plugins.scalar.metadata import create_summary_metadata  # type: ignore[import-untyped]
         from torch.utils.tensorboard.summary import scalar
@@ -142,14 +147,18 @@ class EventFile:
 
 
 def to_tensorboard_tag(game: str, result: Result) -> str:
-    """Return the tag of a player's result: those of different games are in different groups."""
+    """Return TensorBoard's tag of a result, whose first part is the group of charts.
+
+    Each game has a group of its own, and so have percentiles.
+    """
     return f"eval_{game}{'_percentiles' if result.is_percentile else ''}/{result.measure}"
 
 
 def build_layout(game: str, results: Iterable[Result]) -> dict[str, dict[str, list[Any]]]:
-    """Return the layout: a chart per measure, with all players; each player's first measure on top.
+    """Return the layout of charts: one chart for each measure, with a line for each player.
 
-    The result has the form {section: {chart: ["Multiline", [pattern of tags]]}}.
+    The first section contains the measure that comes first for some player. The result has the
+    form {section: {chart: ["Multiline", [pattern of tags]]}}.
     """
     results = [result for result in results if not result.is_percentile]
     first = {result.measure for result in select_first_results(results)}

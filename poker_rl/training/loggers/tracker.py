@@ -22,8 +22,8 @@ from poker_rl.storage.disk import print_error
 from poker_rl.storage.run_folder import flatten_hparams, read_manifest
 from poker_rl.training.loggers import Logger, Row
 
-TIMEOUT_S = 15.0  # longest wait at the end of a run, less the time that a call has already taken
-MAX_WAITING_CALLS = 1000  # of a tracker that hangs, before it is dropped
+TIMEOUT_S = 15.0  # longest wait at the end of a run, the time of a call in progress included
+MAX_WAITING_CALLS = 1000  # with more calls in its queue, a tracker counts as hanging
 
 
 class Tracker(Logger, ABC):
@@ -34,12 +34,12 @@ class Tracker(Logger, ABC):
 
     Attributes:
         package: name of the library and of the extra that installs it.
-        run_id: id of the run, which is in its manifest, so that a resumed run has the same one.
+        run_id: id of the run from its manifest; a resumed run has the same id.
         run_name: game, algorithm and name of the run.
-        names: the options of game, algorithm and other groups.
+        names: chosen option by group, such as game: kuhn.
         hparams: the settings by dotted key.
         files: folder for the tracker's files, which all runs in `outputs` share.
-        is_resumed: whether an earlier process trained the run.
+        is_resumed: whether the run was resumed.
     """
 
     package: ClassVar[str]

@@ -22,7 +22,8 @@ class Trackio(Tracker):
     def open_run(self, config: Mapping[str, Any]) -> None:
         """Start a run whose name ends with `run_id`, or continue the one with this name."""
         os.environ.setdefault("TRACKIO_DIR", str(self.files))
-        # Trackio skips values while another thread is importing this module, which it looks at.
+        # Trackio checks whether a value is a figure of this module. It would skip values while
+        # another thread is importing the module, so it is imported first.
         import matplotlib.figure  # noqa: F401
         import trackio
 
@@ -38,9 +39,9 @@ class Trackio(Tracker):
         self._next_step = self._run._next_step if self.is_resumed else 0
 
     def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
-        """Write values and figures after `step` decisions; a row that is already there is skipped.
+        """Write values and figures after `step` decisions, except values that Trackio has already.
 
-        The number of a step is the same for a row and the figures after it.
+        Figures are always written, since they have the step of the row before them.
         """
         import trackio
 

@@ -14,7 +14,7 @@ from poker_rl.training.loggers.tracker import TIMEOUT_S, Tracker
 class WandB(Tracker):
     """Run of Weights & Biases, whose files are in `outputs/wandb`.
 
-    W&B ignores rows at earlier steps than the last one, which a resumed run writes again.
+    A resumed run writes the rows after its checkpoint again; W&B ignores those that it has already.
     """
 
     package = "wandb"

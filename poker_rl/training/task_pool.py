@@ -1,4 +1,4 @@
-"""Worker processes that run numbered tasks."""
+"""Pool of processes that run numbered tasks, such as the tables of a tournament."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
 CreateRunTask = Callable[[], Callable[[int], None]]
-"""Called once in each worker process; returns the function that runs a task by its number."""
+"""Function that is called once in each worker process, and returns one that runs a task."""
 
-_run_task: Callable[[int], None] | None = None  # in a worker process
+_run_task: Callable[[int], None] | None = None  # set in worker processes only
 
 
 def run_tasks(create_run_task: CreateRunTask, tasks: Sequence[int], workers: int) -> Iterator[int]:
-    """Run tasks in worker processes and yield the number of each when it is done.
+    """Run tasks in worker processes and yield the number of each finished task.
 
-    The workers are spawned, not forked, because this process has threads. They end when it ends,
-    even if it is killed. An error of a task is raised here.
+    The workers are spawned, not forked, because this process has threads. They end with this
+    process, even if it is killed. An error of a task is raised here.
 
     Raises:
-        ChildProcessError: if a worker ended in another way.
+        ChildProcessError: if a worker was killed.
     """
     others = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
@@ -42,7 +42,7 @@ def run_tasks(create_run_task: CreateRunTask, tasks: Sequence[int], workers: int
 
 
 def _prepare_worker() -> None:
-    """Let this process end at once with Ctrl-C, and with its parent process."""
+    """Let this worker process end at once at Ctrl-C, and when its parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=exit_with_parent, daemon=True).start()
 
@@ -54,7 +54,7 @@ def _run(create_run_task: CreateRunTask, task: int) -> None:
 
 
 def exit_with_parent() -> None:
-    """Exit at once when the parent process has ended."""
+    """Wait until the parent process has ended, and then exit at once."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

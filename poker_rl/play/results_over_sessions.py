@@ -1,4 +1,4 @@
-"""Results over all sessions of a folder, by game and opponents."""
+"""Results of the person over all sessions in a folder, by game and opponents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from poker_rl.play.session_statistics import summarize_mean
 
 
 def read_session_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the table of a session and its finished hands, which are not replayed.
+    """Return the table of a session and the lines of its finished hands, without replaying them.
 
     Raises:
         ConfigError: if the file is not that of a session.
@@ -39,10 +39,11 @@ def read_session_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def summarize_sessions(folder: Path) -> list[dict[str, Any]]:
-    """Return a row for each game and opponents with sessions in `folder/<game>`.
+    """Return a row of results for each combination of game and opponents.
 
-    Means are in the game's unit, per 100 hands if it is a big blind and else per hand, with the
-    half-width of the 95 % interval. Files that are damaged are left out.
+    The sessions are the files in `folder/<game>`; damaged ones are left out. Mean payoffs are in
+    big blinds per 100 hands if the game's unit is a big blind, else in this unit per hand. They
+    have the half-width of the 95 % interval.
     """
     sessions_by_table: dict[tuple[str, ...], list[tuple[dict[str, Any], list[Any]]]] = {}
     for path in sorted(folder.glob("*/*.jsonl")):

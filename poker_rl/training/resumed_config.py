@@ -1,0 +1,63 @@
+"""Config of a resumed run: which settings may change, and the config with the changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from poker_rl.config.nested_settings import MISSING, get_value, set_value
+from poker_rl.config.option_files import parse_override_key, to_plain_dict
+from poker_rl.config.validation import ConfigError
+from poker_rl.storage.run_folder import LOCATION_SETTINGS
+
+if TYPE_CHECKING:
+    from poker_rl.config.compose import ComposedConfig
+
+# Settings that a resumed run may change: they affect what is learned only by the length of the
+# training and by rounding errors.
+CHANGEABLE_SETTINGS = {
+    "budget",
+    "evaluate_every",
+    "checkpoint_every",
+    "evaluation",
+    "figures",
+    "logger",
+    "device",
+    "threads",
+    "precision",
+}
+RESUME_RULE = (
+    f"a resumed run keeps its settings, only {', '.join(sorted(CHANGEABLE_SETTINGS))} may change"
+)
+
+
+def select_fixed_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a resumed run may not change."""
+    return {
+        key: value
+        for key, value in config.items()
+        if key not in CHANGEABLE_SETTINGS | LOCATION_SETTINGS
+    }
+
+
+def compose_resumed_config(old: Mapping[str, Any], request: ComposedConfig) -> dict[str, Any]:
+    """Return the config of a resumed run: the old one with the settings that the user overrides.
+
+    Raises:
+        ConfigError: if an override is of a setting that a resumed run may not change.
+    """
+    keys = [parse_override_key(override) for override in request.overrides]
+    # References `${…}` in the requested settings refer to the root settings of the run.
+    root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
+    settings = to_plain_dict(request.config | root)
+    config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(request.config["resume"])}
+    for key in keys:
+        value = get_value(settings, key)
+        if key.partition(".")[0] in CHANGEABLE_SETTINGS:
+            if value is MISSING:
+                raise ConfigError(f"{key}: missing; give {key}=…")
+            set_value(config, key, value)
+        elif key != "resume":
+            raise ConfigError(f"{key}: {RESUME_RULE}")
+    return config
