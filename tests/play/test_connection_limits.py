@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -80,6 +81,8 @@ def test_others_wait_for_a_place(
         last = connect(port, sockets)
         for one in first:
             one.sendall(PARTS[0])
+        while len(server.server_state.connections) < 2:
+            time.sleep(0.01)
         for one in first:
             assert len(server.server_state.connections) <= 2
             one.close()
