@@ -329,10 +329,11 @@ def solvers(games: dict[str, list[Kept]]) -> Iterator[str]:
     cells = {(game, row.learner): row for game, rows in games.items() for row in rows}
     yield "## Solvers"
     yield (
-        "Seconds in parentheses. The commands are `poker-rl train game=… algo=…` with games"
+        "Distance in antes a hand as above, in parentheses seconds. The commands are"
+        " `poker-rl train game=… algo=…` with games"
         f" {', '.join(f'`{game}`' for game in games)}; [rows.csv](benchmark/rows.csv) has all."
     )
-    lines = [["`algo=`", *(GAMES[game] for game in games)]]
+    lines = [["solver", *(GAMES[game] for game in games)]]
     for algo in SOLVERS:
         found = [cells.get((game, algo)) for game in games]
         lines.append(
@@ -343,7 +344,9 @@ def solvers(games: dict[str, list[Kept]]) -> Iterator[str]:
 
 def section(game: str, rows: list[Kept]) -> Iterator[str]:
     """Yield the part of the page about the learners on a game."""
-    heads = ["learner", "antes", "decisions", "seconds", "`poker-rl train …`"]
+    distance = "NashConv" if measure(game) == "nash_conv" else "exploitability"
+    heads = ["learner", f"{distance}, antes a hand", "decisions", "seconds"]
+    heads.append("arguments of `poker-rl train`")
     learners = sorted((row for row in rows if row.learner in LEARNERS), key=lambda row: row.mean[0])
     yield f"## {GAMES[game]}"
     yield format_table([heads, *(row.cells() for row in learners)])
@@ -360,10 +363,9 @@ def published() -> Iterator[str]:
     """What others report."""
     yield "## Published figures"
     yield (
-        "Exploitability in antes on OpenSpiel's games. Ours are not like for like:"
-        " [`ac_leduc`](results/small_games.md#learners-with-networks) enumerates all deals, so it"
-        " uses a model of the game, which NashPG and ARMAC do not, and its critic sees all cards."
-        " `sd_cfr_leduc` merges suits (0.0274 without) and"
+        "Exploitability in antes on OpenSpiel's games. Those of poker-rl are"
+        " [not like for like](results/small_games.md#learners-with-networks): `ac_leduc` uses a"
+        " model of the game, which NashPG and ARMAC do not, and `sd_cfr_leduc` merges suits and"
         " keeps one row for each observation, which is almost a table."
     )
     heads = ["game", "method", "runs", "published", "source"]
