@@ -301,7 +301,7 @@ class Kept:
         command = self.about["command"].removeprefix("poker-rl train ").removeprefix("-m ")
         return [
             self.learner,
-            f"**{self.figure}**",
+            self.figure,
             format_step_count(float(self.about["decisions"])),
             self.seconds,
             f"`{command.removesuffix(' seed=0,1,2,3,4')}`",
@@ -337,7 +337,7 @@ def solvers(games: dict[str, list[Kept]]) -> Iterator[str]:
     for algo in SOLVERS:
         found = [cells.get((game, algo)) for game in games]
         lines.append(
-            [f"`{algo}`", *(f"**{row.figure}** ({row.seconds})" if row else "" for row in found)]
+            [f"`{algo}`", *(f"{row.figure} ({row.seconds})" if row else "" for row in found)]
         )
     yield format_table(lines)
 
