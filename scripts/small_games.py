@@ -370,7 +370,7 @@ def published() -> Iterator[str]:
     )
     heads = ["game", "method", "runs", "published", "source"]
     yield format_table([heads, *([*line, SOURCES[line[1]]] for line in PUBLISHED)])
-    yield f"Knight's values are in `{KNIGHT_FIGURES}` of that repository; the means are ours."
+    yield f"Knight's values are in `{KNIGHT_FIGURES}` of that repository, without the means."
 
 
 def drawn(rows: list[Kept]) -> list[Kept]:
