@@ -139,7 +139,7 @@ def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
 def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
     """Yield decisions per second; on a GPU also its memory in GiB, and then its busy share."""
     learner = build_learner(overrides)[1]
-    on_gpu = learner.core.device.type == "cuda"
+    on_gpu = learner.services.device.type == "cuda"
 
     def learn(min_seconds: float, min_calls: int = 1) -> tuple[int, float]:
         """Return the number of calls and the time that they took."""

@@ -45,7 +45,7 @@ from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_players, parse_spec
-from poker_rl.reports.comparison import summarize_seeds
+from poker_rl.reports.seed_statistics import estimate
 from poker_rl.storage.run_folder import METRICS_FILE, read_last_metrics_row, read_manifest
 
 # The two bots that replace each published bot: a sound one and a literal one.
@@ -173,9 +173,9 @@ class Matches:
         if name not in self.players or other not in self.players:
             return "-"
         seeds = [self._measure_seed(name, other, seed) for seed in range(len(self.players[name]))]
-        mean, half_width = summarize_seeds([won for won, _ in seeds])
-        wide = seeds[0][1] if half_width is None else half_width
-        return f"{mean:+.3f} ± {wide:.3f}"
+        mean = estimate([won for won, _ in seeds], "mean")
+        half_width = seeds[0][1] if mean.half_width is None else mean.half_width
+        return f"{mean.value:+.3f} ± {half_width:.3f}"
 
     def _measure_seed(self, name: str, other: str, seed: int) -> tuple[float, float]:
         rivals = seed % len(self.players[other])

@@ -36,14 +36,10 @@ from poker_rl.evaluation.plots.plotting import (
     label_axes,
 )
 from poker_rl.evaluation.result import format_number
-from poker_rl.reports.comparison import (
-    CompareConfig,
-    Comparison,
-    summarize_seeds,
-)
-from poker_rl.reports.comparison_figure import build_line_over_runs
+from poker_rl.reports.comparison import CompareConfig, Comparison, build_line_over_runs
 from poker_rl.reports.run_data import SECONDS_TAG, list_runs_at, read_run
 from poker_rl.reports.run_groups import RunGroup, group_runs
+from poker_rl.reports.seed_statistics import estimate
 from poker_rl.storage.disk import atomic_replacement
 from poker_rl.storage.run_folder import write_text_atomically
 
@@ -282,7 +278,8 @@ class Kept:
     @property
     def mean(self) -> tuple[float, float | None]:
         """The mean of the final checkpoints and its half-width."""
-        return summarize_seeds([float(antes[-1]) for _, _, antes in self.curves])
+        mean = estimate([float(antes[-1]) for _, _, antes in self.curves], "mean")
+        return mean.value, mean.half_width
 
     @property
     def figure(self) -> str:
@@ -310,7 +307,7 @@ class Kept:
     def line(self, x: str) -> CurveLine:
         """Its curve: over seeds at equal decisions, which they reach after so many seconds."""
         line = build_line_over_runs(
-            self.learner, [(places, antes) for places, _, antes in self.curves]
+            self.learner, [(places, antes) for places, _, antes in self.curves], band="range"
         )
         if x == "decisions":
             return line

@@ -42,8 +42,13 @@ ONLY_IN = {
     "rich": ("reports.watch",),
     "trackio": ("training.loggers.trackio",),
     "wandb": ("training.loggers.wandb",),
-    "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_launcher"),
-    "omegaconf": ("config.build", "config.compose", "config.option_files", "config.sweep_launcher"),
+    "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_overrides"),
+    "omegaconf": (
+        "config.build",
+        "config.compose",
+        "config.option_files",
+        "config.sweep_overrides",
+    ),
 }
 NEVER_IN_GAMES = {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}
 

@@ -29,7 +29,7 @@ from poker_rl.storage.run_folder import (
     read_metrics_rows,
     read_run_folder,
 )
-from poker_rl.sweeps.sweep_summary import read_jobs
+from poker_rl.sweeps.sweep_summary import read_job_overrides
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -148,7 +148,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "tournament.yaml": lambda path: read_plan(path.parent),
     "state.pt": checkpoint.load_checked,
     "session.jsonl": read_saved_table,
-    "jobs.json": lambda path: read_jobs(path.parent),
+    "jobs.json": lambda path: read_job_overrides(path.parent),
     "summary.csv": lambda path: list(iterate_sweep_runs(path)),
 }
 

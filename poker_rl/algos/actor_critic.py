@@ -39,7 +39,7 @@ from poker_rl.learning.advantages import compute_doubly_robust
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
@@ -70,7 +70,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
 
     min_gpu_work: ClassVar = 1e8
     warm_start_parts: ClassVar = ("actor", "critic", "weight_average", "average")
-    per_process_parts: ClassVar = ("core", "buffer")
+    per_process_parts: ClassVar = ("services", "buffer")
 
     def __post_init__(self, context: LearnerContext) -> None:
         if self.minibatches > self.hands_per_iteration:
@@ -78,7 +78,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 f"minibatches: {self.minibatches:,} parts of {self.hands_per_iteration:,} hands"
             )
         sees_hidden_cards = self.critic_view == "perfect_information"
-        self.core = LearnerCore(
+        self.services = LearnerServices(
             context,
             self,
             tables_per_instance=self.hands_per_iteration,
@@ -86,14 +86,14 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             tables_key="hands_per_iteration",
         )
         game = context.game
-        self._actor = self.core.build_network(game.action_count, self.output_init_scale)
-        self._critic = self.core.build_critic(game.action_count)
+        self._actor = self.services.build_network(game.action_count, self.output_init_scale)
+        self._critic = self.services.build_critic(game.action_count)
         self._optimizer = torch.optim.Adam(
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
             fused=True,
         )
         self._averages = PolicyAverages(
-            self.core,
+            self.services,
             self._actor,
             self.ema_decay,
             self.average_policy,
@@ -117,8 +117,8 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
     def run_iteration(self) -> dict[str, float]:
         """Play the hands of one iteration and train both networks on them for one epoch."""
         self._recorded_policies.clear()
-        batch = self.core.rollout.play_full_hands(self._choose_actions, self._decks)
-        empty_policy = np.zeros((0, self.core.game.action_count), np.float32)
+        batch = self.services.rollout.play_full_hands(self._choose_actions, self._decks)
+        empty_policy = np.zeros((0, self.services.game.action_count), np.float32)
         policy = np.concatenate([empty_policy, *self._recorded_policies])  # [N, A]
         is_traverser = batch.agent == self._traverser_of_table[batch.table]
         metrics = self._fit_networks(
@@ -136,21 +136,23 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
 
     def players(self) -> dict[str, Player]:
         """Return the average policy (if any), the EMA of the weights and the current policy."""
-        critic = self.core.build_player_critic(self._critic, self.reward_scale, per_action=True)
+        critic = self.services.build_player_critic(self._critic, self.reward_scale, per_action=True)
         return self._averages.build_players(critic)
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        policy = self.core.compute_probs(self._actor, rows)
+        policy = self.services.compute_probs(self._actor, rows)
         self._recorded_policies.append(policy)
         is_traverser = rows.agent == self._traverser_of_table[rows.table]
         exploration_rate = self.exploration * is_traverser[:, None]
-        return self.core.sample_from_probs(mix_with_uniform(policy, rows.mask, exploration_rate))
+        return self.services.sample_from_probs(
+            mix_with_uniform(policy, rows.mask, exploration_rate)
+        )
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
         """Train for one epoch on the traversers' decisions [N] and their policies pi [N, A]."""
-        actor_inputs, critic_inputs = self.core.build_actor_critic_inputs(batch)
-        replica = self.core.to_tensor(batch.replica)
-        with self.core.timer.time_networks(), torch.no_grad():
+        actor_inputs, critic_inputs = self.services.build_actor_critic_inputs(batch)
+        replica = self.services.to_tensor(batch.replica)
+        with self.services.timer.time_networks(), torch.no_grad():
             action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()
         target, advantage = compute_doubly_robust(
             batch,
@@ -160,28 +162,28 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             MIN_BEHAVIOR_PROB,
             self.reward_scale,
         )
-        targets, advantages = self.core.to_tensor(target), self.core.to_tensor(advantage)
-        actions, mask = self.core.to_tensor(batch.action), self.core.to_tensor(batch.mask)
+        targets, advantages = self.services.to_tensor(target), self.services.to_tensor(advantage)
+        actions, mask = self.services.to_tensor(batch.action), self.services.to_tensor(batch.mask)
         max_entropy = mask.sum(1).log()  # entropy of uniform play [N]
 
         step = self.progress.decisions
         kl_coef = self.kl_uniform_coef.value(step)
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
         kl_weight = kl_coef * self._unit_chips / self.reward_scale
-        metric_sums, updates = torch.zeros(3, device=self.core.device), 0
-        norm_sum = torch.zeros((), device=self.core.device)
-        size = int(np.bincount(batch.replica, minlength=self.core.replicas).max())
+        metric_sums, updates = torch.zeros(3, device=self.services.device), 0
+        norm_sum = torch.zeros((), device=self.services.device)
+        size = int(np.bincount(batch.replica, minlength=self.services.replicas).max())
         size = collectives.max_over_processes(size)
-        uniform = draw_uniform(torch.tensor(self.core.sample_seed()), len(batch))
+        uniform = draw_uniform(torch.tensor(self.services.sample_seed()), len(batch))
         for rows, row_weight in iterate_minibatches(
             replica,
             torch.ones_like(replica, dtype=torch.bool),
             uniform.to(replica.device),
-            self.core.replicas,
+            self.services.replicas,
             self.minibatches,
             size,
         ):
-            with self.core.timer.time_networks():
+            with self.services.timer.time_networks():
                 values = critic_inputs.forward_rows(self._critic, rows)  # [K, B, A]
                 q = values.gather(2, actions[rows][..., None])[..., 0]
                 critic_loss = (q - targets[rows]).square()  # [K, B]
@@ -200,7 +202,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 metric_sums += metrics.detach()
             updates += 1
         self.progress.updates += updates
-        metric_means = (metric_sums / (updates * self.core.replicas)).tolist()
+        metric_means = (metric_sums / (updates * self.services.replicas)).tolist()
         return {
             **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), metric_means, strict=True)),
             "gradient/norm": norm_sum.item() / updates,

@@ -12,14 +12,14 @@ import torch
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.learning.distributed import collectives
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore
-from poker_rl.learning.state_checks import MAX_COUNT, check_range, load_optimizer
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices
+from poker_rl.learning.state_checks import MAX_COUNT, check_range, load_optimizer_state
 from poker_rl.players.player import Player
 
 
 @dataclass
 class Progress:
-    """Counters of the work done so far; the setting `budget_unit` names the one that ends a run.
+    """Counters of the work done so far; `budget_unit` names the one whose limit ends a run.
 
     A solver that sweeps the whole game tree counts deals as hands and decision nodes as decisions;
     a solver on the public tree counts information sets as decisions.
@@ -65,8 +65,8 @@ class Algorithm(Protocol):
     def players(self) -> Mapping[str, Player]:
         """Return the policies to evaluate by name, such as "average" and "current".
 
-        The first is the headline player: the one expected to be closest to an equilibrium, and the
-        one that is used where only the run is named and no player of it.
+        The first is the headline player: the one expected to be closest to an equilibrium. It
+        represents the run where a command names only the run.
         """
 
     def state_dict(self) -> dict[str, Any]:
@@ -85,15 +85,15 @@ class NetworkLearner(ABC):
 
     A subclass is a dataclass with `kw_only=True` whose fields are the keys of its YAML, and has
 
-    - `__post_init__(self, context)`: sets `core` to a `LearnerCore`, then builds networks with
-      `core.build_network`, and optimizers,
+    - `__post_init__(self, context)`: sets `services` to a `LearnerServices`, then builds networks
+      with `services.build_network`, and optimizers,
     - `run_iteration`: plays one batch and learns from it,
     - `stateful_parts`: returns networks, optimizers and buffers for checkpoints,
-    - `players`: returns its policies, built with `core.build_players`,
+    - `players`: returns its policies, built with `services.build_players`,
     - `warm_start_parts`: see below.
 
     Attributes:
-        core: plays at the tables, builds networks and players; see `LearnerCore`.
+        services: plays at the tables, builds networks and players; see `LearnerServices`.
         progress: the counters; `run_iteration` calls `count_progress` and adds to `updates`.
         warm_start_parts: names of the parts, such as networks and averages, that a warm start
             copies from another run.
@@ -105,7 +105,7 @@ class NetworkLearner(ABC):
     """
 
     context: InitVar[LearnerContext]
-    core: LearnerCore = field(init=False, repr=False)
+    services: LearnerServices = field(init=False, repr=False)
     progress: Progress = field(init=False, default_factory=Progress)
     warm_start_parts: ClassVar[tuple[str, ...]]
     warm_start_sources: ClassVar[tuple[str, ...]] = ()
@@ -126,46 +126,46 @@ class NetworkLearner(ABC):
 
     def learn(self) -> dict[str, float]:
         """Run one iteration; return its metrics and time shares, averaged over the processes."""
-        timer, opponents = self.core.timer, self.core.rollout.opponents
+        timer, opponents = self.services.timer, self.services.rollout.opponents
         timer.start()
         if opponents is not None:
-            opponents.update(self.progress.iterations, self.players, self.core.device)
-        self._hands_before = self.core.rollout.hands_played
+            opponents.update(self.progress.iterations, self.players, self.services.device)
+        self._hands_before = self.services.rollout.hands_played
         metrics = self.run_iteration()
         self.progress.iterations += 1
         if opponents is not None:
             metrics |= opponents.pop_metrics()
-        metrics |= {"time/outside_networks": timer.fraction_outside_networks()}
-        if self.core.workers > 1:
-            metrics |= {"time/communication": timer.fraction_communicating()}
+        metrics |= {"time/outside_networks": timer.compute_fraction_outside_networks()}
+        if self.services.workers > 1:
+            metrics |= {"time/communication": timer.compute_communication_fraction()}
         return collectives.average_metrics(metrics)
 
     def count_progress(self, decisions: int) -> None:
         """Add the iteration's finished hands and `decisions`, both summed over processes."""
-        hands = self.core.rollout.hands_played - self._hands_before
+        hands = self.services.rollout.hands_played - self._hands_before
         hands, decisions = collectives.sum_over_processes(hands, decisions)
         self.progress.hands += hands
         self.progress.decisions += decisions
 
-    def _all_stateful_parts(self) -> dict[str, Stateful]:
-        parts = {"progress": self.progress, "core": self.core, **self.stateful_parts()}
+    def _collect_stateful_parts(self) -> dict[str, Stateful]:
+        parts = {"progress": self.progress, "services": self.services, **self.stateful_parts()}
         return {name: part for name, part in parts.items() if part is not None}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of each part by name."""
-        return {name: part.state_dict() for name, part in self._all_stateful_parts().items()}
+        return {name: part.state_dict() for name, part in self._collect_stateful_parts().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`; training then continues as if never interrupted, bit by bit."""
-        for name, part in self._all_stateful_parts().items():
+        for name, part in self._collect_stateful_parts().items():
             if isinstance(part, torch.optim.Optimizer):
-                load_optimizer(part, state[name])
+                load_optimizer_state(part, state[name])
             else:
                 part.load_state_dict(state[name])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`, and a common opponent pool, from the state of another run."""
-        parts = self._all_stateful_parts()
+        """Copy `warm_start_parts`, and the opponent pool if both have one, from another run."""
+        parts = self._collect_stateful_parts()
         for name in self.warm_start_parts:
             if (name in parts) != (name in state):
                 has, lacks = ("this", "that") if name in parts else ("that", "this")

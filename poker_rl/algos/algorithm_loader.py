@@ -13,7 +13,7 @@ from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.threads import set_default_threads
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.learning.learner_core import LearnerContext
+from poker_rl.learning.learner_services import LearnerContext
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.nets.net_config import NetConfig
 
@@ -42,7 +42,7 @@ def load_algorithm(
         ConfigError: if there is no such algorithm, a setting is invalid, or the algorithm does not
             support this game.
     """
-    from poker_rl.config.compose import compose_plain_config  # late, since it imports hydra
+    from poker_rl.config.compose import compose_plain_config  # here, since it imports hydra
 
     if isinstance(game, str):
         raise ConfigError(f'game: "{game}" is a name; give a game, such as load_game("{game}")')

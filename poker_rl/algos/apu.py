@@ -57,13 +57,13 @@ from poker_rl.config.validation import (
     PositiveShare,
     Probability,
 )
-from poker_rl.games.poker.hand_packer import HandPacker
 from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.off_policy_actor_critic import OffPolicyActorCritic
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, PendingDecisions, RolloutBatch
-from poker_rl.learning.target_networks import TargetNetworkLearner
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.replicas import expand_replicas, view_replicas
 from poker_rl.nets.weight_ema import WeightEMA
@@ -105,12 +105,12 @@ class APU(NetworkLearner):
         "target_critic",
         "weight_average",
     )
-    per_process_parts: ClassVar = ("core", "buffer", "opponent_pool")
+    per_process_parts: ClassVar = ("services", "buffer", "opponent_pool")
 
     def __post_init__(self, context: LearnerContext) -> None:
         self._check_settings(context)
         game = context.game
-        self._hand_packer = HandPacker(game)
+        self._table_packer = TablePacker(game)
         if self.reward_type == "published" and isinstance(game, PokerGame) and any(game.dead_antes):
             raise ConfigError(
                 "reward_type: published needs antes that are equal; allowed here: payoff"
@@ -124,7 +124,7 @@ class APU(NetworkLearner):
             seating="shuffled",
         )
         tables = self.episodes_per_iteration * game.seats
-        self.core = LearnerCore(
+        self.services = LearnerServices(
             context,
             assignment,
             tables_per_instance=tables,
@@ -132,15 +132,15 @@ class APU(NetworkLearner):
             tables_key="episodes_per_iteration",
         )
         networks = [
-            self.core.build_network(game.action_count, self.output_init_scale),
-            self.core.build_critic(game.action_count, self.output_init_scale),
+            self.services.build_network(game.action_count, self.output_init_scale),
+            self.services.build_critic(game.action_count, self.output_init_scale),
         ]
         networks += deepcopy(networks)
         names = ("actor", "critic", "target_actor", "target_critic")
         self._networks = dict(zip(names, networks, strict=True))
         self._actor = networks[0]
-        self._learners = self._build_learners()
-        self._copied_actor: nn.Module | None = None  # of dual_apu
+        self._learners = self._build_agent_learners()
+        self._copied_actor: nn.Module | None = None  # plays the other seats in dual_apu
         if self.variant == "dual_apu":
             self._copied_actor = deepcopy(self._actor).requires_grad_(False)
         self._weight_ema: WeightEMA | None = None
@@ -148,10 +148,10 @@ class APU(NetworkLearner):
             self._weight_ema = WeightEMA(self._actor, self.ema_decay)
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
-            self._opponent_pool = OpponentPool(self.opponent_pool, self.core, self._actor)
+            self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
         # These three are set in each iteration: the actor of the agents that do not learn (None:
         # `_actor`), which agents learn, and, for each step of play, the number of moves before each
-        # decision and the chips that its player has put in [B, 2].
+        # decision and the chips that its player has put into the pot, [B, 2].
         self._other_actor = self._copied_actor
         self._is_learning = np.full(game.seats, True)
         self._moves_and_paid: list[np.ndarray] = []
@@ -170,15 +170,15 @@ class APU(NetworkLearner):
             problem = f"{episodes_at_once} at once do not divide {period}, {getattr(self, period)}"
             raise ConfigError(f"episodes_per_iteration: {problem}")
 
-    def _build_learners(self) -> list[TargetNetworkLearner]:
+    def _build_agent_learners(self) -> list[OffPolicyActorCritic]:
         """Build one learner for each agent in `apu`, else one for all agents."""
-        learners: list[TargetNetworkLearner] = []
-        replicas = self.core.replicas
+        learners: list[OffPolicyActorCritic] = []
+        replicas = self.services.replicas
         replicas_per_learner = 1 if self.variant == "apu" else replicas
         for first in range(0, replicas, replicas_per_learner):
             buffer = HandReplayBuffer(
-                self._hand_packer,
-                self.core,
+                self._table_packer,
+                self.services,
                 "replay_capacity",
                 self.replay_capacity,
                 replicas=replicas_per_learner,
@@ -190,7 +190,7 @@ class APU(NetworkLearner):
             networks = [
                 view_replicas(network, replica_slice) for network in self._networks.values()
             ]
-            learners.append(TargetNetworkLearner(replica_slice, networks, buffer))
+            learners.append(OffPolicyActorCritic(replica_slice, networks, buffer))
         return learners
 
     def run_iteration(self) -> dict[str, float]:
@@ -205,13 +205,13 @@ class APU(NetworkLearner):
         learner = self._current_learner
         all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")
         self._is_learning[:] = all_learn and self._other_actor is None
-        self._is_learning[self._agent_periods_done % self.core.replicas] = True
-        updates_due = -self._total_updates_due(self.progress.hands)
-        batch = self.core.rollout.play_full_hands(self._choose_actions)
+        self._is_learning[self._agent_periods_done % self.services.replicas] = True
+        updates_due = -self._count_updates_due(self.progress.hands)
+        batch = self.services.rollout.play_full_hands(self._choose_actions)
         learners = self._learners if self.store_decisions_of == "all" else [learner]
         self._store_transitions(batch, learners)
         self.count_progress(len(batch))
-        updates_due += self._total_updates_due(self.progress.hands)
+        updates_due += self._count_updates_due(self.progress.hands)
         step_metrics = []
         if learner.buffer.min_size >= self.batch_size:
             step_metrics = [self._update_networks(learner) for _ in range(updates_due)]
@@ -231,14 +231,14 @@ class APU(NetworkLearner):
         if self._weight_ema is not None:
             modules = {"weight_average": self._weight_ema.module, **modules}
         return {
-            name: self.core.build_player(module, instance_per_replica=True)
+            name: self.services.build_player(module, instance_per_replica=True)
             for name, module in modules.items()
         }
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy networks from a run of any variant; each agent gets a copy of a single one."""
+        """Copy networks from a run of any variant; a single network is copied to every agent."""
         learned_parts = {name: state[name] for name in self.warm_start_parts if name in state}
-        replicas = self.core.replicas
+        replicas = self.services.replicas
         super().warm_start(
             state
             | {name: expand_replicas(weights, replicas) for name, weights in learned_parts.items()}
@@ -252,35 +252,37 @@ class APU(NetworkLearner):
         return self.progress.hands // (self.agent_switch_period * self._hands_per_episode)
 
     @property
-    def _current_learner(self) -> TargetNetworkLearner:
+    def _current_learner(self) -> OffPolicyActorCritic:
         """The learner that takes gradient steps in this iteration."""
         return self._learners[self._agent_periods_done % len(self._learners)]
 
-    def _total_updates_due(self, hands: int) -> int:
+    def _count_updates_due(self, hands: int) -> int:
         """Return the gradient steps due in each process after `hands` hands of all processes."""
-        period = self.training_period * self._hands_per_episode * self.core.workers
+        period = self.training_period * self._hands_per_episode * self.services.workers
         return hands * self.gradient_steps // period
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
         is_learner = self._is_learning[rows.agent]
         if self._other_actor is None:
-            policy = self.core.compute_probs(self._actor, rows)
+            policy = self.services.compute_probs(self._actor, rows)
         else:
             policy = np.empty(rows.mask.shape, np.float32)
             for actor, part in ((self._actor, is_learner), (self._other_actor, ~is_learner)):
                 if part.any():
-                    policy[part] = self.core.compute_probs(actor, rows.select_rows(part))
+                    policy[part] = self.services.compute_probs(actor, rows.select_rows(part))
         exploration_rate = self._epsilon * is_learner[:, None]
         tables = rows.tables.records
         moves, paid = tables["moves"][rows.table], tables["paid"][rows.table, rows.seat]
         self._moves_and_paid.append(np.stack([moves, paid], 1, dtype=np.int64))
-        return self.core.sample_from_probs(mix_with_uniform(policy, rows.mask, exploration_rate))
+        return self.services.sample_from_probs(
+            mix_with_uniform(policy, rows.mask, exploration_rate)
+        )
 
     def _store_transitions(
-        self, batch: RolloutBatch, learners: Sequence[TargetNetworkLearner]
+        self, batch: RolloutBatch, learners: Sequence[OffPolicyActorCritic]
     ) -> None:
         """Add the decisions of a batch of finished hands to the buffers of these learners."""
-        records = self.core.rollout.tables.records
+        records = self.services.rollout.tables.records
         moves, paid = np.concatenate([np.zeros((0, 2), np.int64), *self._moves_and_paid]).T  # [N]
         ended = batch.next_row == HAND_ENDED
         final_moves = records["moves"][batch.table]
@@ -290,7 +292,7 @@ class APU(NetworkLearner):
             )
         else:
             reward = batch.reward / self._unit_chips
-        hands = self._hand_packer.pack(records)
+        hands = self._table_packer.pack(records)
         for learner in learners:
             is_owned = learner.is_owned(batch.replica)
             if self.store_decisions_of == "learner":
@@ -304,24 +306,24 @@ class APU(NetworkLearner):
                 reward=(reward / self.reward_scale)[owned_rows],
             )
 
-    def _update_networks(self, learner: TargetNetworkLearner) -> tuple[Tensor, Tensor]:
+    def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
         """Take one gradient step and update the target networks.
 
         Return the losses and entropy of `_compute_losses`, and the gradient norm.
         """
         metrics = self._compute_losses(learner)
-        with self.core.timer.time_networks():
+        with self.services.timer.time_networks():
             step = learner.updates
             loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
             norm = learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
             learner.update_targets(self.tau)
         return metrics.detach(), norm
 
-    def _compute_losses(self, learner: TargetNetworkLearner) -> Tensor:
+    def _compute_losses(self, learner: OffPolicyActorCritic) -> Tensor:
         """Return means of critic loss, actor loss and entropy on a batch, summed over replicas."""
         transitions = learner.buffer.sample_transitions(self.batch_size)
         actor, critic, target_actor, target_critic = learner.networks
-        with self.core.timer.time_networks():
+        with self.services.timer.time_networks():
             with torch.no_grad():
                 next_logits = target_actor(transitions.next_observation)
                 pi = masked_softmax(next_logits, transitions.next_legal_mask)
@@ -340,7 +342,7 @@ class APU(NetworkLearner):
         torch._foreach_copy_(list(copied_actor.parameters()), list(self._actor.parameters()))
 
     def _compute_metrics(
-        self, step_metrics: list[tuple[Tensor, Tensor]], learner: TargetNetworkLearner
+        self, step_metrics: list[tuple[Tensor, Tensor]], learner: OffPolicyActorCritic
     ) -> dict[str, float]:
         metrics = {"schedule/epsilon": self._epsilon, "memory/replay": learner.buffer.fill_fraction}
         if step_metrics:
@@ -365,11 +367,11 @@ class APU(NetworkLearner):
 def compute_published_rewards(
     batch: RolloutBatch, paid: np.ndarray, final_paid_by_seat: np.ndarray, unit: float, power: float
 ) -> np.ndarray:
-    """Return the published reward of each decision, see the module, [N] float64.
+    """Return the published reward of each decision, see the module's docstring, [N] float64.
 
     Args:
-        paid: chips that the player had put in before each decision, [N].
-        final_paid_by_seat: chips that each seat had put in at the end, [tables, seats].
+        paid: chips that the player had put into the pot before each decision, [N].
+        final_paid_by_seat: chips that each seat had put into the pot at the end, [tables, seats].
         power: power of the chips taken from the pot; 2 as published.
     """
     ended = batch.next_row == HAND_ENDED

@@ -40,7 +40,7 @@ from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.captured_step import ParallelBranch
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.rollout import (
     HAND_ENDED,
     NEXT_PENDING,
@@ -48,7 +48,7 @@ from poker_rl.learning.rollout import (
     RolloutBatch,
     Seating,
 )
-from poker_rl.nets.net_config import get_value_net
+from poker_rl.nets.net_config import get_value_net_config
 from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
 from poker_rl.players.player import Player
@@ -76,15 +76,15 @@ class DQN(NetworkLearner):
     seating: Seating
 
     warm_start_parts: ClassVar = ("q", "target", "average")
-    per_process_parts: ClassVar = ("core", "buffer", "best_response_seats")
+    per_process_parts: ClassVar = ("services", "buffer", "best_response_seats")
 
     def __post_init__(self, context: LearnerContext) -> None:
-        if get_value_net(context.net) is not context.net:
+        if get_value_net_config(context.net) is not context.net:
             raise ConfigError("net: has no values of actions, which Q-learning needs; try mlp_relu")
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=1, seating=self.seating
         )
-        self.core = LearnerCore(
+        self.services = LearnerServices(
             context,
             assignment,
             tables_per_instance=self.tables,
@@ -92,7 +92,7 @@ class DQN(NetworkLearner):
         )
         game = context.game
         self._q_network, self._target_network = (
-            self.core.build_network(game.action_count) for _ in range(2)
+            self.services.build_network(game.action_count) for _ in range(2)
         )
         self._sync_target_network()
         action_dtype = torch.uint8 if game.action_count <= 256 else torch.int16
@@ -101,15 +101,16 @@ class DQN(NetworkLearner):
             self.replay_capacity,
             CircularInsertion(),
             {
-                "observation": self.core.observation_column,
+                "observation": self.services.observation_column,
                 "action": Column(action_dtype, below=game.action_count),
                 "reward": Column(torch.float32),
-                "next": self.core.observation_column,
-                "legal": Column(torch.bool, game.action_count),  # at "next"; all False at the end
+                "next": self.services.observation_column,
+                # legal actions at "next"; all False if the hand ended
+                "legal": Column(torch.bool, game.action_count),
             },
             context.device,
-            self.core.sample_seed(),
-            replicas=self.core.replicas,
+            self.services.sample_seed(),
+            replicas=self.services.replicas,
         )
         self._buffer.check_batch_memory("batch_size", self.batch_size)
         self._buffer.check_capacity("learning_starts", self.learning_starts)
@@ -122,24 +123,26 @@ class DQN(NetworkLearner):
             self.batch_size,
             self._compute_loss,
         )
-        self._updates = CapturedUpdates([self._stepper], context.device, self.core.timer)
+        self._updates = CapturedUpdates([self._stepper], context.device, self.services.timer)
         self._target_branch = ParallelBranch(context.device)
-        self._acting_networks = ActingNetworks([self._q_network], self.core)
+        self._acting_networks = ActingNetworks([self._q_network], self.services)
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table and take the gradient steps that are due."""
-        self._epsilon = self.epsilon.value(self.progress.decisions // self.core.replicas)
-        updates_due = -self._total_updates_due(self.progress.decisions)
-        batch = self.core.rollout.play_steps(self._choose_actions, self.rollout_steps)
+        self._epsilon = self.epsilon.value(self.progress.decisions // self.services.replicas)
+        updates_due = -self._count_updates_due(self.progress.decisions)
+        batch = self.services.rollout.play_steps(self._choose_actions, self.rollout_steps)
         self.count_progress(self._store_transitions(batch))
-        updates_due += self._total_updates_due(self.progress.decisions)
+        updates_due += self._count_updates_due(self.progress.decisions)
         if self._buffer.min_size >= self.learning_starts:
             self._update_networks(updates_due)
         return self._compute_metrics()
 
     def players(self) -> dict[str, Player]:
         """Return the greedy policy, which plays the action with the largest Q."""
-        critic = self.core.build_player_critic(None, self.reward_scale, self.gamma, per_action=True)
+        critic = self.services.build_player_critic(
+            None, self.reward_scale, self.gamma, per_action=True
+        )
         return {"greedy": self._build_player(self._q_network, GreedyNetworkPlayer, critic)}
 
     def _build_player(
@@ -147,18 +150,22 @@ class DQN(NetworkLearner):
     ) -> Player:
         # With shuffled seats every agent learns to play every seat, so the first one is evaluated.
         if self.network_sharing == "per_agent" and self.seating == "shuffled":
-            player = self.core.build_player(module, player_class, critic, instance_per_replica=True)
+            player = self.services.build_player(
+                module, player_class, critic, instance_per_replica=True
+            )
             return player.select_instance(0)
-        return self.core.build_player(module, player_class, critic)
+        return self.services.build_player(module, player_class, critic)
 
-    def _total_updates_due(self, decisions: int) -> int:
+    def _count_updates_due(self, decisions: int) -> int:
         """Return each agent's gradient steps due after `decisions` of all agents and processes."""
-        period = self.train_freq * self.core.replicas * self.core.workers
+        period = self.train_freq * self.services.replicas * self.services.workers
         return decisions * self.gradient_steps // period
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
         values = self._acting_networks.compute_outputs(rows, np.zeros(len(rows.table), np.int64))
-        return self.core.sample_from_probs(self._compute_epsilon_greedy_probs(values, rows.mask))
+        return self.services.sample_from_probs(
+            self._compute_epsilon_greedy_probs(values, rows.mask)
+        )
 
     def _compute_epsilon_greedy_probs(self, values: np.ndarray, mask: np.ndarray) -> np.ndarray:
         """Return the epsilon-greedy policy for action values and action masks, all [B, A]."""

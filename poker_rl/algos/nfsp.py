@@ -26,7 +26,7 @@ from poker_rl.learning.acting_networks import ActingNetworks
 from poker_rl.learning.average_policy import AveragePolicy, AveragePolicySettings
 from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
 from poker_rl.learning.gradient_steps import CapturedUpdates
-from poker_rl.learning.learner_core import LearnerContext
+from poker_rl.learning.learner_services import LearnerContext
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.players.network_player import NetworkPlayer
@@ -43,17 +43,20 @@ class NFSP(DQN):
     def __post_init__(self, context: LearnerContext) -> None:
         super().__post_init__(context)
         self._average_policy = AveragePolicy(
-            self.average_policy, self.core, learn_from_actions=True, other_buffers=[self._buffer]
+            self.average_policy,
+            self.services,
+            learn_from_actions=True,
+            other_buffers=[self._buffer],
         )
         self._average_policy.buffer.check_capacity("learning_starts", self.learning_starts)
         self._joint_updates = CapturedUpdates(
-            [self._stepper, self._average_policy.stepper], context.device, self.core.timer
+            [self._stepper, self._average_policy.stepper], context.device, self.services.timer
         )
         self._acting_networks = ActingNetworks(
-            [self._q_network, self._average_policy.module], self.core
+            [self._q_network, self._average_policy.module], self.services
         )
         self._best_response_seats = BestResponseSeats(
-            self.core, make_eta_sampler(self.core, self.eta)
+            self.services, make_eta_sampler(self.services, self.eta)
         )
 
     def players(self) -> dict[str, Player]:
@@ -71,7 +74,7 @@ class NFSP(DQN):
         )
         logits, mask = outputs[is_average], rows.mask[is_average]
         probs[is_average] = masked_softmax(torch.from_numpy(logits), torch.from_numpy(mask)).numpy()
-        return self.core.sample_from_probs(probs)
+        return self.services.sample_from_probs(probs)
 
     def _store_transitions(self, batch: RolloutBatch) -> int:
         """Also add this iteration's best-response actions, which are in the batch's last rows."""

@@ -21,7 +21,7 @@ from torch import Tensor
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.validation import ConfigError, Probability
 from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
-from poker_rl.learning.learner_core import LearnerContext
+from poker_rl.learning.learner_services import LearnerContext
 
 
 @dataclass(kw_only=True)
@@ -41,12 +41,12 @@ class NFSPWithPPO(PPO):
             )
         super().__post_init__(context)
         assert self._averages.average_policy is not None
-        self._step_rollout.let_others_play(
+        self._step_rollout.set_other_network(
             self._averages.average_policy.module,
-            BestResponseSeats(self.core, make_eta_sampler(self.core, self.eta)),
+            BestResponseSeats(self.services, make_eta_sampler(self.services, self.eta)),
         )
 
-    def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
+    def _compute_average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
         """Return the actions taken, one-hot [N, A], which the average policy learns."""
-        one_hot_actions: np.ndarray = action[:, None] == np.arange(self.core.game.action_count)
+        one_hot_actions: np.ndarray = action[:, None] == np.arange(self.services.game.action_count)
         return one_hot_actions

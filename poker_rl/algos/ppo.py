@@ -52,17 +52,17 @@ from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import take_gradient_step
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
-from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.minibatches import DeduplicatedInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.step_rollout import StepRollout
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
 from poker_rl.players.player import Player
 
 ADAM_EPSILON = 1e-5  # as in common implementations of PPO
-MINIBATCH_MARGIN = 1.03  # size of minibatches on a GPU, which is fixed, over their mean
+MINIBATCH_MARGIN = 1.03  # on a GPU, where their size is fixed, minibatches have 3 % spare rows
 
 
 @dataclass(kw_only=True)
@@ -96,7 +96,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("networks", "weight_average", "average")
     min_gpu_work: ClassVar = 5e5
     per_process_parts: ClassVar = (
-        "core",
+        "services",
         "buffer",
         "best_response_seats",
         "opponent_pool",
@@ -112,7 +112,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         if self.minibatches > decisions:
             problem = f"{self.minibatches:,} parts of the {decisions:,} decisions of an iteration"
             raise ConfigError(f"minibatches: {problem}, tables times rollout_steps")
-        self.core = LearnerCore(
+        self.services = LearnerServices(
             context,
             self,
             tables_per_instance=self.tables,
@@ -120,8 +120,8 @@ class PPO(NetworkLearner, NetworkAssignment):
             include_forced_moves=self.include_forced_moves,
             rollout_steps=self.rollout_steps,
         )
-        self._actor = self.core.build_network(context.game.action_count, self.output_init_scale)
-        self._critic = self.core.build_critic(1)
+        self._actor = self.services.build_network(context.game.action_count, self.output_init_scale)
+        self._critic = self.services.build_critic(1)
         self._actor_critic = NetworkPair(self._actor, self._critic, self.shared_layers)
         device = context.device
         self._schedule_values = {  # current values, in tensors that keep their addresses
@@ -140,23 +140,23 @@ class PPO(NetworkLearner, NetworkAssignment):
         if self.entropy_over == "action_types":
             self._same_type = ppo_loss.build_same_type_matrix(context.game.action_types, device)
         self._averages = PolicyAverages(
-            self.core,
+            self.services,
             self._actor,
             self.ema_decay,
             self.average_policy,
             output_init_scale=self.output_init_scale,
             learn_from_actions=self.average_learns_actions,
         )
-        self._step_rollout = StepRollout(self.core, self.rollout_steps, self._actor)
+        self._step_rollout = StepRollout(self.services, self.rollout_steps, self._actor)
         self._set_up_captured_steps()
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
             if context.opponents is not None:
                 raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
-            self._opponent_pool = OpponentPool(self.opponent_pool, self.core, self._actor)
-            self._step_rollout.let_others_play(
+            self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
+            self._step_rollout.set_other_network(
                 self._opponent_pool.opponent_network,
-                BestResponseSeats(self.core, self._opponent_pool.sample_learning_seats),
+                BestResponseSeats(self.services, self._opponent_pool.sample_learning_seats),
             )
         self._warm_start_iterations = 0  # iterations of the runs that a warm start continues
 
@@ -169,15 +169,15 @@ class PPO(NetworkLearner, NetworkAssignment):
         if self._opponent_pool is not None:
             self._opponent_pool.update(self.progress.iterations)
         self._step_rollout.play()
-        timer = self.core.timer
-        if self.core.device.type == "cpu":
+        timer = self.services.timer
+        if self.services.device.type == "cpu":
             self._compact_batch()
         with timer.time_networks():
             self._prepare_data()
         self._metric_sums.zero_()
-        self._choose_size()
+        self._set_minibatch_rows()
         for _ in range(self.epochs):
-            self._seed.fill_(self.core.sample_seed())
+            self._seed.fill_(self.services.sample_seed())
             with timer.time_networks():
                 self._learn_epoch()
         iterations = self._warm_start_iterations + self.progress.iterations
@@ -189,7 +189,7 @@ class PPO(NetworkLearner, NetworkAssignment):
                 column.flatten(0, 1)[self._cells[rows]].cpu().numpy()
                 for column in (batch.replica, batch.observation, batch.mask, batch.action)
             )
-            policy = self._average_policy_targets(rows, action)
+            policy = self._compute_average_policy_targets(rows, action)
             average_policy.add(replica, observation, mask, policy, self.progress.iterations + 1)
             metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
@@ -207,21 +207,21 @@ class PPO(NetworkLearner, NetworkAssignment):
     def players(self) -> dict[str, Player]:
         """Return the average policy if any, the EMA of the weights and the current policy."""
         scale, gamma = self.reward_scale, self.gamma
-        critic = self.core.build_player_critic(self._critic, scale, gamma, per_action=False)
+        critic = self.services.build_player_critic(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)
 
     def _set_up_captured_steps(self) -> None:
-        """Set the inputs of networks, and the steps that a GPU replays."""
-        core, batch = self.core, self._step_rollout.batch
-        device, count = core.device, batch.action.numel()
-        self._cells = torch.arange(count, device=device)  # of the decisions used, [N]
-        self._actor_inputs = NetworkInputs.from_tensor(batch.observation.flatten(0, 1))
+        """Create the inputs of networks, and the steps that a GPU replays."""
+        services, batch = self.services, self._step_rollout.batch
+        device, count = services.device, batch.action.numel()
+        self._cells = torch.arange(count, device=device)  # cells of the batch that are used, [N]
+        self._actor_inputs = DeduplicatedInputs.from_tensor(batch.observation.flatten(0, 1))
         self._critic_inputs = self._actor_inputs
         self._critic_rows: Tensor | None = None
-        if core.hidden_card_size:
-            width = core.input_size + core.hidden_card_size
-            self._critic_rows = torch.zeros(count, width, dtype=core.input_dtype, device=device)
-            self._critic_inputs = NetworkInputs.from_tensor(self._critic_rows)
+        if services.hidden_card_size:
+            width = services.input_size + services.hidden_card_size
+            self._critic_rows = torch.zeros(count, width, dtype=services.input_dtype, device=device)
+            self._critic_inputs = DeduplicatedInputs.from_tensor(self._critic_rows)
         self._seed = torch.zeros((), dtype=torch.int64, device=device)  # of the order of rows
         self._data: dict[str, Tensor] = {}
         self._loss_columns = ["mask", "action", "log_prob", "advantage", "target"]
@@ -231,45 +231,45 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
         self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
         self._prepare_data = CapturedStep(
-            self._compute_data, device, is_capturable=core.replicas == 1
+            self._compute_data, device, is_capturable=services.replicas == 1
         )
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
 
     def _compact_batch(self) -> None:
-        """Leave out the cells without a decision, which saves work where no shape is fixed."""
+        """Leave out cells without a decision, to save work on a CPU, where shapes may change."""
         batch = self._step_rollout.batch
         self._cells = batch.is_decision.flatten().nonzero()[:, 0]
         observations = batch.observation.flatten(0, 1)[self._cells]
-        self._actor_inputs = NetworkInputs(observations.numpy(), self.core.device)
+        self._actor_inputs = DeduplicatedInputs(observations.numpy(), self.services.device)
         self._critic_inputs = self._actor_inputs
         if self._critic_rows is not None:
             hidden_cards = batch.hidden_cards.flatten(0, 1)[self._cells]
             critic_rows = torch.cat([observations, hidden_cards], 1)
-            self._critic_inputs = NetworkInputs(critic_rows.numpy(), self.core.device)
+            self._critic_inputs = DeduplicatedInputs(critic_rows.numpy(), self.services.device)
 
-    def _choose_size(self) -> None:
+    def _set_minibatch_rows(self) -> None:
         """Set the number of rows that a replica has in all minibatches together.
 
-        On a GPU it rarely changes, as it is part of the captured work; there are spare rows.
+        A GPU has to record the captured work again if it changes, so there are spare rows.
         """
-        if self.core.has_equal_blocks:
+        if self.services.has_equal_blocks:
             size = int(self._step_rollout.learner_decisions.max())
         else:
             used_replicas = self._data["replica"][self._data["is_used"]]
-            size = int(used_replicas.bincount(minlength=self.core.replicas).max())
+            size = int(used_replicas.bincount(minlength=self.services.replicas).max())
         size = collectives.max_over_processes(size)
-        if self.core.device.type == "cpu":
+        if self.services.device.type == "cpu":
             self._minibatch_rows = size
         elif size > self._minibatch_rows:
             self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
 
-    def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
+    def _compute_average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
         """Return the target of the average-policy network at rows [N] of `_data`, [N, A]."""
         policy = self._data["old"][rows].exp()
         if "legal" in self._data:
             legal = LegalActions(self._data["legal"][rows], self._data["count"][rows])
-            policy = legal.scatter(policy, self.core.game.action_count)
+            policy = legal.scatter(policy, self.services.game.action_count)
         return policy.cpu().numpy()
 
     @torch.no_grad()
@@ -279,19 +279,19 @@ class PPO(NetworkLearner, NetworkAssignment):
         If few of the A actions are legal, [N, A] becomes [N, L] with a column per legal action, and
         `action` holds the column of the action taken.
         """
-        batch, device = self._step_rollout.batch, self.core.device
+        batch, device = self._step_rollout.batch, self.services.device
         if device.type != "cpu" and self._critic_rows is not None:
-            self._critic_rows[:, : self.core.input_size] = batch.observation.flatten(0, 1)
-            self._critic_rows[:, self.core.input_size :] = batch.hidden_cards.flatten(0, 1)
+            self._critic_rows[:, : self.services.input_size] = batch.observation.flatten(0, 1)
+            self._critic_rows[:, self.services.input_size :] = batch.hidden_cards.flatten(0, 1)
 
         def select(column: Tensor) -> Tensor:
             flat = column.flatten(0, 1)
             return flat[self._cells] if device.type == "cpu" else flat
 
         mask, action, replica = select(batch.mask), select(batch.action), select(batch.replica)
-        row_replica = replica if self.core.replicas > 1 else None
+        row_replica = replica if self.services.replicas > 1 else None
         log_policies = {}
-        if self._same_type is not None:  # uniform over types; without its normalizing constant
+        if self._same_type is not None:  # log of the policy that is uniform over types, + constant
             actions_of_same_type = mask.float() @ self._same_type
             log_policies["same_type"] = -actions_of_same_type.clamp(min=1).log()
         average_needs_policy = self.average_policy is not None and not self.average_learns_actions
@@ -321,7 +321,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             columns |= {"legal": legal.actions, "count": legal.counts}
         else:
             self._data.pop("legal", None)
-        # These are views of the batch, which keeps its address.
+        # On a GPU these are views of the batch, whose tensors keep their addresses.
         self._data |= {**columns, "log_prob": select(batch.log_prob), "replica": replica}
         computed = {
             **log_policies,
@@ -340,13 +340,13 @@ class PPO(NetworkLearner, NetworkAssignment):
     def _take_gradient_steps(self) -> None:
         """Take the gradient steps of one epoch and add their metrics to the sums."""
         uniform = draw_uniform(self._seed, self._step_rollout.batch.action.numel())
-        if self.core.device.type == "cpu":
+        if self.services.device.type == "cpu":
             uniform = uniform[self._cells]
         for index, row_weight in iterate_minibatches(
             self._data["replica"],
             self._data["is_used"],
             uniform,
-            self.core.replicas,
+            self.services.replicas,
             self.minibatches,
             self._minibatch_rows,
         ):

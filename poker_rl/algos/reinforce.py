@@ -27,7 +27,7 @@ from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.validation import PositiveFloat, PositiveInt, Probability
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.gradient_steps import OptimizerName, take_gradient_step
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.rollout import HAND_ENDED, PendingDecisions
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.players.action_sampling import sample_from_logits
@@ -56,14 +56,14 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("policy",)
 
     def __post_init__(self, context: LearnerContext) -> None:
-        self.core = LearnerCore(
+        self.services = LearnerServices(
             context,
             self,
             tables_per_instance=self.hands_per_iteration,
             tables_key="hands_per_iteration",
         )
         game = context.game
-        self._policy_network = self.core.build_network(game.action_count)
+        self._policy_network = self.services.build_network(game.action_count)
         self._optimizer = OPTIMIZERS[self.optimizer](self._policy_network.parameters(), lr=self.lr)
         initial_value = 0.0 if self.baseline is None else self.baseline.initial_value
         self._baselines = np.full((self.instances, game.seats), initial_value, np.float32)  # chips
@@ -72,19 +72,19 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def run_iteration(self) -> dict[str, float]:
         """Play hands and take one gradient step."""
         self._recorded_logits.clear()
-        batch = self.core.rollout.play_full_hands(self._choose_actions)
+        batch = self.services.rollout.play_full_hands(self._choose_actions)
         if not len(batch):  # the opponent ended every hand before a decision
             self.count_progress(0)
             return {}
         no_value = np.zeros_like(batch.reward)
         returns = compute_gae(batch.reward, no_value, batch.next_row, 1, 1)  # r [N]
-        instance = self.core.instance_of_table(batch.table)
+        instance = self.services.get_instance_of_table(batch.table)
         advantage = returns - self._baselines[instance, batch.seat]
-        with self.core.timer.time_networks():
+        with self.services.timer.time_networks():
             logits = torch.cat(self._recorded_logits)  # [N, A]
-            log_policy = masked_log_softmax(logits, self.core.to_tensor(batch.mask))
-            log_prob = log_policy.gather(1, self.core.to_tensor(batch.action)[:, None])[:, 0]
-            loss = -(log_prob * self.core.to_tensor(advantage)).sum() / self.hands_per_iteration
+            log_policy = masked_log_softmax(logits, self.services.to_tensor(batch.mask))
+            log_prob = log_policy.gather(1, self.services.to_tensor(batch.action)[:, None])[:, 0]
+            loss = -(log_prob * self.services.to_tensor(advantage)).sum() / self.hands_per_iteration
             norm = take_gradient_step(loss, self._optimizer)
             entropy = -(log_policy.exp() * log_policy).sum(1).mean()
         if self.baseline is not None:
@@ -103,12 +103,12 @@ class Reinforce(NetworkLearner, NetworkAssignment):
 
     def players(self) -> dict[str, Player]:
         """Return the current policy."""
-        return self.core.build_players(current=self._policy_network)
+        return self.services.build_players(current=self._policy_network)
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        logits = self.core.compute_logits(self._policy_network, rows)
+        logits = self.services.compute_logits(self._policy_network, rows)
         self._recorded_logits.append(logits)
-        uniform = self.core.generator.random(len(rows.mask), np.float32)
+        uniform = self.services.generator.random(len(rows.mask), np.float32)
         return sample_from_logits(logits, rows.mask, uniform)
 
     def _update_baselines(

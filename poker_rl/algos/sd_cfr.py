@@ -1,8 +1,8 @@
 """Counterfactual regret minimization (CFR) by networks, with external sampling.
 
 After Deep CFR (Brown et al., arXiv:1811.00164) and Single Deep CFR (Steinberger, arXiv:1901.07621),
-for any number of seats, though the average only converges with two. In iteration t each seat in
-turn is the traverser of some hands, the seat all of whose actions are played:
+for any number of seats, though the average policy only converges with two. In iteration t each seat
+in turn is the traverser of some hands, the seat all of whose actions are played:
 
     traverser's decisions    play every action a: its regret is r(a) = v(a) - sum_b policy(b) v(b)
     other seats' decisions   sample one action from their policy
@@ -39,10 +39,10 @@ from poker_rl.config.validation import (
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch
 from poker_rl.learning.external_sampling import traverse
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
-from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
-from poker_rl.nets.net_config import get_value_net
+from poker_rl.nets.net_config import get_value_net_config
 from poker_rl.players.network_player import RegretMatchingPlayer
 from poker_rl.players.player import Player
 
@@ -71,25 +71,28 @@ class SDCFR(NetworkLearner):
     def __post_init__(self, context: LearnerContext) -> None:
         if context.opponents is not None:
             raise ConfigError("opponents: sd_cfr plays itself, and takes none")
-        if get_value_net(context.net) is not context.net:
+        if get_value_net_config(context.net) is not context.net:
             raise ConfigError("net: has no values of actions, which regrets need; try mlp_relu")
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )
-        self.core = LearnerCore(
+        self.services = LearnerServices(
             context, assignment, tables_per_instance=self.traversals, tables_key="traversals"
         )
-        core, game = self.core, context.game
+        services, game = self.services, context.game
         self._regret_network, self._average_network = (
-            core.build_network(game.action_count, self.output_init_scale) for _ in range(2)
+            services.build_network(game.action_count, self.output_init_scale) for _ in range(2)
         )
         self._regret_optimizer, self._average_optimizer = (
             torch.optim.Adam(module.parameters(), fused=True)
             for module in (self._regret_network, self._average_network)
         )
-        self._regret_buffer = MergingBuffer(core, self.capacity, self.iteration_weight_power)
+        self._regret_buffer = MergingBuffer(services, self.capacity, self.iteration_weight_power)
         self._average_buffer = MergingBuffer(
-            core, self.capacity, self.iteration_weight_power, other_buffers=[self._regret_buffer]
+            services,
+            self.capacity,
+            self.iteration_weight_power,
+            other_buffers=[self._regret_buffer],
         )
 
     def run_iteration(self) -> dict[str, float]:
@@ -99,10 +102,10 @@ class SDCFR(NetworkLearner):
         set_learning_rates(self._average_optimizer, self.average_lr.value(step))
         self._regret_buffer.start_iteration()
         self._average_buffer.start_iteration()
-        seats, decisions = range(self.core.game.seats), 0
+        seats, decisions = range(self.services.game.seats), 0
         for traverser in seats:
             traverser_decisions, other_decisions = traverse(
-                self.core, traverser, self._compute_policy
+                self.services, traverser, self._compute_policy
             )
             self._regret_buffer.add(traverser_decisions)
             self._average_buffer.add(other_decisions)
@@ -135,19 +138,19 @@ class SDCFR(NetworkLearner):
     def players(self) -> dict[str, Player]:
         """Return the average policy and the current policy."""
         return {
-            "average": self.core.build_player(self._average_network),
-            "current": self.core.build_player(self._regret_network, RegretMatchingPlayer),
+            "average": self.services.build_player(self._average_network),
+            "current": self.services.build_player(self._regret_network, RegretMatchingPlayer),
         }
 
     def _compute_policy(
         self, observation: np.ndarray, mask: np.ndarray, replica: np.ndarray
     ) -> np.ndarray:
-        core = self.core
-        with core.timer.time_networks(), torch.no_grad():
-            regrets = NetworkInputs(observation, core.device).forward_all(
-                self._regret_network, core.to_tensor(replica)
+        services = self.services
+        with services.timer.time_networks(), torch.no_grad():
+            regrets = DeduplicatedInputs(observation, services.device).forward_all(
+                self._regret_network, services.to_tensor(replica)
             )
-            return regret_matching(regrets, core.to_tensor(mask)).cpu().numpy()
+            return regret_matching(regrets, services.to_tensor(mask)).cpu().numpy()
 
     def _compute_squared_error(self, out: Tensor, targets: TargetBatch) -> Tensor:
         return ((out - targets.target / self.reward_scale).square() * targets.mask).sum(2)
@@ -167,15 +170,15 @@ class SDCFR(NetworkLearner):
 
         Return the mean error per replica and the mean gradient norm.
         """
-        sums = torch.zeros(2, device=self.core.device)
+        sums = torch.zeros(2, device=self.services.device)
         for _ in range(gradient_steps):
             targets = buffer.sample_targets(self.batch_size)
-            with self.core.timer.time_networks():
+            with self.services.timer.time_networks():
                 loss = (targets.weight * compute_error(module(targets.observation), targets)).sum()
                 norm = take_gradient_step(loss, optimizer, module, self.max_grad_norm)
                 sums += torch.stack([loss.detach(), norm])
         error_sum, norm_sum = sums.tolist()
-        return [error_sum / (gradient_steps * self.core.replicas), norm_sum / gradient_steps]
+        return [error_sum / (gradient_steps * self.services.replicas), norm_sum / gradient_steps]
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         return {

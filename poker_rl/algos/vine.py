@@ -1,4 +1,4 @@
-"""Vine: policy gradient over all likely actions, each valued by a rollout with the cards as dealt.
+"""Vine: policy gradient over all likely actions, each valued by a rollout with the dealt cards.
 
 The vine procedure of TRPO (Schulman et al., arXiv:1502.05477, section 5.2) plays several actions
 from copies of one state with common random numbers: the cards are the same at all copies, so the
@@ -15,9 +15,9 @@ hands. Each iteration:
         critic v(s):  minimize  (v(s) - V)^2
     update the EMAs of actor and critic
 
-A single rollout gives a noisy value, but the hidden cards at a table follow their distribution
+A single rollout gives a noisy value. But the hidden cards at a table follow their distribution
 given the play so far, so the network averages over them at similar decisions. A decision with one
-likely action serves only the critic: a share of these is valued, each with a weight of 1 / share.
+likely action trains only the critic: a share of these is valued, each with a weight of 1 / share.
 
 Differences: TRPO follows each rollout to its end and takes one step under a KL constraint. The
 bootstrapping, the replay buffer with a KL penalty, and the constants are ours.
@@ -47,12 +47,12 @@ from poker_rl.games.tables import Tables
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
-from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions
+from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.player import Player
@@ -86,7 +86,7 @@ class Vine(NetworkLearner):
     instances: PositiveInt
 
     warm_start_parts: ClassVar = ("networks", "weight_average")
-    per_process_parts: ClassVar = ("core", "buffer")
+    per_process_parts: ClassVar = ("services", "buffer")
     warm_start_sources: ClassVar = ("poker_rl.algos.ppo.PPO",)
 
     def __post_init__(self, context: LearnerContext) -> None:
@@ -95,16 +95,16 @@ class Vine(NetworkLearner):
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )
-        self.core = LearnerCore(
+        self.services = LearnerServices(
             context,
             assignment,
             tables_per_instance=self.tables,
             include_forced_moves=False,
             rollout_steps=self.rollout_steps,
         )
-        core = self.core
-        actor = core.build_network(context.game.action_count, self.output_init_scale)
-        self._actor, self._critic = actor, core.build_critic(1)
+        services = self.services
+        actor = services.build_network(context.game.action_count, self.output_init_scale)
+        self._actor, self._critic = actor, services.build_critic(1)
         self._actor_critic = NetworkPair(self._actor, self._critic, shared_layers=0)
         self._optimizer = torch.optim.Adam(
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
@@ -115,7 +115,7 @@ class Vine(NetworkLearner):
         self._critic_ema = WeightEMA(self._critic, self.ema_decay)
         max_actions = min(self.max_actions, context.game.action_count)
         columns = {
-            "observation": core.observation_column,
+            "observation": services.observation_column,
             # the actions tried, in descending order of probability
             "action": Column(torch.int32, max_actions, below=context.game.action_count),
             "count": Column(torch.int32, below=max_actions + 1),  # number of actions tried
@@ -128,9 +128,9 @@ class Vine(NetworkLearner):
             self.replay_capacity,
             CircularInsertion(),
             columns,
-            core.device,
-            core.sample_seed(),
-            replicas=core.replicas,
+            services.device,
+            services.sample_seed(),
+            replicas=services.replicas,
         )
         self._buffer.check_batch_memory("batch_size", self.batch_size)
         self._buffer.check_capacity("batch_size", self.batch_size)
@@ -140,8 +140,8 @@ class Vine(NetworkLearner):
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table, value all likely actions, and learn."""
         self._rollout_decisions = 0
-        batch = self.core.rollout.play_steps(self._choose_actions, self.rollout_steps)
-        metric_sums = torch.zeros(len(METRIC_TAGS), device=self.core.device)
+        batch = self.services.rollout.play_steps(self._choose_actions, self.rollout_steps)
+        metric_sums = torch.zeros(len(METRIC_TAGS), device=self.services.device)
         step = self.progress.decisions
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
         kl_old_coef, entropy_coef = self.kl_old_coef.value(step), self.entropy_coef.value(step)
@@ -159,10 +159,10 @@ class Vine(NetworkLearner):
 
     def players(self) -> dict[str, Player]:
         """Return the EMA of the weights, which plays in training, and the current policy."""
-        critic = self.core.build_player_critic(
+        critic = self.services.build_player_critic(
             self._critic_ema.module, self.reward_scale, per_action=False
         )
-        return self.core.build_players(
+        return self.services.build_players(
             critic, weight_average=self._actor_ema.module, current=self._actor
         )
 
@@ -173,13 +173,13 @@ class Vine(NetworkLearner):
         self._critic_ema.load_state_dict(critic_ema_state or self._critic.state_dict())
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        core, module = self.core, self._actor_ema.module
-        legal = list_legal_actions(rows.mask, core.device)
+        services, module = self.services, self._actor_ema.module
+        legal = list_legal_actions(rows.mask, services.device)
         with torch.no_grad():
-            logits = core.compute_logits(module, rows, legal)
+            logits = services.compute_logits(module, rows, legal)
             policy = masked_softmax(logits, legal.mask).double().cpu().numpy()  # [B, L]
         self._value_and_store(rows, legal.actions.cpu().numpy(), policy)
-        column = sample_from_probs(policy, core.generator.random(len(policy)))
+        column = sample_from_probs(policy, services.generator.random(len(policy)))
         return legal.to_action(column), np.log(policy[np.arange(len(column)), column])
 
     def _value_and_store(
@@ -187,7 +187,7 @@ class Vine(NetworkLearner):
     ) -> None:
         """Estimate the values of the likely actions at some decisions and store them for replay.
 
-        `action` and `policy` [B, L] have their legal actions with the probabilities, 0 in padding.
+        `action` and `policy` [B, L] have the legal actions and their probabilities, 0 in padding.
         """
         likeliest = np.argsort(-policy, axis=1, kind="stable")[:, : self._action_columns]
         policy = np.take_along_axis(policy, likeliest, 1)
@@ -195,7 +195,7 @@ class Vine(NetworkLearner):
         min_prob = np.minimum(self.min_action_prob, policy[:, :1])  # the likeliest is always tried
         is_tried = (policy > 0) & (policy >= min_prob)  # [B, width]
         count = is_tried.sum(1)
-        is_in_share = self.core.generator.random(len(count)) < self.single_action_share
+        is_in_share = self.services.generator.random(len(count)) < self.single_action_share
         is_stored = (count > 1) | is_in_share
         decision, column = np.nonzero(is_tried & is_stored[:, None])
         action_values = np.zeros(policy.shape)  # in units of `reward_scale` chips
@@ -225,27 +225,27 @@ class Vine(NetworkLearner):
     ) -> np.ndarray:
         """Return the values of actions by one rollout each, in units of `reward_scale` chips, [N].
 
-        The rollouts are played on `records` [N], which copy the tables `table` of `core.rollout`.
+        They are played on `records` [N], copies of the tables `table` [N] of `services.rollout`.
         """
-        core = self.core
-        tables = Tables(core.game, 0, 0)
+        services = self.services
+        tables = Tables(services.game, 0, 0)
         tables.load_records(records)
 
         def compute_outputs(
             module: nn.Module, rows: np.ndarray, legal: LegalActions | None = None
         ) -> Tensor:
             records_now = tables.records.take(rows)
-            observations, _ = core.encode_records(records_now)
-            replica = core.to_tensor(core.assign_replicas(records_now, table[rows]))
-            inputs = NetworkInputs(observations, core.device)
-            with core.timer.time_networks(), torch.no_grad():
+            observations, _ = services.encode_records(records_now)
+            replica = services.to_tensor(services.assign_replicas(records_now, table[rows]))
+            inputs = DeduplicatedInputs(observations, services.device)
+            with services.timer.time_networks(), torch.no_grad():
                 return inputs.forward_all(module, replica, legal)
 
         def choose_responses(rows: np.ndarray, mask: np.ndarray) -> np.ndarray:
             self._rollout_decisions += len(rows)
-            legal = list_legal_actions(mask, core.device)
+            legal = list_legal_actions(mask, services.device)
             logits = compute_outputs(self._actor_ema.module, rows, legal)
-            uniform = core.generator.random(len(rows), np.float32)
+            uniform = services.generator.random(len(rows), np.float32)
             column, _ = sample_from_logits(logits, legal.mask.cpu().numpy(), uniform)
             return legal.to_action(column)
 
@@ -263,7 +263,7 @@ class Vine(NetworkLearner):
         legal = LegalActions(rows["action"].long(), count)
         is_tried = legal.mask  # [K, B, width]
         weight = torch.where(count > 1, 1.0, 1 / self.single_action_share)
-        with self.core.timer.time_networks():
+        with self.services.timer.time_networks():
             logits, values = self._actor_critic(observation, legal)  # [K, B, width], [K, B, 1]
             value = values[..., 0]
             p, log_p = masked_softmax(logits, is_tried), masked_log_softmax(logits, is_tried)

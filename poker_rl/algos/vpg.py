@@ -41,15 +41,15 @@ from poker_rl.config.validation import (
 from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import estimate_advantages
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
-from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch, concatenate_batches
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.nets.replicas import forward_by_replica
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.player import Player
 
-MAX_DEALS = 1000  # the metric value/first_move, a mean over all deals, needs a game with no more
+MAX_DEALS = 1000  # most deals of a game for the metric value/first_move, a mean over all deals
 MAX_ROUNDS = 1000  # rounds of `hands_per_iteration` hands in a batch before an error is raised
 
 ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
@@ -75,15 +75,15 @@ class VPG(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("actor", "critic", "weight_average")
 
     def __post_init__(self, context: LearnerContext) -> None:
-        self.core = LearnerCore(
+        self.services = LearnerServices(
             context,
             self,
             tables_per_instance=self.hands_per_iteration,
             tables_key="hands_per_iteration",
         )
         game = context.game
-        self._actor = self.core.build_network(game.action_count)
-        self._critic = self.core.build_critic(1)
+        self._actor = self.services.build_network(game.action_count)
+        self._critic = self.services.build_critic(1)
         self._actor_optimizer = torch.optim.Adam(self._actor.parameters())
         self._critic_optimizer = torch.optim.Adam(self._critic.parameters())
         self._weight_ema = WeightEMA(self._actor, self.ema_decay)
@@ -91,7 +91,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         if len(game.definitions) == 1 and game.count_deals() <= MAX_DEALS:
             tables = Tables(game, game.count_deals(), 0)
             tables.deal(decks=game.list_deals())
-            self._first_move_inputs = self.core.encode_for_instances(tables.records)
+            self._first_move_inputs = self.services.encode_for_instances(tables.records)
 
     def run_iteration(self) -> dict[str, float]:
         """Play one batch and take `gradient_steps` steps of each network on it."""
@@ -103,9 +103,9 @@ class VPG(NetworkLearner, NetworkAssignment):
         if not len(batch):  # the opponent ended every hand before a decision
             self.progress.hands += hands
             return {}
-        inputs = NetworkInputs(batch.observation, self.core.device)
-        replica = self.core.to_tensor(batch.replica)
-        with self.core.timer.time_networks(), torch.no_grad():
+        inputs = DeduplicatedInputs(batch.observation, self.services.device)
+        replica = self.services.to_tensor(batch.replica)
+        with self.services.timer.time_networks(), torch.no_grad():
             value = inputs.forward_all(self._critic, replica)[:, 0]  # [N]
             metrics = {}
             if self._first_move_inputs is not None:
@@ -113,13 +113,14 @@ class VPG(NetworkLearner, NetworkAssignment):
                 metrics["value/first_move"] = first_values.mean().item() * self.reward_scale
         advantage = estimate_advantages(batch, value, 1, self.gae_lambda, self.reward_scale)
         target = advantage + value
-        action, mask = self.core.to_tensor(batch.action), self.core.to_tensor(batch.mask)
-        old_log_prob = self.core.to_tensor(batch.log_prob)
-        network_rows = np.bincount(batch.replica)[batch.replica]  # rows of each row's network [N]
-        row_weight = self.core.to_tensor((1 / network_rows).astype(np.float32))
+        action, mask = self.services.to_tensor(batch.action), self.services.to_tensor(batch.mask)
+        old_log_prob = self.services.to_tensor(batch.log_prob)
+        # Number of decisions of the network that made each decision, [N].
+        network_rows = np.bincount(batch.replica)[batch.replica]
+        row_weight = self.services.to_tensor((1 / network_rows).astype(np.float32))
         losses, norm = np.zeros(3), 0.0
         for _ in range(self.gradient_steps):
-            with self.core.timer.time_networks():
+            with self.services.timer.time_networks():
                 logits = inputs.forward_all(self._actor, replica)  # [N, A]
                 log_policy = masked_log_softmax(logits, mask)
                 log_prob = log_policy.gather(1, action[:, None])[:, 0]
@@ -151,8 +152,10 @@ class VPG(NetworkLearner, NetworkAssignment):
 
     def players(self) -> dict[str, Player]:
         """Return the player with the EMA of the weights, and the current policy."""
-        critic = self.core.build_player_critic(self._critic, self.reward_scale, per_action=False)
-        return self.core.build_players(
+        critic = self.services.build_player_critic(
+            self._critic, self.reward_scale, per_action=False
+        )
+        return self.services.build_players(
             critic, weight_average=self._weight_ema.module, current=self._actor
         )
 
@@ -170,11 +173,11 @@ class VPG(NetworkLearner, NetworkAssignment):
 
     def _play_batch(self) -> tuple[RolloutBatch, int]:
         """Return the decisions of one batch and its number of hands."""
-        play = self.core.rollout.play_full_hands
+        play = self.services.rollout.play_full_hands
         if self.min_network_decisions is None:
             return play(self._choose_actions), self.instances * self.hands_per_iteration
         rounds: list[RolloutBatch] = []
-        decisions = np.zeros(self.core.replicas, np.int64)
+        decisions = np.zeros(self.services.replicas, np.int64)
         while decisions.min() < self.min_network_decisions:
             if len(rounds) == MAX_ROUNDS:
                 raise ConfigError(
@@ -183,19 +186,19 @@ class VPG(NetworkLearner, NetworkAssignment):
                     f" {self.min_network_decisions}"
                 )
             rounds.append(play(self._choose_actions))
-            decisions += np.bincount(rounds[-1].replica, minlength=self.core.replicas)
+            decisions += np.bincount(rounds[-1].replica, minlength=self.services.replicas)
         hands = self.hands_per_iteration
         hand = np.concatenate([i * hands + part.table % hands for i, part in enumerate(rounds)])
         batch = concatenate_batches(rounds)
         last_hand = find_nth_decision_hand(
-            hand, batch.replica, self.core.replicas, self.min_network_decisions
+            hand, batch.replica, self.services.replicas, self.min_network_decisions
         )
         last_hand = last_hand.reshape(self.instances, -1).max(1)  # [instances]
         kept_rows = np.flatnonzero(hand <= last_hand[batch.table // self.hands_per_iteration])
         return batch.select_trajectories(kept_rows), int((last_hand + 1).sum())
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        return self.core.sample_actions(self._actor, rows)
+        return self.services.sample_actions(self._actor, rows)
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         return {

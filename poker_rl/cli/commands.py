@@ -148,7 +148,7 @@ def run_train(arguments: list[str]) -> int:
 
     from poker_rl.config.compose import compose_config, initialize_hydra
     from poker_rl.config.option_files import check_keys_given_once
-    from poker_rl.config.sweep_launcher import split_sweep
+    from poker_rl.config.sweep_overrides import split_sweep
 
     check_keys_given_once(namespace.overrides)
     option_dirs = collect_option_dirs(namespace.config_dir)
@@ -241,9 +241,9 @@ def show_sweep(arguments: list[str]) -> int:
     if len(namespace.folders) != 1:
         raise ConfigError("FOLDER: give the folder of one sweep, outputs/sweeps/NAME")
 
-    from poker_rl.sweeps.sweep_summary import Summary
+    from poker_rl.sweeps.sweep_summary import SweepSummary
 
-    summary = Summary(Path(namespace.folders[0]))
+    summary = SweepSummary(Path(namespace.folders[0]))
     print_line(f"{summary.format_table()}\n\n{summary.format_counts()}")
     summary.write_csv()
     return 0

@@ -1,9 +1,10 @@
-"""Read settings from YAML and the command line, check them and build the objects they describe.
+"""Settings from YAML and the command line: read them, check them and build the described objects.
 
-An option is a YAML file conf/<group>/<name>.yaml. An override is a word of the command line that
-selects an option, such as `algo=ppo`, or changes a setting, such as `algo.gamma=0.9`. Root settings
-belong to no group. Functions raise `ConfigError` for wrong settings, arguments and files. All other
-packages may import this one. Only `compose`, `hydra_overrides` and `sweep_launcher` import hydra.
+An option is a YAML file conf/<group>/<name>.yaml. An override is an argument of the command line
+that selects an option, such as `algo=ppo`, or changes a setting, such as `algo.gamma=0.9`. Root
+settings belong to no group. Functions raise `ConfigError` for wrong settings, arguments and files.
+All other packages may import this one. Only `compose`, `hydra_overrides` and `sweep_overrides`
+import hydra.
 """
 
 from poker_rl.config.schedules import ScheduleOverDecisions

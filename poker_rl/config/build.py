@@ -1,9 +1,9 @@
 """Build the object that settings describe.
 
 The settings of an object are a mapping: `_target_` is the dotted name of a dataclass, and the other
-keys are its fields. What is known only at run time (the game, the device) is passed to `build` as a
-keyword argument. Unlike Hydra's `instantiate`, `build` accepts only classes of `poker_rl` and of
-installed plug-ins, and checks each value against the field's annotation.
+keys are its fields. Values that are known only at run time, such as the game and the device, are
+passed to `build` as keyword arguments. Unlike Hydra's `instantiate`, `build` accepts only classes
+of `poker_rl` and of installed plug-ins, and checks each value against the field's annotation.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def build(config: object, path: str, **runtime: Any) -> Any:
     Args:
         config: the settings, a mapping with the key `_target_`.
         path: dotted key of these settings, such as `algo`, for error messages.
-        runtime: arguments that are not settings; those that the class does not accept are ignored.
+        runtime: other arguments of the constructor; those that it does not have are ignored.
 
     Raises:
         ConfigError: if the class can't be used, a key is unknown or missing, or a value has the
@@ -68,9 +68,9 @@ def build(config: object, path: str, **runtime: Any) -> Any:
 
 
 def build_instance_of(expected_type: Any, config: object, path: str, **runtime: Any) -> Any:
-    """Build an object of a class that derives from `expected_type` or implements it as a protocol.
+    """Build an object, after checking that its class is a subclass of `expected_type`.
 
-    The class is checked before the object is built.
+    If `expected_type` is a protocol, the class must have its methods.
     """
     target, _ = resolve_target(config, path)
     if getattr(expected_type, "_is_protocol", False):
@@ -84,7 +84,7 @@ def build_instance_of(expected_type: Any, config: object, path: str, **runtime: 
 
 
 def resolve_target(config: object, path: str) -> tuple[type[Any], dict[str, Any]]:
-    """Return the class that `_target_` names, and the other settings by name."""
+    """Return the class that `_target_` names, and a dictionary of the other settings."""
     if isinstance(config, DictConfig):
         config = to_plain_dict(config)
     if not isinstance(config, Mapping) or "_target_" not in config:
@@ -114,7 +114,7 @@ def convert_fields(
 ) -> dict[str, Any]:
     """Return the settings of a dataclass, each converted to the type of its field.
 
-    Fields in `runtime` are skipped. A field whose default is None may be missing from `config`.
+    Fields in `runtime` must not be in `config`. Fields whose default is None may be missing.
     """
     fields = [field for field in dataclasses.fields(target) if field.init]
     default_by_name = {f.name: f.default for f in fields if f.name not in runtime}
@@ -213,7 +213,7 @@ def _convert_union(
 def _convert_scalar(value: Any, annotation: type[Any], path: str) -> Any:
     """Return a value as a bool, int, float or str; raise ConfigError if it has another type."""
     if annotation is int and isinstance(value, float) and value.is_integer():
-        value = int(value)  # people type 1e6
+        value = int(value)  # accepts 1e6, which YAML reads as a float
     if type(value) is int and annotation is not bool and abs(value) > MAX_INTEGER:
         raise ConfigError(
             f"{path}: {format_value(value)} is too large; allowed: up to {MAX_INTEGER:g}"

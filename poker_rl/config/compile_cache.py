@@ -1,7 +1,8 @@
 """Disk cache of the game rules that numba compiles.
 
-Numba keeps compiled code on disk, but does not notice when a function called from another file has
-changed. The cache folder is therefore named by a hash of the sources of the rules and of plug-ins.
+Numba keeps compiled code on disk. But if a function calls another one from a different file, numba
+does not notice changes in that file. The name of the cache folder is therefore a hash of all source
+files of the rules and of plug-ins.
 """
 
 # numba has hardly any static types.
@@ -24,7 +25,7 @@ from numba.core.caching import FunctionCache
 from poker_rl.config.plugins import list_plugins
 
 RULES_FOLDER = Path(__file__).parents[1] / "games"
-PROBE_BYTES = 1 << 20  # written as a test, because a full disk still accepts an empty file
+PROBE_BYTES = 1 << 20  # size of a test file; a full disk would still accept an empty one
 
 
 class RepairingCache(FunctionCache):
@@ -34,16 +35,16 @@ class RepairingCache(FunctionCache):
         """Return the compiled code for a signature; None if it is missing or damaged."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # unpickling damaged bytes may raise any
+        except Exception:  # unpickling damaged bytes may raise any exception
             self.flush()
             return None
 
 
 @cache
-def use_cache() -> None:
-    """Let numba cache compiled code in the folder that belongs to the present sources.
+def enable_compile_cache() -> None:
+    """Make numba cache compiled code in the folder for the present source files.
 
-    If nothing can be written there, a new temporary folder is used and standard error says so.
+    If that folder can't be written, use a temporary one and print a warning on standard error.
     """
     dispatcher.FunctionCache = RepairingCache
     if "NUMBA_CACHE_DIR" in os.environ:
@@ -59,7 +60,7 @@ def use_cache() -> None:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             file.write(bytes(PROBE_BYTES))
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
-        # The variable lets further processes of this command use the same folder.
+        # Child processes inherit the variable and therefore use the same folder.
         os.environ["XDG_CACHE_HOME"] = temporary = tempfile.mkdtemp(prefix="poker-rl-cache-")
         folder = Path(temporary, "poker-rl", digest)
         reason = str(error).rstrip(".")

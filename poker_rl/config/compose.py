@@ -41,15 +41,15 @@ from poker_rl.config.root_config import RootConfig
 from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError, shorten_text
 
-# Messages of Hydra 1.3 and 1.4 when no selected option uses the overridden group, such as net=mlp
-# with an algorithm that has no networks.
+# Hydra 1.3 and 1.4 print these messages if no selected option uses the overridden group, such as
+# net=mlp with an algorithm that has no networks.
 NO_MATCH_ERROR = re.compile(
     r"(?:Could not (?:override|delete)|No earlier Group Default for) '([^']+)'"
     r"(?:\.\s+No match in the defaults list| exists)"
 )
 
 LAUNCHER_GROUP = "hydra/launcher"
-# With these overrides Hydra itself writes no logs and no files in a sweep.
+# These overrides keep Hydra from writing its own logs and files in a sweep.
 QUIET_HYDRA_OVERRIDES = (
     "hydra/job_logging=none",
     "hydra/hydra_logging=none",
@@ -58,7 +58,7 @@ QUIET_HYDRA_OVERRIDES = (
 
 OPTION_NAME_PATTERN = re.compile(r"[\w-]+")
 
-# Hydra 1.3 warns where version_base is missing, Hydra 1.4 where it is present.
+# Hydra 1.3 warns if version_base is missing, and Hydra 1.4 warns if it is present.
 warnings.filterwarnings("ignore", message="The version_base parameter is deprecated")
 
 
@@ -72,7 +72,7 @@ class ComposedConfig:
 
 
 class CheckedOptionSource(ConfigSource):
-    """Hydra source for an option folder of the user or a plug-in, which checks each file first."""
+    """Hydra config source for an option folder of the user or a plug-in; it checks each file."""
 
     @staticmethod
     def scheme() -> str:
@@ -87,7 +87,8 @@ class CheckedOptionSource(ConfigSource):
     def is_config(self, config_path: str) -> bool:
         """Return True if the path, with or without `.yaml`, is an option of this folder.
 
-        Of Hydra's own groups only hydra/launcher may have options here, and only under new names.
+        Of Hydra's own groups, only hydra/launcher may have options here, and their names must
+        differ from the launchers of Hydra and of this program.
         """
         group, _, name = config_path.removesuffix(".yaml").rpartition("/")
         if group.partition("/")[0] == "hydra":
@@ -110,7 +111,7 @@ class CheckedOptionSource(ConfigSource):
         config = load_yaml(path)
         content: Any = OmegaConf.to_container(config)
         if "hydra" in content or "hydra/" in str(content.get("defaults")):
-            hint = "a launcher is named on the command line"
+            hint = "a launcher is selected on the command line"
             raise ConfigError(f"{path}: hydra: has no effect in a file of options; {hint}")
         header = self._get_header_dict(path.read_text(encoding="utf-8"))
         return ConfigResult(self.provider, self.full_path(), config, header)
@@ -120,7 +121,7 @@ class CheckedOptionSource(ConfigSource):
 
 
 class OptionSearchPath(SearchPathPlugin):
-    """Search path for options: the user's folder, then the shipped one, then those of plug-ins."""
+    """Hydra search path for options: folder of the user, shipped folder, folders of plug-ins."""
 
     # This is a class attribute because Hydra creates the instance without arguments.
     option_dirs: ClassVar[Sequence[Path]] = ()
@@ -140,7 +141,7 @@ class OptionSearchPath(SearchPathPlugin):
 
 @contextmanager
 def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
-    """Initialize Hydra for this context, with options from the folders of `list_option_dirs`."""
+    """Initialize Hydra for this context; `option_dirs` come from `list_option_dirs`."""
     for plugin in (CheckedOptionSource, OptionSearchPath):
         Plugins.instance().register(plugin)
     OptionSearchPath.option_dirs = option_dirs
@@ -166,9 +167,9 @@ def compose_plain_config(
     option_dirs: Sequence[Path] | None = None,
     allowed_groups: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the settings that `poker-rl train` has with these overrides, as plain values.
+    """Return the settings of `poker-rl train` with these overrides, as plain values.
 
-    By default options come from the shipped folder and plug-ins, and all groups may be set.
+    By default, options come from the shipped folder and plug-ins, and overrides may set any group.
     """
     for key in map(parse_override_key, overrides):
         if allowed_groups is not None and key.partition(".")[0] not in allowed_groups:
@@ -190,7 +191,7 @@ def resolve_run_path(composed: ComposedConfig) -> tuple[str, Path]:
 
 
 def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> DictConfig:
-    """Return Hydra's own settings for a sweep, which no option file can change.
+    """Return Hydra's own settings for a sweep; option files can't change them.
 
     Hydra and the launcher may write into `folder`.
     """
@@ -235,9 +236,9 @@ def _explain_hydra_error(error: Exception) -> str:
     return " ".join(f"{error} {first_line_of_cause}".split())
 
 
-def _iterate_dotted_keys(tree: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Yield the dotted keys of all settings in a tree."""
-    for name, value in tree.items():
+def _iterate_dotted_keys(settings: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """Yield the dotted keys of all nested settings, each after `prefix`."""
+    for name, value in settings.items():
         yield f"{prefix}{name}"
         if isinstance(value, dict):
             yield from _iterate_dotted_keys(value, f"{prefix}{name}.")

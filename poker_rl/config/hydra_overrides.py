@@ -1,4 +1,4 @@
-"""Parsing of the overrides of the command line, and their conversion to Hydra's form."""
+"""Parsing of overrides on the command line, and their conversion to Hydra's grammar."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from poker_rl.config.validation import ConfigError, shorten_text
 
 LAUNCHER_PATTERN = re.compile(r"hydra[./]launcher\b")
 QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
-# One value of a list or of a sweep, without brackets, commas and spaces; or text in quotes.
+# One value in a list or a sweep: text in quotes, or a word without brackets, commas and spaces.
 VALUE_WORD_PATTERN = re.compile(rf"""{QUOTED_TEXT_PATTERN.pattern}|[^\s,(){{}}\[\]'"\\]+""")
-UNQUOTED_PATTERN = re.compile(r"[\w/+.$%*@?|:-]+", re.ASCII)  # Hydra needs no quotes around it
+UNQUOTED_PATTERN = re.compile(r"[\w/+.$%*@?|:-]+", re.ASCII)  # words that need no quotes in Hydra
 FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # such as range(start=1,stop=5)
 SUFFIXED_NUMBER_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kM])")  # 100k, 1.5M
 EXPONENT_BY_SUFFIX = {"k": "e3", "M": "e6"}
@@ -40,7 +40,8 @@ def get_config_loader() -> ConfigLoader:
 def list_group_options(group: str) -> list[str]:
     """Return the names of a group's options; an empty list if there is no such group.
 
-    Hydra's `get_group_options` copies its whole cache at each call, which is slow in a sweep.
+    Hydra's own function `get_group_options` is not used, because it copies Hydra's whole cache at
+    each call, which is slow in a sweep.
     """
     sources = [source for source in get_config_loader().get_sources() if source.is_group(group)]
     return sorted({name for source in sources for name in source.list(group, ObjectType.CONFIG)})
@@ -49,12 +50,12 @@ def list_group_options(group: str) -> list[str]:
 def parse_overrides(
     overrides: Sequence[str], config_class: type[Any] = RootConfig, allow_sweeps: bool = False
 ) -> list[Override]:
-    """Return each override as parsed by Hydra; the values of text settings need no quotes.
+    """Parse overrides with Hydra, after adding quotes around text and expanding 100k and 1.5M.
 
-    `config_class` is the dataclass of the settings that belong to no group. If `allow_sweeps`,
+    `config_class` is the dataclass of the settings that belong to no group. With `allow_sweeps`,
     commas in a text setting separate the values of a sweep.
     """
-    # The parser looks up options of groups in the loader; only the root settings have groups.
+    # The parser needs the loader to know groups, which exist only beside the root settings.
     parser = OverridesParser.create(get_config_loader() if config_class is RootConfig else None)
     field_names = {field.name for field in fields(config_class)}
     text_field_names = list_text_fields(config_class)
@@ -65,7 +66,7 @@ def parse_overrides(
             is_literal = value == "null" or QUOTED_TEXT_PATTERN.fullmatch(value)
             value = value if is_literal else quote_text(value)
         elif not FUNCTION_CALL_PATTERN.match(value):
-            # 4k may be the name of an option of a group; in a setting it is a number.
+            # In the value of a setting 4k is a number; after a group it may be an option's name.
             is_setting = "." in key or key in field_names
             value = VALUE_WORD_PATTERN.sub(
                 _expand_number_suffix if is_setting else _quote_word, value
@@ -85,7 +86,10 @@ def parse_overrides(
 def read_with_overrides(
     path: Path, overrides: Sequence[str], config_class: type[Any]
 ) -> dict[str, Any]:
-    """Return the settings of a YAML file, changed by overrides of fields of `config_class`."""
+    """Return the settings of a YAML file, changed by overrides of its keys.
+
+    `config_class` is the dataclass of these settings.
+    """
     settings = read_plain_yaml(path)
     for override, parsed in zip(overrides, parse_overrides(overrides, config_class), strict=True):
         key = override.partition("=")[0]
@@ -104,18 +108,21 @@ def _expand_number_suffix(word: re.Match[str]) -> str:
 
 
 def _quote_word(word: re.Match[str]) -> str:
-    """Return a word, in quotes if Hydra's grammar needs them."""
+    """Return a word, with quotes around it if Hydra's grammar needs them."""
     is_accepted = word[0][0] in "'\"" or UNQUOTED_PATTERN.fullmatch(word[0])
     return word[0] if is_accepted else quote_text(word[0])
 
 
 def quote_text(text: str) -> str:
-    """Return text in quotes, as Hydra's grammar reads it back."""
+    """Return text in quotes, with escapes according to Hydra's grammar."""
     return QuotedString(text=text, quote=Quote.single).with_quotes()
 
 
 def to_hydra_override(override: Override) -> str:
-    """Return an override as text in Hydra's grammar, where GROUP=null is written ~GROUP."""
+    """Return an override of a single run as text in Hydra's grammar: ~GROUP for GROUP=null.
+
+    Raise ConfigError if the override needs a sweep, can't be read or names no option.
+    """
     group, text = override.key_or_group, str(override.input_line)
     if override.is_hydra_override():
         raise ConfigError(f"{group}: is of a sweep; give -m")
@@ -134,7 +141,7 @@ def to_hydra_override(override: Override) -> str:
 
 
 def unreadable_override_error(override: str) -> ConfigError:
-    """Return the error for a word that can't be read as an override."""
+    """Create the error for an argument that can't be read as an override."""
     problem = f"{shorten_text(override)}: can't be read; write key=value or 'key=\"any text\"'"
     if os.path.isdir(override):
         problem += f"; a run folder is given as run={override}, or resume={override} to train on"
@@ -142,7 +149,7 @@ def unreadable_override_error(override: str) -> ConfigError:
 
 
 def unknown_option_error(group: str, name: str, options: Sequence[str]) -> ConfigError:
-    """Return the error for an option that a group does not have."""
+    """Create the error for an option that a group does not have."""
     return ConfigError(
         f"{group}={name}: no such option; {suggest_allowed(name, options)};"
         f" --config-dir FOLDER adds those in FOLDER/{group}"

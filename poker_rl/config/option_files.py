@@ -1,4 +1,4 @@
-"""Option files: their folders, the order of precedence, and reading of their YAML."""
+"""Option files: where they are found, which folder takes precedence, and how they are read."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from poker_rl.config.untrusted_files import read_checked_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
 
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
-# In a wheel the YAML lies in the package, in a checkout beside it.
+# In a wheel the folder conf is inside the package, in a checkout it is beside the package.
 SHIPPED_OPTION_DIR = next(
     path for path in (PACKAGE_FOLDER / "conf", PACKAGE_FOLDER.parent / "conf") if path.is_dir()
 )
 
-# Each reference `${…}` may double the length of a text. The settings of a run have two references.
+# Nested references `${…}` can double the length of a text each time, so a short file could fill the
+# memory. The settings of a run have two references.
 MAX_REFERENCES = 20
 
 
@@ -39,7 +40,8 @@ def to_plain_dict(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
     node: Any = config
     try:
         plain_values: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
-    except InterpolationToMissingValueError as error:  # `full_key` would name the reference
+    except InterpolationToMissingValueError as error:
+        # `error.full_key` is the key that contains the reference, so parse the missing key.
         missing_key = str(error).splitlines()[0].rpartition(" ")[2]
         raise ConfigError(f"{missing_key}: missing; give {missing_key}=…") from None
     except OmegaConfBaseException as error:
@@ -61,10 +63,10 @@ def check_keys_given_once(overrides: Sequence[str]) -> None:
 
 
 def load_yaml(path: Path) -> DictConfig:
-    """Return the settings of a YAML file, with references not resolved."""
+    """Return the settings of a YAML file without resolving its references."""
     try:
         config = OmegaConf.load(StringIO(read_checked_yaml_text(path)))
-    # A duplicate key, a number alone, an incomplete reference, or a tag such as !!int before text.
+    # Causes: a duplicate key, a number alone, an incomplete reference, a tag such as !!int for text
     except (OSError, YAMLError, OmegaConfBaseException, ValueError, AttributeError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise ConfigError(f"{path}: can't be read: {reason}") from None
@@ -81,9 +83,9 @@ def read_plain_yaml(path: Path) -> dict[str, Any]:
 
 
 def list_option_dirs(user_dir: str | None) -> list[Path]:
-    """Return the folders of options by precedence: the user's, the shipped one, those of plug-ins.
+    """Return the option folders by precedence: the user's, the shipped one, those of plug-ins.
 
-    An installed plug-in therefore never changes the meaning of a name of this program.
+    Plug-ins come last, so that installing one never changes the meaning of a shipped option.
     """
     option_dirs = [SHIPPED_OPTION_DIR]
     option_dirs += [p.option_dir for p in list_plugins() if p.option_dir.is_dir()]
@@ -97,7 +99,7 @@ def list_option_dirs(user_dir: str | None) -> list[Path]:
         example = folder / "game" / "mine.yaml"
         raise ConfigError(f"--config-dir: {folder} holds no options, files such as {example}")
     known_groups = {path.name for path in SHIPPED_OPTION_DIR.iterdir() if path.is_dir()}
-    for group in sorted(groups - known_groups):  # unrelated folders are ignored
+    for group in sorted(groups - known_groups):  # only names close to a group are errors
         if get_close_matches(group, known_groups, n=1):
             hint = suggest_allowed(group, known_groups)
             raise ConfigError(f"--config-dir: {folder / group} is no group; {hint}")
@@ -107,14 +109,14 @@ def list_option_dirs(user_dir: str | None) -> list[Path]:
 def list_option_files(folder: Path, group: str = "*") -> list[Path]:
     """Return the option files of one group or of all groups in a folder.
 
-    Hidden files are left out: editors create them as locks.
+    Hidden files are left out, because editors create such files as locks.
     """
     yaml_paths = folder.glob(f"{group}/*.yaml")
     return sorted(path for path in yaml_paths if path.is_file() and not path.name.startswith("."))
 
 
 def list_user_option_dirs(option_dirs: Sequence[Path]) -> list[Path]:
-    """Return those of the option folders that the user gave by --config-dir."""
+    """Return the option folders that the user gave by --config-dir, which come first."""
     return list(option_dirs[: option_dirs.index(SHIPPED_OPTION_DIR)])
 
 
@@ -130,7 +132,10 @@ def normalize_numbers(value: Any) -> Any:
 def find_option_file(
     group: str, option_name: str, option_dirs: Sequence[Path] = (SHIPPED_OPTION_DIR,)
 ) -> Path:
-    """Return the file of an option, such as the player `uniform`."""
+    """Return the file of an option, such as `uniform` of the group `player`.
+
+    Raise ConfigError if no folder has it.
+    """
     for folder in option_dirs:
         if (path := folder / group / f"{option_name}.yaml").is_file():
             return path
@@ -146,6 +151,7 @@ def load_option(
 ) -> dict[str, Any]:
     """Return the settings of an option; raise ConfigError if it does not exist."""
     settings = read_plain_yaml(find_option_file(group, option_name, option_dirs))
-    # Options that also set root settings, as those of algo, hold their own under the group's name.
+    # Some options, such as those of algo, also set root settings. Their own settings are then below
+    # a key with the group's name.
     option_config: dict[str, Any] = settings.get(group, settings)
     return option_config

@@ -19,7 +19,7 @@ from poker_rl.config.untrusted_files import read_yaml_text
 KEY_LINE_PATTERN = re.compile(r"^((?:\s|- )*)([\w/]+):(?:\s.*?)??(?:\s#\s*(.*))?$")
 DEFAULT_OPTION_PATTERN = re.compile(r"^\s+- (\w+)$", re.MULTILINE)
 GLOBAL_PACKAGE_LINE = "# @package _global_"
-MERGED_LAST = ("experiment", "hardware")  # groups whose options replace values of other groups
+GROUPS_MERGED_LAST = ("experiment", "hardware")  # their options replace values of other groups
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
@@ -32,14 +32,14 @@ def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Pa
 
 
 def describe_options(options: Mapping[str, Path]) -> str:
-    """Return a line for each option: name, comment, and origin if it is not shipped."""
+    """Return a line for each option: its name, its comment and, unless shipped, its origin."""
     return format_two_columns(
         {name: read_first_comment(path) + describe_origin(path) for name, path in options.items()}
     )
 
 
 def describe_origin(path: Path) -> str:
-    """Return in brackets the plug-in or the user's file of an option; "" if it is shipped."""
+    """Return the plug-in or the user's file of an option in brackets; "" if it is shipped."""
     if path.is_relative_to(SHIPPED_OPTION_DIR):
         return ""
     packages = (p.package for p in list_plugins() if path.is_relative_to(p.option_dir))
@@ -57,7 +57,7 @@ def read_first_comment(path: Path) -> str:
 
 
 def format_two_columns(rows: Mapping[str, str]) -> str:
-    """Return lines of names and descriptions, aligned."""
+    """Return lines with a name and a description each, aligned in columns."""
     width = max(map(len, rows), default=0)
     return "\n".join(f"  {name:{width}}  {text}".rstrip() for name, text in rows.items())
 
@@ -74,11 +74,11 @@ FlowListDumper.add_representer(
 def dump_with_comments(
     config: object, option_dirs: Sequence[Path], option_by_group: Mapping[str, str | None]
 ) -> str:
-    """Return settings as YAML text, each key with its comment in the file that set it."""
+    """Return settings as YAML text, with each key's comment from the option file that set it."""
     comment_by_key = read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
-    # Comments are merged in the order of the settings.
-    first_groups = [group for group in option_by_group if group not in MERGED_LAST]
-    for group in (*first_groups, *MERGED_LAST):
+    # Comments are merged in the order in which Hydra merges the settings.
+    first_groups = [group for group in option_by_group if group not in GROUPS_MERGED_LAST]
+    for group in (*first_groups, *GROUPS_MERGED_LAST):
         for path in iterate_option_sources(option_dirs, group, option_by_group.get(group)):
             package = "" if GLOBAL_PACKAGE_LINE in read_yaml_text(path) else group
             comment_by_key |= read_comments(path, package)
@@ -93,7 +93,7 @@ def dump_with_comments(
 def iterate_option_sources(
     option_dirs: Sequence[Path], group: str, name: str | None
 ) -> Iterator[Path]:
-    """Yield the files of an option: those of the options that it extends, then its own."""
+    """Yield the files that define an option: files of the options that it extends, then its own."""
     paths = (folder / group / f"{name}.yaml" for folder in option_dirs)
     if path := next(filter(Path.is_file, paths), None):
         for base in DEFAULT_OPTION_PATTERN.findall(read_yaml_text(path)):
@@ -103,7 +103,7 @@ def iterate_option_sources(
 
 
 def read_comments(path: Path, package: str) -> dict[str, str]:
-    """Return the comment of each key in a file, by dotted key with the prefix `package`."""
+    """Return the comments of a file by dotted key; `package` is the prefix of the keys."""
     prefix = f"{package}." if package else ""
     keys = iterate_keys(read_yaml_text(path))
     return {f"{prefix}{key}": comment for _, key, comment in keys if comment}

@@ -1,13 +1,13 @@
 """Plug-ins, which are packages by other authors, and the lookup of classes by dotted name.
 
-The distribution of a plug-in names its package in the entry point group `poker_rl.plugins`:
+The metadata of a plug-in name its package in the entry point group `poker_rl.plugins`:
 
     [project.entry-points."poker_rl.plugins"]
     goofspiel = "goofspiel"
 
 An installed plug-in is trusted: configs and checkpoints may name its classes like those of
-poker_rl, and the YAML in its folder `conf` joins the options. Its code runs only when a config or a
-checkpoint names one of its classes.
+poker_rl, and the YAML files in its folder `conf` are added to the options. Its code runs only when
+a config or a checkpoint names one of its classes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PACKAGE_NAME = "poker_rl"
 
 @dataclass(frozen=True)
 class Plugin:
-    """Installed plug-in."""
+    """Installed plug-in with its names, version and folder."""
 
     package: str  # name in import statements
     distribution: str  # name in pip install
@@ -49,13 +49,13 @@ def list_plugins() -> list[Plugin]:
 
 
 def list_plugin_problems() -> list[str]:
-    """Return a message for each installed plug-in that can't be used, with the reason."""
+    """Return a message for each installed plug-in that can't be used; it names the reason."""
     return _find_plugins()[1]
 
 
 @cache
 def _find_plugins() -> tuple[list[Plugin], list[str]]:
-    """Return the plug-ins that can be used, and a message for each of the others."""
+    """Return the plug-ins that can be used, and a message for each plug-in that can't."""
     plugins, problems = [], []
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.value):
         assert entry.dist is not None  # for mypy: every entry of a group has one
@@ -73,10 +73,11 @@ def _find_plugins() -> tuple[list[Plugin], list[str]]:
 
 
 def check_installed(extra: str, purpose: str, *packages: str) -> None:
-    """Raise `ConfigError` if a package of an extra of poker-rl is not installed.
+    """Raise `ConfigError` if an optional package is not installed.
 
     Args:
-        purpose: subject of the message, such as a command or a file.
+        extra: the extra of poker-rl that installs these packages.
+        purpose: what needs the packages, such as a command or a file.
     """
     if any(find_spec(package) is None for package in packages):
         raise ConfigError(f"{purpose} needs more packages: pip install 'poker-rl[{extra}]'")
@@ -85,7 +86,7 @@ def check_installed(extra: str, purpose: str, *packages: str) -> None:
 def load_class(target: object) -> type[Any]:
     """Return the class with a dotted name, such as `poker_rl.algos.ppo.PPO`.
 
-    The named module must belong to poker_rl or a plug-in and define the class, not just import it.
+    The class must be defined, not only imported, in a module of poker_rl or of a plug-in.
     """
     module_name, _, class_name = str(target).rpartition(".")
     package = module_name.partition(".")[0]

@@ -16,7 +16,7 @@ from poker_rl.config.validation import (
     format_value,
 )
 
-FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")  # never leads to another folder
+FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")  # no "/" or "..", which lead to other folders
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -1,4 +1,6 @@
-"""Convert horizons of schedules that depend on the budget, and find learning rates that fall to 0.
+"""Horizons of schedules that depend on the budget: convert them to numbers of steps.
+
+The module also finds learning rates that fall to 0. A horizon is written in one of these ways:
 
     horizon: null    the whole budget
     horizon: 0.8     a share of the budget, between 0 and 1
@@ -20,7 +22,10 @@ from poker_rl.config.validation import MAX_INTEGER, ConfigError
 
 
 def resolve_horizons(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's settings with all horizons in steps; without a budget they stay as given."""
+    """Return a run's settings with all horizons converted to steps.
+
+    Without a valid budget the settings are returned unchanged.
+    """
     algo, budget = config.get("algo"), config.get("budget")
     if not isinstance(algo, Mapping) or not _is_finite_number(budget):
         return dict(config)
@@ -31,7 +36,7 @@ def resolve_horizons(config: Mapping[str, Any]) -> dict[str, Any]:
 def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: int) -> str | None:
     """Return the key of a learning rate that falls to 0 within a budget, None if there is none.
 
-    Schedules that count other steps than the budget are treated as if they counted the same.
+    A schedule with another unit of steps than the budget is treated as if both units were equal.
     """
     for name, value in config.items():
         if not isinstance(value, Mapping):
@@ -63,7 +68,7 @@ def _resolve_settings(
         elif "horizon" in value:
             divisor = config.get(step_unit.divided_by)
             if not _is_finite_number(divisor) or divisor < 1:
-                divisor = 1  # the setting is missing, or `build` will reject it
+                divisor = 1  # if the setting exists but is not allowed, `build` will reject it
             steps = budget / divisor if step_unit.unit == unit else None
             horizon = _resolve_horizon(value, f"{path}.{name}", steps, step_unit, unit)
             resolved[name] = {**value, "horizon": horizon}
@@ -91,7 +96,7 @@ def _resolve_horizon(
             " the budget (between 0 and 1), nor null for the whole budget"
         )
     if budget_steps is not None:
-        return float(max(1, round(share * budget_steps)))  # below 1 it would be read as a share
+        return float(max(1, round(share * budget_steps)))  # a number below 1 would mean a share
     if schedule.get("start") == schedule.get("end"):
         return 1.0  # the schedule is constant, whatever its horizon
     raise ConfigError(

@@ -17,7 +17,7 @@ StepCount = Annotated[float, Range(1)]
 
 
 class Schedule(Protocol):
-    """Value of a setting that depends on the progress of a run."""
+    """Protocol of schedules: the value of a setting depends on the progress of a run."""
 
     def value(self, step: int) -> float:
         """Return the value after `step` steps."""
@@ -30,7 +30,7 @@ class StepUnit(NamedTuple):
     """
 
     unit: str  # a `budget_unit`, or a description of another unit
-    divided_by: str = ""  # setting that the number of steps is divided by, such as `instances`
+    divided_by: str = ""  # name of a setting; the steps are the counted units divided by its value
 
 
 ScheduleOverDecisions = Annotated[Schedule, StepUnit("decisions")]
@@ -41,7 +41,7 @@ ScheduleOverOwnSteps = Annotated[Schedule, StepUnit("gradient steps of its own")
 
 @dataclass(kw_only=True, frozen=True)
 class Constant:
-    """Constant number."""
+    """Schedule with a constant value."""
 
     start: NonNegativeFloat
 
@@ -66,7 +66,7 @@ class Linear:
 class StableDecay:
     """Constant `start`, then a straight line to `end` in the last part of the horizon.
 
-    The warmup-stable-decay schedule of MiniCPM (arXiv:2404.06395), without the warmup.
+    It is the warmup-stable-decay schedule of MiniCPM (arXiv:2404.06395) without the warmup.
     """
 
     start: NonNegativeFloat

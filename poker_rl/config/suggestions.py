@@ -1,4 +1,4 @@
-"""Suggestions of the words that may have been meant, for messages about a wrong word."""
+"""Suggestions of correct names for error messages about a wrong name."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
-# Settings of this program, and their names in Stable-Baselines3, CleanRL, RLlib, OpenSpiel,
-# PokerKit and Optuna.
+# Settings of this program, with the names of the same settings in Stable-Baselines3, CleanRL,
+# RLlib, OpenSpiel, PokerKit and Optuna.
 NAMES_IN_OTHER_LIBRARIES = {
     "algo": "algorithm",
     "bet_sizes": "betting_abstraction",
@@ -45,7 +45,8 @@ NAMES_IN_OTHER_LIBRARIES = {
 def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[str] = ()) -> str:
     """Return a hint for a wrong word, such as "did you mean gamma? allowed: epochs, gamma".
 
-    Keys of other groups may be suggested too, if `dotted_keys` has them.
+    `options` are the allowed words. `dotted_keys` are keys, also of other groups, that may be
+    suggested.
     """
     options = sorted(options)
     keys = sorted(dotted_keys or options, key=lambda key: (key.count("."), key))

@@ -1,4 +1,4 @@
-"""Number of CPU cores for this process, and of threads for networks and game rules."""
+"""Number of CPU cores of this process, and number of threads for networks and game rules."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 
 from poker_rl.config.validation import ConfigError
 
-# As in conf/config.yaml: with small networks, waking a second thread takes more time than it saves.
+# Number in conf/config.yaml. With small networks, a second thread takes more time than it saves.
 DEFAULT_THREADS = 1
-MAX_AUTO_THREADS = 12  # of `threads: auto`
+MAX_AUTO_THREADS = 12  # largest number that `threads: auto` means
 _threads_were_set = False
 
 
@@ -22,7 +22,7 @@ def count_cores() -> int:
 
 def set_threads(threads: int) -> None:
     """Set the number of CPU threads of torch and numba in this process."""
-    import numba  # late, so that wrong settings are reported quickly
+    import numba  # imported late, so that errors in settings are reported quickly
     import torch
 
     global _threads_were_set

@@ -1,8 +1,8 @@
 """Reading of files that a stranger may have written.
 
-Opening a pipe can wait forever, a device never ends, and a few lines of YAML with aliases can stand
-for billions of values. A file is therefore checked before it is read. SECURITY.md lists all such
-checks.
+Opening a pipe can block forever, reading a device may never end, and a few lines of YAML with
+aliases can stand for billions of values. A file is therefore checked before it is read. SECURITY.md
+lists all such checks.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import yaml  # type: ignore[import-untyped]
 from poker_rl.config.validation import ConfigError
 
 MIB = 1 << 20
-MAX_YAML_BYTES = MIB // 8  # PyYAML needs up to some seconds for as much
-MAX_JSON_BYTES = 16 * MIB  # the 5,000 jobs of a sweep; Python needs a second and 400 MB for it
+MAX_YAML_BYTES = MIB // 8  # PyYAML needs up to some seconds for a file of this size
+MAX_JSON_BYTES = 16 * MIB  # enough for a sweep of 5,000 jobs; Python parses it in a second
 MAX_DEPTH = 50  # levels of nested collections; the settings of a run have four
 
 
@@ -33,7 +33,7 @@ def open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
 
 
 def read_yaml_text(path: Path, decode_errors: str = "strict") -> str:
-    """Return the text of a YAML file without checks; raise the errors of `open_regular_file`."""
+    """Return the text of a YAML file; only its type and size are checked."""
     with open_regular_file(path, MAX_YAML_BYTES) as file:
         try:
             return file.read(MAX_YAML_BYTES).decode(errors=decode_errors)

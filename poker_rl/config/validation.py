@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from math import inf, isfinite
 from typing import Annotated, NamedTuple
 
-# NumPy and torch sometimes report a lack of memory by another error than MemoryError.
+# NumPy and torch sometimes report a lack of memory by an error with one of these messages.
 OUT_OF_MEMORY_PATTERN = re.compile(
     "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
     "|CUDA out of memory"
@@ -20,22 +20,22 @@ OUT_OF_MEMORY_PATTERN = re.compile(
 
 
 class ConfigError(Exception):
-    """Error in a setting, file or argument; one line names it and says what is allowed."""
+    """Error in a setting, file or argument; its message has one line and says what is allowed."""
 
 
 def format_value(value: object) -> str:
-    """Return a value as it is written in YAML, shortened."""
+    """Return a value as it is written in YAML, cut after 60 characters."""
     return shorten_text(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def shorten_text(text: str) -> str:
-    """Return text from the user for a message, cut after 60 characters."""
+    """Return text, cut after 60 characters, for use in a message."""
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 @contextmanager
 def error_prefix(prefix: str) -> Iterator[None]:
-    """Put the name of a setting or file before the message of a ConfigError in this context."""
+    """Put the name of a setting or file before the message of a ConfigError from this context."""
     try:
         yield
     except ConfigError as error:
@@ -49,7 +49,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 @contextmanager
 def memory_errors_as_config_errors(prefix: str) -> Iterator[None]:
-    """Turn a lack of memory in this context into a ConfigError that names a setting."""
+    """Convert errors that report a lack of memory to a ConfigError; `prefix` names a setting."""
     try:
         yield
     except (MemoryError, RuntimeError, ValueError) as error:
@@ -59,7 +59,7 @@ def memory_errors_as_config_errors(prefix: str) -> Iterator[None]:
 
 
 class Range(NamedTuple):
-    """Finite numbers from `low` to `high`, both included unless `exclude_low` is set.
+    """Range of finite numbers from `low` to `high`; `low` is excluded if `exclude_low` is set.
 
     It is part of a field's annotation, as in `share: Annotated[float, Range(0, 1)]`.
     """
@@ -88,7 +88,7 @@ NonNegativeFloat = Annotated[float, Range(0)]
 PositiveInt = Annotated[int, Range(1)]
 NonNegativeInt = Annotated[int, Range(0)]
 Seed = Annotated[int, Range(0, 1e18)]  # every random generator accepts these
-# A first Ctrl-C takes effect after the present call of `learn()`. These bounds on passes over a
-# batch and on solver iterations (microseconds each) keep a call short.
+# A first Ctrl-C takes effect only after the present call of `learn()`. To keep a call short, the
+# passes over a batch and the solver iterations (microseconds each) are bounded.
 PassCount = Annotated[int, Range(1, 1000)]
 SolverIterationCount = Annotated[int, Range(1, 1e6)]

@@ -1,4 +1,4 @@
-"""Evaluation of players: exact in games that can be enumerated, else by duplicate matches.
+"""Evaluation of players: exact in games whose tree can be enumerated, else by duplicate matches.
 
 Imports config, games, players and storage.
 """

@@ -1,8 +1,8 @@
 """Evaluator of the distance to optimal play in Kuhn poker, as in "Kuhn poker via RL" (BSM 2025).
 
-A policy is given by `bet_probs` [situations, cards] = [4, 3]: the probability of a bet, or of a
-call when facing one. There is an equilibrium for each alpha from 0 to 1/3, the first player's
-probability of a bet with the jack.
+The array `bet_probs` [situations, cards] = [4, 3] describes a policy. It holds the probability of a
+bet or, when facing a bet, of a call. Kuhn poker has one equilibrium for each alpha from 0 to 1/3,
+where alpha is the first player's probability of a bet with the jack.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
         tree.infoset_records, tree.infoset_seat, tree.legal_mask, policy, strict=True
     ):
         situation = SITUATION_LINES.index(tuple(record["line"][: record["moves"]]))
-        # The last legal action is a bet, or a call when facing one.
+        # The last legal action is a bet or, when facing a bet, a call.
         bet_probs[situation, record["deck"][seat]] = probs[np.flatnonzero(legal_mask)[-1]]
     return bet_probs
 
 
 def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
-    """Return the squared distance of `bet_probs` [4, 3] to optimal, for each player.
+    """Return the squared distance of `bet_probs` [4, 3] to an equilibrium, for each player.
 
-    Optimal is the equilibrium whose alpha is a third of the first player's probability of a bet
+    The equilibrium is the one whose alpha is a third of the first player's probability of a bet
     with the king (BSM 2025).
     """
     squared_errors = (bet_probs - compute_equilibrium_bet_probs(bet_probs[0, 2] / 3)) ** 2
@@ -53,7 +53,10 @@ def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
 
 @dataclass(kw_only=True)
 class KuhnDistanceEvaluator(PlayerEvaluator):
-    """Evaluator of squared distances to optimal, without that of `other_seats_player`."""
+    """Evaluator that adds the squared distances of both players to an equilibrium.
+
+    If `other_seats_player` is set, it is the second player, and only the first one is measured.
+    """
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
         if not is_kuhn(game):
@@ -63,7 +66,7 @@ class KuhnDistanceEvaluator(PlayerEvaluator):
         super().__post_init__(game, load, seed)
 
     def evaluate_policy(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
-        """Return the exact results of a policy [I, A] and its distances to optimal."""
+        """Return the exact results of a policy [I, A] and its distances to an equilibrium."""
         distances = compute_squared_distances(extract_bet_probs(tree, policy))
         if self.other_seats_player is not None:
             del distances["second"]

@@ -1,7 +1,8 @@
-"""Evaluation of the players of a run: exact where the game can be enumerated, else by matches.
+"""Evaluation of the players of a run: exact if the game tree can be enumerated, else by matches.
 
 Larger poker games with a small public tree are evaluated exactly on request. docs/evaluation.md
-explains all measures; for a player with several instances they are means and percentiles.
+explains all measures. For a player with several instances, the mean and percentiles over the
+instances are returned.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ MAX_TREE_NODES = 20_000_000  # a larger tree needs more memory than `get_tree` a
 class PlayerEvaluator:
     """Evaluator of exploitability and value or, in large games, of matches against opponents.
 
-    `other_seats_player`, if set, takes every seat but the first. All measures are then those of
-    this table: `nash_conv` is the sum of the gains of its seats and `exploitability` their mean.
+    `other_seats_player`, if set, takes every seat but the first. `nash_conv` is then the sum of the
+    best-response gains of all seats, those of the other player included, and `exploitability` is
+    their mean.
     """
 
     max_tree_nodes: Annotated[int, Range(1, MAX_TREE_NODES)]
@@ -95,7 +97,10 @@ class PlayerEvaluator:
                 )
 
     def describe_exact_costs(self, players: Mapping[str, Player]) -> list[str]:
-        """Return the time and memory of each player's exact value; [] for enumerated games."""
+        """Return a line for each player with the size and memory of its exact evaluation.
+
+        The list is empty if the game tree can be enumerated.
+        """
         self.check_exact_possible()
         if self.tree is not None:
             return []
@@ -106,7 +111,7 @@ class PlayerEvaluator:
 
     @cached_property
     def tree(self) -> GameTree | None:
-        """The game's tree; None if it is larger than `max_tree_nodes` or can't be built."""
+        """The game tree; None if it is larger than `max_tree_nodes` or can't be built."""
         if count_nodes(self._game, self.max_tree_nodes) > self.max_tree_nodes:
             return None
         try:
@@ -117,10 +122,11 @@ class PlayerEvaluator:
     def evaluate(
         self, players: Mapping[str, Player], half_snapshot: Path | None = None, exact: bool = False
     ) -> list[Result]:
-        """Return all results of all players, which do not depend on earlier evaluations.
+        """Return all results of all players; every evaluation of a run plays the same deals.
 
-        `half_snapshot` is the run's newest snapshot from at most half as many decisions, if any.
-        If `exact`, the public tree of a game that is too large to enumerate is walked.
+        `half_snapshot` is the newest snapshot that the run saved in the first half of its decisions
+        so far, if any. With `exact`, a game that is too large to enumerate is evaluated exactly on
+        its public tree.
         """
         results = [
             result
@@ -166,7 +172,7 @@ class PlayerEvaluator:
         ]
 
     def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
-        """Return the policies of a player's K instances in every seat, [K, I, A]."""
+        """Return the policy of each of a player's K instances, [K, I, A]."""
         records = tree.infoset_records
         if player.instance_count > 1:
             records = np.tile(records, player.instance_count)
@@ -181,7 +187,7 @@ class PlayerEvaluator:
     def _list_exact_results(
         self, name: str, seat_gains: np.ndarray, seat_values: np.ndarray
     ) -> list[Result]:
-        """Return the results for gains and values of the seats, both [seats] in chips a hand."""
+        """Return exact results made of best-response gains and values, [seats] in chips a hand."""
         scale, unit = get_result_unit(self._game)
         others, seats = self.other_seats_player, range(self._game.seats)
         kind = EXACT if others is None else f"{EXACT}, beside {others}"
@@ -201,9 +207,10 @@ class PlayerEvaluator:
     def summarize_instances(self, results: Sequence[Result]) -> list[Result]:
         """Return the mean and the percentiles of a measure, given one result for each instance.
 
-        The instances play the same deals, so the half-width of the mean is at most the mean of
-        their half-widths, which is returned. The half-width of a percentile is unknown; the
-        largest of their half-widths replaces it. A single result is returned unchanged.
+        The instances play the same deals. The half-width of the mean is therefore at most the mean
+        half-width of the instances, which is returned. The half-width of a percentile is unknown;
+        the largest half-width of an instance is returned instead. A single result is returned
+        unchanged.
         """
         if len(results) == 1:
             return list(results)
@@ -224,11 +231,11 @@ class PlayerEvaluator:
     def build_figures(
         self, players: Mapping[str, Player], metrics: Path | None
     ) -> dict[str, Figure]:
-        """Return, by name, figures of curves and, in small games and hold'em, of policies.
+        """Return figures by name: training curves and, in small games and hold'em, policies.
 
         If a player has several instances, the policy of the first is drawn.
         """
-        # matplotlib takes a while to import.
+        # matplotlib is imported late, because its import takes a while.
         from poker_rl.evaluation.plots import run_figures
         from poker_rl.evaluation.plots.hand_grid_figures import build_hand_grid_figures
         from poker_rl.evaluation.plots.policy_figures import draw_policy

@@ -1,6 +1,7 @@
-"""How likely a player is to act as people or programs did in recorded hands.
+"""Comparison of a player's policy with the actions of humans or programs in recorded hands.
 
-All bets and raises count as one action, since recorded amounts are rarely those that a player uses.
+All bets and raises count as one action, because recorded amounts are rarely among the bet sizes of
+a player.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from poker_rl.games.poker.variable_seats import VariableSeatsNoLimit
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.sized_player import SizedPlayer
 
-MIN_PROB = 1e-4  # smaller probabilities count as this one, so that no logarithm is infinite
+MIN_PROB = 1e-4  # lower bound of probabilities, so that no logarithm is infinite
 MAX_ROWS = 1024  # tables in one call of a player, which may return thousands of actions for each
 
 
 def to_full_game(game: Game) -> Game:
-    """Return the game with any bet amount, if it lists bet sizes; else the game itself."""
+    """Return the game without its list of bet sizes, so that every legal amount can be bet."""
     if isinstance(game, NoLimitPoker | VariableSeatsNoLimit) and game.bet_sizes:
         return replace(game, bet_sizes=[])
     return game
 
 
 def to_full_game_player(game: Game, player: Player) -> Player:
-    """Return a player of `to_full_game(game)` that plays as `player` does.
+    """Convert a player of a game to a player of `to_full_game(game)` with the same policy.
 
     Raises:
         ConfigError: if the player can't play the full game, see `SizedPlayer`.
@@ -43,15 +44,18 @@ def compute_type_probs(game: Game, player: Player, records: np.ndarray) -> np.nd
     """Return the probability of each type of action, such as a raise, at tables [B], [B, types]."""
     is_of_type = np.eye(game.action_types.max() + 1)[game.action_types]  # [A, types]
     blocks = [records[start : start + MAX_ROWS] for start in range(0, len(records), MAX_ROWS)]
-    return np.concatenate([compute_checked_probs(game, player, one) @ is_of_type for one in blocks])
+    probs = [compute_checked_probs(game, player, block) @ is_of_type for block in blocks]
+    return np.concatenate(probs)
 
 
 def measure_recorded_decisions(
     game: Game, player: Player, player_name: str, decisions: RecordedDecisions, kind: str
 ) -> list[Result]:
-    """Return the mean log-likelihood of the recorded actions, and how often they are the likeliest.
+    """Measure how well a player predicts recorded actions.
 
-    Intervals are over hands, whose decisions depend on each other.
+    Return the mean log-likelihood of the actions in the player's policy, and the share of decisions
+    in which the recorded action is the most likely one. Intervals treat hands as independent, but
+    not the decisions within a hand.
 
     Args:
         game: the full game that `decisions` belong to.
@@ -67,7 +71,8 @@ def measure_recorded_decisions(
     _, hand = np.unique(decisions.hand, return_inverse=True)
     results = []
     for (measure, unit), values in values_by_measure.items():
-        # Linearization of the ratio of two means over hands: sum of values, number of decisions.
+        # The value is a ratio of two means over hands: the sum of values, and the number of
+        # decisions. The residuals are its linearization (delta method).
         residuals = np.bincount(hand, values - values.mean())
         half_width = None
         if len(residuals) >= MIN_DEALS:

@@ -9,22 +9,23 @@ from dataclasses import dataclass
 import numpy as np
 
 PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # end of the tag of a percentile over instances
-EXACT, AGAINST = "exact", "against "  # how the kinds of exact values and of matches begin
+EXACT, AGAINST = "exact", "against "  # beginning of the kind of an exact value, and of a match
 
 
 @dataclass(frozen=True)
 class Result:
-    """A measured number with its unit, its interval and its kind, which says how it was obtained.
+    """A measured number with its unit, its 95 % interval and its kind: how it was obtained.
 
     Attributes:
-        player: the measured player.
+        player: name of the measured player.
         measure: path such as "exploitability", "against/call" or "exploitability/p50".
         half_width: half the 95 % interval; None if nothing was sampled.
         unit: such as "ante/hand", "mbb/hand" or "chips a hand".
-        kind: "exact"; "exact, beside <player>", which has every other seat; "against <player>";
-            "at the table" of several players; "lower_bound"; "lower_bound, vacuous"; "fitted";
-            "hands of <player>", recorded ones; in a tournament also "mean of all tables", and
-            "behind" for behind the player ranked above.
+        kind: "exact"; "exact, beside <player>" if that player has every other seat; "against
+            <player>" for a match; "at the table" for a table of several players; "lower_bound";
+            "lower_bound, vacuous"; "fitted"; "hands of <player>" for recorded hands; in a
+            tournament also "mean of all tables", and "behind" for the distance to the player ranked
+            above.
         n: number of sampled deals; None if nothing was sampled.
     """
 
@@ -42,7 +43,7 @@ class Result:
         return f"{self.player}/{self.measure}"
 
     @property
-    def number(self) -> str:
+    def formatted_value(self) -> str:
         """The value and its interval as text, without the unit."""
         if isinstance(self.value, int) and self.half_width is None:  # a count
             return f"{self.value:,}"
@@ -54,16 +55,19 @@ class Result:
         return PERCENTILE_TAG_PATTERN.search(self.measure) is not None
 
     def __str__(self) -> str:
-        return f"{self.number} {self.unit} ({self.kind})"
+        return f"{self.formatted_value} {self.unit} ({self.kind})"
 
     def format_beside_tag(self) -> str:
-        """Return the result as text, without its kind if the tag already names the opponent."""
+        """Return the result as text to print after its tag.
+
+        The kind is left out if the tag already names the opponent.
+        """
         tag_names_opponent = self.measure == self.kind.replace(" ", "/", 1)
-        return f"{self.number} {self.unit}" if tag_names_opponent else str(self)
+        return f"{self.formatted_value} {self.unit}" if tag_names_opponent else str(self)
 
 
-def flatten(results: Iterable[Result]) -> dict[str, float]:
-    """Return the values by their tags in metrics.jsonl, and half-widths of all but percentiles."""
+def flatten_results(results: Iterable[Result]) -> dict[str, float]:
+    """Return values and half-widths by tag, as in metrics.jsonl; percentiles have no half-width."""
     values = {}
     for result in results:
         values[f"eval/{result.tag}"] = float(result.value)
@@ -72,7 +76,7 @@ def flatten(results: Iterable[Result]) -> dict[str, float]:
     return values
 
 
-def first_of_each(results: Iterable[Result]) -> list[Result]:
+def select_first_results(results: Iterable[Result]) -> list[Result]:
     """Return the first result of each player, in the order of the results."""
     first_results: dict[str, Result] = {}
     for result in results:
@@ -81,10 +85,11 @@ def first_of_each(results: Iterable[Result]) -> list[Result]:
 
 
 def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
-    """Return results of the headline player by tags that are the same for every learner.
+    """Return the results of the headline player by tags that do not contain the player's name.
 
+    Such tags are the same for every learner: "exploitability", "nash_conv" and "return/<opponent>".
     The headline player is the first player of a learner (see `Algorithm.players`), so its results
-    come first. The tags are "exploitability", "nash_conv" and "return/<opponent>".
+    come first.
     """
     headlines = {}
     for result in results:
@@ -96,8 +101,11 @@ def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
 
 
 def format_number(value: float, half_width: float | None = None) -> str:
-    """Format a value with its interval, or with four digits if that is None or rounding error."""
-    # Sums over a game tree, or over the hands of a match, have rounding errors of this size.
+    """Format a value with its interval.
+
+    Without an interval, or if the interval is only rounding error, the value has four digits.
+    """
+    # Sums over a game tree (first case) or over the hands of a match have errors of this size.
     rounding_error = 1e-12 if half_width is None else 1e-9
     if half_width is None or half_width < rounding_error:
         return f"{value if abs(value) > rounding_error else 0:.4g}"

@@ -1,8 +1,9 @@
 """A player's policy in hold'em by starting hand, and on the flop by made hand and texture.
 
-In a grid of 13 x 13 starting hands, pairs are on the diagonal, suited hands above and offsuit ones
-below it, aces first. A cell is the mean over its combinations of two cards, without those that
-share a card with the board: up to 6 for a pair, 4 for a suited and 12 for an offsuit hand.
+In a grid of 13 x 13 starting hands, pairs are on the diagonal, suited hands above and offsuit hands
+below it, aces first. A cell holds the mean policy over its combinations of two cards: up to 6 for a
+pair, 4 for a suited and 12 for an offsuit hand. Combinations that share a card with the board are
+left out.
 """
 
 from __future__ import annotations
@@ -41,20 +42,20 @@ FLOPS_OF_TEXTURE = {
     "one suit": ("AsQs5s", "Jd8d4d", "9c6c3c"),
 }
 MADE_HANDS = ("two pair or better", "top pair or overpair", "lower pair", "draw", "high card")
-ACTION_TYPE_COUNT = 3  # fold, call and raise, whatever its size
+ACTION_TYPE_COUNT = 3  # fold, call, and raise of any size
 
 Situation = tuple[str, list[int], np.void]
-"""A title, the board cards, and a table."""
+"""A title, the board cards, and the record of a table."""
 
 
 @dataclass(frozen=True)
 class StartingHandGrid:
-    """Policy of a player at one table with every starting hand.
+    """Policy of a player in one situation with every starting hand.
 
     Attributes:
         title: describes the situation.
-        probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3], the ace first;
-            NaN where the board leaves none of the hands of a cell.
+        probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3]; row and column 0
+            are aces. NaN where every hand of a cell shares a card with the board.
         mean_probs: the mean over all hands, [3].
     """
 
@@ -71,7 +72,10 @@ def supports_hand_grid(game: Game) -> bool:
 def compute_hand_probs(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return all hands beside the board, [H, 2], and the policy of the seat to act, [H, 3]."""
+    """Return all hands without board cards [H, 2], and the policy with each of them, [H, 3].
+
+    The policy is that of the seat to act, with probabilities of fold, call and raise.
+    """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
     hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
     records = copy_with_cards(game, record, hands, board_cards)
@@ -82,7 +86,10 @@ def compute_hand_probs(
 def compute_hand_grid(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int], title: str
 ) -> StartingHandGrid:
-    """Compute a player's policy in the seat to act with each hand that shares no board card."""
+    """Compute the policy of the seat to act with every starting hand.
+
+    Only the actions so far of `record` matter, not its cards.
+    """
     hands, action_type_probs = compute_hand_probs(game, player, record, board_cards)
     low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # the ace is row 0
     is_suited = hands[:, 0] % MAX_SUITS == hands[:, 1] % MAX_SUITS
@@ -94,7 +101,10 @@ def compute_hand_grid(
 def _average_cells(
     cells: tuple[np.ndarray, ...], probs: np.ndarray, rows: int, columns: int
 ) -> np.ndarray:
-    """Return the mean of probabilities [N, 3] in each cell, [rows, columns, 3]; NaN without any."""
+    """Return the mean of the probabilities [N, 3] in each cell, [rows, columns, 3].
+
+    An empty cell has NaN.
+    """
     sums = np.zeros((rows, columns, ACTION_TYPE_COUNT))
     counts = np.zeros((rows, columns, 1))
     np.add.at(sums, cells, probs)
@@ -104,8 +114,13 @@ def _average_cells(
     return means
 
 
-def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) -> StartingHandGrid:
-    """Compute the grid at a table with the board seen there; the title names the seat to act."""
+def compute_hand_grid_of_table(
+    game: DisplayedPoker, player: Player, record: np.void
+) -> StartingHandGrid:
+    """Compute the grid for the seat to act at a table, with the board cards seen there.
+
+    The title of the grid names this seat, the board and the actions so far.
+    """
     variant_game = game.get_variant_game(record)
     board_text = variant_game.infoset_name(record).split(" ")[1].partition("|")[2]
     actions_text = format_actions(game, record)
@@ -157,8 +172,8 @@ def _format_cell(probs: np.ndarray, use_color: bool) -> str:
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
     """Return situations before the flop in a variant of the game.
 
-    First, each seat acts after all seats before it have folded. Then the first seat has raised by
-    about the pot, and all seats between it and the seat to act have folded.
+    In the first ones, all seats before the seat to act have folded. In the others, the first seat
+    has raised by about the pot, and all seats between it and the seat to act have folded.
     """
     tables = _deal_variant(game, variant)
     situations = list(_iterate_folded_situations(game, tables, "first in"))
@@ -166,7 +181,7 @@ def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[Situatio
     record = tables.records[0]
     to_call = int(record["price"]) - int(record["paid"][record["to_act"]])
     pot = int(record["paid"].sum()) + sum(game.variant_games[variant].dead_antes) + to_call
-    if _raise_to_about(game, tables, int(record["price"]) + pot):
+    if _raise_to_nearest(game, tables, int(record["price"]) + pot):
         raise_text = f"{tables.records['price'][0] / game.unit_chips:g} {game.unit}s"
         situations += _iterate_folded_situations(game, tables, f"facing a raise to {raise_text}")
     return situations
@@ -180,7 +195,7 @@ def _deal_variant(game: DisplayedPoker, variant: int) -> Tables:
     return tables
 
 
-def _raise_to_about(game: DisplayedPoker, tables: Tables, target: int) -> bool:
+def _raise_to_nearest(game: DisplayedPoker, tables: Tables, target: int) -> bool:
     """Raise to about `target` chips at a table [1]; return False if no raise is legal."""
     raise_targets = list_raise_targets(game, tables)
     if raise_targets:
@@ -192,7 +207,7 @@ def _raise_to_about(game: DisplayedPoker, tables: Tables, target: int) -> bool:
 def _iterate_folded_situations(
     game: DisplayedPoker, tables: Tables, situation: str
 ) -> Iterator[Situation]:
-    """Yield the situation of each seat that may fold, after all seats before it have folded."""
+    """Yield a situation for each seat in turn, and fold for it; stop where folding is illegal."""
     variant_game = game.get_variant_game(tables.records[0])
     while not tables.records["over"][0] and tables.legal_mask()[0, FOLD]:
         seat = describe_seat(variant_game, int(tables.records["to_act"][0]))
@@ -205,10 +220,11 @@ def compute_flop_policies(
 ) -> list[tuple[str, np.ndarray]]:
     """Return titles of situations on the flop and the policy there, [made hands, textures, 3].
 
-    Before the flop all seats fold but the last two, who only call. First, the first seat acts; then
-    it has bet half the pot or the nearest legal amount. Each value is the mean over the hands that
-    are such a made hand on a flop in `FLOPS_OF_TEXTURE`. The list is empty if the second street
-    does not deal three cards, or if the blinds are all-in.
+    In the first situation the first seat acts; in the second one it has bet half the pot or the
+    nearest legal amount. Before the flop all seats fold but the last two, which only call. Each
+    probability is the mean over the hands that are such a made hand on a flop in
+    `FLOPS_OF_TEXTURE`. The list is empty if the second street does not deal three cards, or if the
+    blinds are all-in.
     """
     policies = []
     for title, record in _list_flop_situations(game, variant):
@@ -227,9 +243,9 @@ def compute_flop_policies(
 
 
 def classify_made_hands(hands: np.ndarray, flop: np.ndarray) -> np.ndarray:
-    """Return the index in `MADE_HANDS` of each hand [H, 2] on a flop [3]; [H].
+    """Return for each hand [H, 2] on a flop [3] its index in `MADE_HANDS`, [H].
 
-    Pairs and two pairs count only with a hole card. A draw has four cards of one suit, or of five
+    A pair or two pair must contain a hole card. A draw has four cards of one suit, or four of five
     consecutive ranks.
     """
     cards = np.hstack([hands, np.tile(flop, (len(hands), 1))])  # [H, 5]
@@ -240,7 +256,7 @@ def classify_made_hands(hands: np.ndarray, flop: np.ndarray) -> np.ndarray:
     has_two_pair = (category == TWO_PAIR) & matches.all(1) & ~is_pocket_pair
     suit_counts = (cards[..., None] % MAX_SUITS == np.arange(MAX_SUITS)).sum(1)
     held = (cards[..., None] // MAX_SUITS == np.arange(MAX_RANKS)).any(1)  # [H, 13]
-    held = np.hstack([held[:, -1:], held])  # the ace is below the two as well
+    held = np.hstack([held[:, -1:], held])  # an ace also counts as the rank below the two
     straight_counts = np.lib.stride_tricks.sliding_window_view(held, 5, axis=1).sum(2)
     is_draw = (suit_counts.max(1) == 4) | (straight_counts.max(1) == 4)
     conditions = [(category >= TRIPS) | has_two_pair, pair_rank >= flop_ranks.max(), pair_rank >= 0]
@@ -261,7 +277,7 @@ def _list_flop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str,
     first_record = tables.records[0].copy()
     pot = int(first_record["paid"].sum()) + sum(variant_game.dead_antes)
     situations = [("first to act", first_record)]
-    if _raise_to_about(game, tables, int(first_record["price"]) + pot // 2):
+    if _raise_to_nearest(game, tables, int(first_record["price"]) + pot // 2):
         bet = int(tables.records["price"][0] - first_record["price"]) / game.unit_chips
         situations.append((f"facing a bet of {bet:g} {game.unit}", tables.records[0].copy()))
     return [

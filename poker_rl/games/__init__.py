@@ -7,12 +7,12 @@ import os
 
 import numba
 
-from poker_rl.config.compile_cache import use_cache
+from poker_rl.config.compile_cache import enable_compile_cache
 
 if "NUMBA_LOOP_VECTORIZE" not in os.environ:
-    # Vectorization costs a tenth of the compile time and does not speed up these short loops.
+    # Off for the rules: it costs a tenth of the compile time and does not speed up short loops.
     numba.config.LOOP_VECTORIZE = 0  # type: ignore[attr-defined]
-use_cache()
+enable_compile_cache()
 
 from poker_rl.games.game import Game, jit, shuffle_deck
 from poker_rl.games.game_loader import load_game

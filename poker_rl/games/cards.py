@@ -42,10 +42,14 @@ THREE_CARD_HAND = 3  # number of cards of a hand in three-card poker
 SHORT_DECK = "short_deck"  # name of the hand ranking of short-deck hold'em
 SHORT_DECK_RANKS = "6789TJQKA"
 SHORT_DECK_WHEEL = 0b100001111  # the set of ranks of A6789, bit r for rank r
-CATEGORY_SHIFT = 12  # the largest category, pairs of two to five cards, has 3,887 classes
+# The lower 12 bits of a strength order the hands of a category. They are enough for the largest
+# category: hands of two to five cards with one pair have 3,887 different strengths.
+CATEGORY_SHIFT = 12
 
 LOW_RANK_COUNT = 7
-HIGH_RANKS_SHIFT = 17  # 4 * 5**6 + 3 * 5**5 < 2**17
+# Seven cards of the ranks 0 to 6 have the largest base-5 number if four are of rank 6 and three of
+# rank 5: 4 * 5**6 + 3 * 5**5 = 71,875, which is less than 2**17.
+HIGH_RANKS_SHIFT = 17
 LOW_RANKS_MASK = (1 << HIGH_RANKS_SHIFT) - 1
 HIGH_RANKS_MASK = (1 << 15) - 1
 SUIT_COUNTERS_SHIFT = 32
@@ -169,7 +173,10 @@ def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
 
 
 def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the index tables of low and high ranks, the strengths, and those of flushes."""
+    """Return `LOW_RANKS_INDEX`, `HIGH_RANKS_INDEX`, `STRENGTHS` and `FLUSH_STRENGTHS`.
+
+    `FLUSH_STRENGTHS` is indexed by the set of suited ranks, with bit r for rank r.
+    """
     low_number, low_size, low_held = enumerate_rank_multisets(LOW_RANK_COUNT)
     high_number, high_size, high_held = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)
     fitting_low_count = np.searchsorted(low_size, MAX_HAND_CARDS - high_size, side="right")
@@ -222,15 +229,15 @@ def evaluate_hand(cards: Any, count: int, suits: int, short_deck: Any = False) -
     if count == THREE_CARD_HAND:
         return evaluate_three_card_hand(cards, suits)
     best = evaluate_best_five(cards, count, suits)
-    return in_short_deck(best, cards, count, suits) if short_deck else best
+    return to_short_deck_strength(best, cards, count, suits) if short_deck else best
 
 
 @njit(cache=True, error_model="numpy")
-def in_short_deck(best: Any, cards: Any, count: int, suits: int) -> Any:
-    """Return the strength of five to seven cards in short-deck hold'em as an int32.
+def to_short_deck_strength(best: Any, cards: Any, count: int, suits: int) -> Any:
+    """Convert the strength of five to seven cards in a full deck to that in short-deck hold'em.
 
-    `best` is the result of `evaluate_best_five`, for which A6789 is no straight. Here it gets the
-    strength that A2345 has in a full deck; no short-deck hand has it otherwise.
+    `best` is the result of `evaluate_best_five`, for which A6789 is no straight. Here A6789 gets
+    the strength that A2345 has in a full deck, which no other short-deck hand has. Return an int32.
     """
     held = 0
     for i in range(count):

@@ -10,7 +10,7 @@ records: `game` below is the record of the game's definition, `table` the record
     legal(game, table, mask)        write the action mask of the seat to act, [A] bool
     step(game, table, action)       play an action; an illegal one only sets table.error
     payoffs(game, table, out)       write the chips won by each seat, which sum to zero
-    observe(game, table, seat, out) write the input features of a network, [W]
+    observe(game, table, seat, out) write what a seat sees as input features of a network, [W]
 
 These five are enough to train and to evaluate by matches. Four more are optional:
 
@@ -21,7 +21,7 @@ These five are enough to train and to evaluate by matches. Four more are optiona
     reveal(game, table, seat, out)  write the cards hidden from a seat; for a perfect-information
                                     critic
     resample_hidden_cards(game, table)
-                                    deal the cards that the seat to act cannot see again; all deals
+                                    deal again the cards that the seat to act cannot see; all deals
                                     consistent with its information set are equally likely; for
                                     bots that look ahead
 
@@ -80,7 +80,7 @@ class Game(ABC):
     @property
     @abstractmethod
     def definitions(self) -> np.ndarray:
-        """The definitions that the rules read, an array of records, usually of one.
+        """The definitions that the rules read, an array of records, usually of one record.
 
         The fields include `seats`, `cards` (the size of the deck) and `dealt` (the number of cards
         that a hand uses).
@@ -109,12 +109,12 @@ class Game(ABC):
 
     @property
     def infoset_key_size(self) -> int:
-        """Bytes in the key of an information set; 0 if the game has no rule `infoset`."""
+        """Number of bytes in the key of an information set; 0 if there is no rule `infoset`."""
         return 0
 
     @property
     def history_step_size(self) -> int:
-        """Features of one action in `history`, F; 0 if the game has no rule `history`."""
+        """Number of features of one action in `history`, F; 0 if there is no rule `history`."""
         return 0
 
     @property
@@ -129,7 +129,7 @@ class Game(ABC):
 
     @cached_property
     def seats(self) -> int:
-        """The largest number of players."""
+        """The largest number of players at a table."""
         return int(self.definitions["seats"].max())
 
     @property
@@ -157,11 +157,11 @@ class Game(ABC):
         return (records["line"], records["moves"]) if has_actions else None
 
     def action_name(self, action: int) -> str:
-        """Return the name of an action, without reference to any table."""
+        """Return the name of an action that fits every table, such as `raise_0.5`."""
         return str(action)
 
     def move_name(self, record: np.void, action: int) -> str:
-        """Return the name of a legal action of the seat to act at a table."""
+        """Return the name of a legal action at a table, in Big 2 the cards played, as `5d5h`."""
         return self.action_name(action)
 
     def infoset_name(self, record: np.void) -> str:
@@ -184,7 +184,7 @@ class Game(ABC):
 
 @jit
 def fill_zeros(out):
-    """Fill an array with zeros; a plain loop compiles faster than a slice."""
+    """Fill an array with zeros by a plain loop, which compiles faster than `out[:] = 0`."""
     for i in range(len(out)):
         out[i] = 0
 
@@ -222,7 +222,7 @@ def random_below(table, count):
 
 @jit
 def sample_variant(definitions, table):
-    """Sample the definition of the next hand at a table, if the game has several."""
+    """Set `table.variant` to a random definition for the next hand, if the game has several."""
     if len(definitions) > 1:
         table.variant = random_below(table, len(definitions))
 
@@ -240,7 +240,8 @@ def shuffle_deck(table, deck_size, draw_count):
         table.deck[i] = i
     bits = np.uint64(0)
     for i in range(draw_count):
-        bits = bits << np.uint64(32) if i & 1 else random_bits(table)  # 32 bits per card
+        # One call of `random_bits` is enough for two cards, with 32 bits for each.
+        bits = bits << np.uint64(32) if i & 1 else random_bits(table)
         j = np.uint64(i) + ((bits >> np.uint64(32)) * np.uint64(deck_size - i) >> np.uint64(32))
         card = table.deck[j]
         table.deck[j] = table.deck[i]

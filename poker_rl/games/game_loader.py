@@ -6,7 +6,7 @@ from poker_rl.games.game import Game
 
 
 def load_game(name: str, *overrides: str) -> Game:
-    """Return the game that `poker-rl train game=NAME` plays, which may be that of a plug-in.
+    """Return the game that `poker-rl train game=NAME` plays; a plug-in may define it.
 
     Args:
         overrides: settings in the syntax of the command line, such as `game.ante=2`.

@@ -20,7 +20,8 @@ class GameTree(TreeNodes):
     part for each seat, a large tree one for each hand of each seat.
 
     Attributes:
-        part_of_deal: the part with the information sets that a seat reaches in a deal, [seats, D]
+        part_of_deal: for each seat and deal, the part with the information sets that the seat may
+            reach in this deal, [seats, D]
     """
 
     def __init__(self, game: Game) -> None:
@@ -65,8 +66,8 @@ class GameTree(TreeNodes):
         policy: np.ndarray = self.legal_mask / self.legal_mask.sum(1, keepdims=True)
         return policy
 
-    def normalize(self, weights: np.ndarray) -> np.ndarray:
-        """Return the policy proportional to weights [I, A]; rows of zeros become uniform."""
+    def normalize_policy(self, weights: np.ndarray) -> np.ndarray:
+        """Return the policy proportional to weights [I, A], uniform where all weights are 0."""
         total = weights.sum(1, keepdims=True)
         return np.where(
             total > 0, weights / np.where(total > 0, total, 1), self.build_uniform_policy()
@@ -78,7 +79,7 @@ MAX_CACHED_TREES = 4  # each may take `MAX_BYTES` of memory
 
 
 def get_tree(game: Game) -> GameTree:
-    """Return the game's tree; the last trees that were built are cached.
+    """Return the game's tree; the `MAX_CACHED_TREES` trees that were built last are cached.
 
     Raises:
         ConfigError: if the game cannot be enumerated, see `TreeNodes`.

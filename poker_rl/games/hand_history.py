@@ -21,7 +21,7 @@ class HandHistory:
 
 
 def hand_history_from_record(game: Game, record: np.void, actions: tuple[int, ...]) -> HandHistory:
-    """Return the history with the given actions and the cards of a table."""
+    """Return the history of a hand from its table, which has the cards, and its actions."""
     variant = int(record["variant"])
     cards_dealt = int(game.definitions[variant]["dealt"])
     return HandHistory(tuple(int(card) for card in record["deck"][:cards_dealt]), actions, variant)

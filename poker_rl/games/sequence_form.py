@@ -29,15 +29,20 @@ class SequenceForm(NamedTuple):
     run is a range of adjacent information sets of one part.
     """
 
-    previous_edge: np.ndarray  # the owner's last edge before, or its root I * A + owner [I] uint32
+    # The owner's last edge before each information set, or its root I * A + owner, [I] uint32.
+    previous_edge: np.ndarray
     legal_mask: np.ndarray  # [I, A] bool
-    first_part_of_seat: np.ndarray  # then P [seats + 1]
-    run_start: np.ndarray  # ordered by part, parents before children [R]
-    run_end: np.ndarray  # [R]
-    first_run_of_part: np.ndarray  # then R [P + 1]
+    first_part_of_seat: np.ndarray  # the first part of each seat, then P, [seats + 1]
+    # The first information set of each run, [R]. Runs are ordered by part, and within a part from
+    # parents to children.
+    run_start: np.ndarray
+    run_end: np.ndarray  # the information set after the last one of each run, [R]
+    first_run_of_part: np.ndarray  # the first run of each part, then R, [P + 1]
     leaf_edge: np.ndarray  # [seats, seats * L] uint32
-    leaf_payoff: np.ndarray  # chips times the probability of the deals [seats * L]
-    first_leaf_of_group: np.ndarray  # of each part, each seat, then seats * L [P + seats + 1]
+    leaf_payoff: np.ndarray  # chips times the probability of the deals, [seats * L]
+    # The first column of each group of columns, then seats * L, [P + seats + 1]. There is a group
+    # for each part and then a group for each seat.
+    first_leaf_of_group: np.ndarray
 
 
 def split_parts(first_part: int, stop_part: int, thread_count: int) -> tuple[list[int], list[int]]:
@@ -64,9 +69,9 @@ def compute_reach(sequences, part, policy, reach):  # type: ignore[no-untyped-de
 
 @jit
 def collect_leaf_values(sequences, part, reach, counterfactual_values):  # type: ignore[no-untyped-def]
-    """Write each edge's counterfactual value from the hands in which it is its owner's last move.
+    """Write for each edge of a part the value of the hands in which it is the owner's last move.
 
-    The edges are those of a part. Payoffs are weighted with the probability of the deal and of the
+    The values are counterfactual: payoffs are weighted with the probability of the deal and of the
     moves of all other seats.
 
     Args:
@@ -95,13 +100,14 @@ def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):  # 
 
 @jit
 def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ignore[no-untyped-def]
-    """Add the weighted payoffs of a group of leaves to the values of their first edges."""
+    """Add the weighted payoffs of a group of leaves to the values of their owner's edges."""
     first_leaf = sequences.first_leaf_of_group[group]
     stop_leaf = sequences.first_leaf_of_group[group + 1]
     edges = sequences.leaf_edge[:, first_leaf:stop_leaf]
     payoffs = sequences.leaf_payoff[first_leaf:stop_leaf]
     own_edge, first_opponent_edge = edges[0], edges[1]
-    for leaf in range(len(payoffs)):  # counts from 0, as an index that may be negative costs a test
+    # The loop counts from 0, so the compiler knows that no index is negative and leaves out a test.
+    for leaf in range(len(payoffs)):
         value = payoffs[leaf] * reach[first_opponent_edge[leaf]]
         for opponent in range(2, len(edges)):
             value *= reach[edges[opponent, leaf]]

@@ -83,7 +83,7 @@ def build_sequence_form(tree: TreeNodes) -> tuple[SequenceForm, np.ndarray]:
 
 
 def _assign_parts(tree: TreeNodes, previous_edge: np.ndarray) -> np.ndarray:
-    """Return the part of each seat with each deal, [seats, D].
+    """Return the part of each seat in each deal, [seats, D], with a part for each hand of a seat.
 
     Deals that share an information set of the seat get the same part, which has all information
     sets of the seat that these deals lead to.
@@ -118,8 +118,8 @@ def _find_connected_deals(
 ) -> np.ndarray:
     """Return the first deal of the connected component of each deal, [D].
 
-    Two deals are connected if they lead to the same information set, as `pair_deals[n]` leads to
-    `pair_infosets[n]`.
+    Two deals are connected if they lead to the same information set. The pairs of arrays list which
+    deal leads to which information set: `pair_deals[n]` leads to `pair_infosets[n]`.
     """
     representative = np.arange(deal_count)
     while True:
@@ -133,7 +133,7 @@ def _find_connected_deals(
 
 @jit
 def _fill_last_own_edges(parent, edge, seat, last_own_edge):  # type: ignore[no-untyped-def]
-    """Write the last edge of each seat before each node, [N, seats]; roots have theirs already."""
+    """Write the last edge of each seat before each node, [N, seats]; rows of roots are input."""
     for i in range(len(parent)):
         if parent[i] >= 0:
             # Copying a row as a slice takes seconds to compile.

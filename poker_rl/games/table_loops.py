@@ -27,16 +27,19 @@ def deal_loop(definitions, tables, rows):
 
 
 def rule_loop(definitions, tables, rows):
+    """Call a rule such as `start`, which only changes the table."""
     for i in prange(len(rows)):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]])
 
 
 def output_rule_loop(definitions, tables, rows, out):
+    """Call a rule such as `legal`, which writes a row of `out`."""
     for i in prange(len(rows)):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
 
 
 def seat_rule_loop(definitions, tables, rows, out):
+    """Call a rule such as `observe`, which writes a row of `out` for the seat to act."""
     for i in prange(len(rows)):
         table = tables[rows[i]]
         rule(definitions[table.variant], table, table.to_act, out[i])

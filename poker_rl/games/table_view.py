@@ -42,11 +42,11 @@ class TableView:
 
 @dataclass(frozen=True)
 class LegalMove:
-    """A legal action of the seat to act."""
+    """A legal action of the seat to act, with its names, chips and cards for display."""
 
-    action: int
+    action: int  # number of the action in the game
     name: str  # the name by `Game.move_name`, which transcripts use
-    action_type: str  # fold, check, call, bet or raise; in Big 2 pass or such as "pair"
+    action_type: str  # fold, check, call, bet or raise; in Big 2 pass or a combination like "pair"
     chips_added: int | None = None  # chips that the seat puts in now; None in games without bets
     raise_to: int | None = None  # total bet on this street after a bet or raise, else None
     cards: tuple[str, ...] = ()  # cards that the action plays; () in poker
@@ -69,7 +69,7 @@ class BetRange:
 
     min_bet: int  # total bet on this street after the smallest bet or raise
     max_bet: int  # total bet on this street after the largest bet or raise
-    min_bet_action: int  # its action number; each chip more is the next number
+    min_bet_action: int  # number of the smallest bet's action; one more chip is the next number
 
 
 class DisplayedGame(Game):

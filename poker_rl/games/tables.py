@@ -23,7 +23,7 @@ from poker_rl.games.table_loops import (
     step_loop,
 )
 
-MIN_PARALLEL_ROWS = 4096
+MIN_PARALLEL_ROWS = 4096  # with fewer rows, starting threads costs more than it saves
 
 
 def copy_records(records: np.ndarray) -> np.ndarray:
@@ -51,7 +51,7 @@ class Tables:
     def __init__(self, game: Game, count: int, seed: int) -> None:
         self.game = game
         self.records = np.zeros(count, game.table_dtype)
-        if count:  # skipped for empty batches, as it is the slowest step
+        if count:  # skipped for an empty batch, since it is the slowest step
             self.records["key"] = np.random.SeedSequence(seed).generate_state(count, np.uint64)
         self.records["over"] = 1  # no hand is in play until the first deal
         self._definitions = game.definitions
@@ -130,7 +130,10 @@ class Tables:
     def _apply_rule(
         self, loop: Any, rule: str, rows: np.ndarray | None, size: int, dtype: Any
     ) -> np.ndarray:
-        """Return what a rule writes for each row, [B, size]; an optional rule has to exist."""
+        """Return the array [B, size] that a rule writes, or raise ConfigError if `size` is 0.
+
+        A size of 0 means that the game does not have this optional rule.
+        """
         if not size:
             raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
         out = np.zeros((self.count_rows(rows), size), dtype)
@@ -143,12 +146,15 @@ class Tables:
         return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write the observations [B, W]; `sorted_suits` have the order of `suit_isomorphism`."""
+        """Write the observations of all tables into `out`, [B, W].
+
+        With `sorted_suits` the suits are renamed to a canonical form, see `suit_isomorphism`.
+        """
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
     def observe_log_chips(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write observations with sorted suits, and k chips as `logarithms[k]` (float32)."""
+        """Write observations with sorted suits, in which k chips are `logarithms[k]`, float32."""
         self.run_loop(observe_log_chips_loop, None, logarithms, out)
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -242,7 +248,7 @@ class Tables:
 
 
 def tables_from_records(game: Game, records: np.ndarray) -> Tables:
-    """Return a batch of these tables [B] that shares their memory."""
+    """Return a `Tables` object of the tables in `records` [B], which shares their memory."""
     tables = Tables(game, 0, 0)
     tables.load_records(records)
     return tables

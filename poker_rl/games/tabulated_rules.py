@@ -1,10 +1,11 @@
 """The compiled rules of a game whose tree is given as arrays.
 
 A definition has the tree: `owner`, `first_child` and `index` of each node, [N]. The owner is the
-seat to act, OVER or CHANCE. The index is an information set at a decision, a row of `payoff` at the
-end, and the number of chance nodes before it at a chance node. Children of a node are adjacent.
+seat to act, OVER or CHANCE. The index of a decision node is its information set, that of a terminal
+node is a row of `payoff`, and that of a chance node is the number of chance nodes before it.
+Children of a node are adjacent.
 
-A deal is one card: a row of `outcome`, which has the outcome of each chance node on the way.
+A deal is a single card: a row of `outcome`, which has the outcome of each chance node on a path.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from poker_rl.games.game import fill_zeros, jit
 
-OVER, CHANCE = -1, -2
+OVER, CHANCE = -1, -2  # the `owner` of terminal nodes and of chance nodes
 
 
 def build_definitions(**arrays: Any) -> np.ndarray:
@@ -43,7 +44,7 @@ def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
             ("draws", "u8"),
             ("node", "i4"),
             ("moves", "i2"),
-            ("error", "i2"),  # 1 + the illegal action
+            ("error", "i2"),  # 1 + the action if the last one was illegal
             ("to_act", "u1"),
             ("over", "i1"),
             ("variant", "u1"),
@@ -54,8 +55,8 @@ def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
 
 
 @jit
-def enter(game, table, node):
-    """Move to a node, or from a chance node to the decision or the end that the deal leads to."""
+def enter_node(game, table, node):
+    """Move to a node; from a chance node, move on to the next other node by the outcomes dealt."""
     while game.owner[node] == CHANCE:
         node = game.first_child[node] + game.outcome[table.deck[0], game.index[node]]
     table.node = node
@@ -66,10 +67,10 @@ def enter(game, table, node):
 
 @jit
 def start(game, table):
-    """Start at the root."""
+    """Start a hand at the root of the tree."""
     table.error = 0
     table.moves = 0
-    enter(game, table, 0)
+    enter_node(game, table, 0)
 
 
 @jit
@@ -89,7 +90,7 @@ def step(game, table, action):
     table.line[table.moves] = action
     table.moves += 1
     rank = game.rank[game.index[table.node], action]
-    enter(game, table, game.first_child[table.node] + rank)
+    enter_node(game, table, game.first_child[table.node] + rank)
 
 
 @jit
@@ -101,7 +102,7 @@ def payoffs(game, table, out):
 
 @jit
 def observe(game, table, seat, out):
-    """Write the features of the information set; zeros for a seat that is not to act."""
+    """Write the features of the information set of a seat, zeros if it is not the seat to act."""
     fill_zeros(out)
     if not table.over and seat == table.to_act:
         for i in range(len(out)):
@@ -110,7 +111,10 @@ def observe(game, table, seat, out):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the number of the information set in digits from 1 to 255; zeros as in `observe`."""
+    """Write the number of the information set of a seat in base 255, as digits from 1 to 255.
+
+    Write zeros if it is not the seat to act.
+    """
     fill_zeros(out)
     if not table.over and seat == table.to_act:
         number = game.index[table.node]

@@ -60,7 +60,7 @@ class TreeNodes:
         }
         owner = arrays["records"]["to_act"].astype(np.int8)
         order = np.argsort(owner, kind="stable")
-        new_index = np.argsort(order).astype(np.int32)  # new number of each information set
+        new_index = np.argsort(order).astype(np.int32)  # of each information set, after sorting
         self.parent = arrays["parent"].astype(np.int32)
         self.seat: np.ndarray = arrays["seat"]
         decision_nodes = np.flatnonzero(self.seat >= 0)
@@ -94,7 +94,10 @@ class TreeNodes:
 
 
 def count_nodes(game: Game, limit: int) -> int:
-    """Return the tree's number of nodes; any number over `limit` if larger or not enumerable."""
+    """Return the number of nodes of a game's tree, exactly if it is at most `limit`.
+
+    Return some number above `limit` if the tree has more nodes or cannot be enumerated.
+    """
     if len(game.definitions) > 1 or not game.infoset_key_size:
         return limit + 1
     deal_count, nodes_per_deal = game.count_deals(), 0
@@ -114,10 +117,10 @@ def _check_memory(game: Game, needed_bytes: int) -> None:
 
 
 def estimate_bytes(game: Game) -> int:
-    """Estimate the bytes that building the tree takes, or some number over `MAX_BYTES` if more.
+    """Estimate the memory for building the tree in bytes; above `MAX_BYTES`, stop counting.
 
-    It counts tables and action masks of two levels, and the arrays of all nodes with intermediate
-    ones, but not the arrays of information sets.
+    The estimate includes the tables and action masks of two adjacent levels and the arrays of all
+    nodes, but not the arrays of information sets, whose number is not known yet.
     """
     deal_count, bytes_per_node = game.count_deals(), 64 + 16 * game.seats
     nodes_per_deal = previous_level_size = max_two_level_size = needed_bytes = 0
@@ -135,9 +138,9 @@ def estimate_bytes(game: Game) -> int:
 
 
 def _iterate_level_sizes(game: Game) -> Iterator[int]:
-    """Yield the number of betting lines at each depth, before their tables are built.
+    """Yield the number of betting lines at each depth, by playing them all with one deal.
 
-    All deals have the same lines, so a level has that many nodes for each deal.
+    All deals have the same lines, so a level of the tree has this number of nodes for each deal.
     """
     tables = Tables(game, 1, 0)
     tables.deal()
@@ -191,7 +194,8 @@ def _enumerate_nodes(
             tables.infoset_keys(decision_rows), return_index=True, return_inverse=True
         )
         infoset[decision_rows] += first_infoset
-        # Information sets are counted only now; concatenation doubles the memory of action masks.
+        # The number of information sets of a level is known only now. Their action masks need
+        # memory twice, since `_concatenate` copies them.
         needed_bytes += len(level_keys) * (game.table_dtype.itemsize + 2 * game.action_count)
         _check_memory(game, needed_bytes)
         mask = tables.legal_mask(decision_rows)

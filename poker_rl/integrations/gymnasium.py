@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from poker_rl.games.game import Game
-from poker_rl.integrations.learner_tables import LearnerTables, Opponents, to_game
+from poker_rl.integrations.learner_tables import LearnerTables, OpponentSpecs, to_game
 
 
 def build_observation_space(game: Game) -> spaces.Box:
@@ -29,7 +29,7 @@ def build_observation_space(game: Game) -> spaces.Box:
 
 
 def build_info(mask: np.ndarray, is_illegal: Any) -> dict[str, Any]:
-    """Return the information of one table or of a batch."""
+    """Return Gymnasium's `info` of one table or of a batch."""
     return {"action_mask": mask.astype(np.int8), "illegal_action": is_illegal}
 
 
@@ -52,7 +52,7 @@ class GameEnv(Env):
     def __init__(
         self,
         game: str | Game = "leduc",
-        opponents: Opponents = "uniform",
+        opponents: OpponentSpecs = "uniform",
         seat: int | None = None,
         overrides: Sequence[str] = (),
         render_mode: str | None = None,
@@ -66,7 +66,7 @@ class GameEnv(Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal a new hand and return the observation [W] and the information of the learner."""
+        """Deal a new hand; return the learner's observation [W] and `info`."""
         super().reset(seed=seed)
         self._hand.start(self.np_random, is_seeded=seed is not None)
         return self._hand.tables.observe()[0], build_info(self._hand.mask[0], False)
@@ -111,7 +111,7 @@ class GameVectorEnv(VectorEnv):
         self,
         game: str | Game = "leduc",
         num_envs: int = 1024,
-        opponents: Opponents = "uniform",
+        opponents: OpponentSpecs = "uniform",
         seat: int | None = None,
         overrides: Sequence[str] = (),
     ) -> None:
@@ -125,7 +125,7 @@ class GameVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal new hands at all tables and return the observations [B, W] and the information."""
+        """Deal new hands at all tables; return the learners' observations [B, W] and `info`."""
         super().reset(seed=seed)
         self._hands.start(self.np_random, is_seeded=seed is not None)
         info = build_info(self._hands.mask, np.zeros(self.num_envs, np.bool_))
@@ -137,8 +137,8 @@ class GameVectorEnv(VectorEnv):
         """Play an action at each table [B] and the opponents' answers.
 
         Returns:
-            observations [B, W], rewards [B] float64, terminations and truncations [B] bool, and the
-            information.
+            observations [B, W], rewards [B] float64, terminations and truncations [B] bool, and
+            `info`.
         """
         tables = self._hands.tables
         rewards, is_illegal = self._hands.play(actions)

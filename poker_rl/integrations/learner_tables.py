@@ -1,4 +1,4 @@
-"""Tables at which one seat belongs to a learner outside and fixed players have the other seats."""
+"""Tables at which an external learner plays one seat, and fixed players play the other seats."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 from poker_rl.players.player_loader import load_player
 
-MAX_DEALS = 1000  # in a row without a decision of the learner
+MAX_DEALS = 1000  # hands in a row without a decision of the learner
 
-Opponents = str | Player | list[str | Player] | tuple[str | Player, ...]
+OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 
 
 def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
@@ -24,7 +24,7 @@ def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
     return load_game(game, *overrides) if isinstance(game, str) else game
 
 
-def load_opponents(game: Game, opponents: Opponents) -> list[Player]:
+def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
     """Return the players of the other seats, in the order of play after the learner.
 
     Args:
@@ -46,10 +46,10 @@ def load_opponents(game: Game, opponents: Opponents) -> list[Player]:
 
 
 class LearnerTables:
-    """Batch of tables that wait for the learner's action, played by fixed players up to there.
+    """Batch of tables at which fixed players act until the learner has to act at every table.
 
-    Hands that end before the learner's first decision are dealt again, as there is nothing to learn
-    from them.
+    A hand that ends before the learner's first decision is replaced by a new one, since there is
+    nothing to learn from it.
 
     Args:
         game: the game that is played.
@@ -61,7 +61,7 @@ class LearnerTables:
         ConfigError: if the game has no such seat or an opponent can't be loaded.
     """
 
-    def __init__(self, game: Game, count: int, opponents: Opponents, seat: int | None) -> None:
+    def __init__(self, game: Game, count: int, opponents: OpponentSpecs, seat: int | None) -> None:
         self.game, self.count = game, count
         self._definition_seats = game.definitions["seats"].astype(np.int64)
         max_seat = int(self._definition_seats.min()) - 1
@@ -82,7 +82,7 @@ class LearnerTables:
         self._generator = generator
         if is_seeded or self._tables is None:
             self._tables = Tables(self.game, self.count, int(generator.integers(2**63)))
-        self.seats = np.zeros(self.count, np.int64)  # of the learner
+        self.seats = np.zeros(self.count, np.int64)  # the learner's seat at each table
         self.deal(np.arange(self.count))
         self.update_mask()
 

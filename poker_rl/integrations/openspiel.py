@@ -18,7 +18,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.integrations.learner_tables import to_game
 
-MAX_MOVES = 1000  # in a game whose tables do not keep their actions
+MAX_MOVES = 1000  # `max_game_length` of a game whose tables do not store the actions
 
 
 class SpielGame(pyspiel.Game):
@@ -84,7 +84,7 @@ class SpielState(pyspiel.State):
         return tables_from_records(self.get_game().game, self._records)
 
     def current_player(self) -> int:
-        """Return the seat to act, or OpenSpiel's number of chance or of the end."""
+        """Return the seat to act, or OpenSpiel's constant for a chance node or for the end."""
         if self._records is None:
             return int(pyspiel.PlayerId.CHANCE)
         is_over = self._records["over"][0]
@@ -143,7 +143,7 @@ class SpielState(pyspiel.State):
 
 
 class SpielObserver:
-    """What a seat sees, as OpenSpiel asks for it.
+    """Observer of OpenSpiel, which gives a seat's observation as a tensor or a string.
 
     Attributes:
         tensor: features of the last state that was set, [W] float32.
@@ -156,14 +156,14 @@ class SpielObserver:
         self.dict = {"observation": self.tensor}
 
     def set_from(self, state: SpielState, player: int) -> None:
-        """Set the tensor to what a seat sees, zeros before the cards are dealt."""
+        """Set the tensor to a seat's observation, zeros before the cards are dealt."""
         records = state.get_seat_records(player)
         self.tensor[:] = (
             0 if records is None else tables_from_records(self._game, records).observe()[0]
         )
 
     def string_from(self, state: SpielState, player: int) -> str:
-        """Return the information set of a seat, only its number before the cards are dealt."""
+        """Return a seat's information set, or only its number before the cards are dealt."""
         records = state.get_seat_records(player)
         return str(player) if records is None else self._game.infoset_name(records[0])
 

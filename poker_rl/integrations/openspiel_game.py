@@ -21,8 +21,8 @@ from poker_rl.config.validation import ConfigError, PositiveInt
 from poker_rl.games import tabulated_rules
 from poker_rl.games.game import Game
 
-MAX_DEALS = 10_000  # each table has a deck with this many cards
-MAX_BYTES = 2**31 - 1  # of a NumPy record
+MAX_DEALS = 10_000  # a table stores a number for each deal of the game
+MAX_BYTES = 2**31 - 1  # largest size of a NumPy record
 Parameter = bool | int | float | str
 Prefix = tuple[int, ...]  # outcomes of the chance nodes so far
 
@@ -89,9 +89,8 @@ class OpenSpielGame(Game):
     def infoset_name(self, record: np.void) -> str:
         """Return the seat to act and OpenSpiel's name of its information set as one word."""
         tree, node, seat = self.definitions[0], int(record["node"]), int(record["to_act"])
-        is_to_act = (
-            tree["owner"][node] == seat
-        )  # else a caller wants to know what another seat sees
+        # A record with another `to_act` asks for the information of a seat that is not to act.
+        is_to_act = tree["owner"][node] == seat
         name = self._tabulation.infoset_names[tree["index"][node]] if is_to_act else ""
         return f"{seat} {'_'.join(name.split())}".strip()
 
@@ -250,7 +249,7 @@ def tabulate(
 
 
 def estimate_node_count(game: Any, samples: int = 100) -> float:
-    """Estimate the number of nodes of a tree from random lines (Knuth 1975), at most some 1e30."""
+    """Estimate a tree's number of nodes from random playouts (Knuth 1975), up to about 1e30."""
     generator, total = np.random.default_rng(0), 0.0
     for _ in range(samples):
         state, level_size = game.new_initial_state(), 1.0

@@ -102,7 +102,7 @@ class GameAECEnv(AECEnv):
             self._select_next_agent()
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
-        """Return what an agent sees."""
+        """Return an agent's observation and action mask."""
         assert self._tables is not None
         if agent == self.agent_selection and not self.terminations[agent]:
             return {
@@ -123,7 +123,7 @@ class GameAECEnv(AECEnv):
         return self.game.infoset_name(self._tables.records[0])
 
     def close(self) -> None:
-        """Do nothing, as there are no resources to release."""
+        """Do nothing, because there are no resources to release."""
 
     def _select_next_agent(self) -> None:
         """Select the agent of the seat to act and put its action mask into its information."""

@@ -28,7 +28,7 @@ class SB3VecEnv(VecEnv):
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Keep the actions [B] for `step_wait`."""
+        """Store the actions [B] for `step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
@@ -64,5 +64,5 @@ class SB3VecEnv(VecEnv):
         return [result[row] for row in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """Return False for each selected table, as tables have no wrappers."""
+        """Return False for each selected table, because tables have no wrappers."""
         return [False] * len(self._get_indices(indices))

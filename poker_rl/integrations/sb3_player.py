@@ -21,7 +21,7 @@ from poker_rl.storage.checkpoint import (
     MACHINE_MEMORY_BYTES,
     UNREADABLE_FILE_ERRORS,
     check_archive,
-    check_tree,
+    check_loaded_values,
 )
 from poker_rl.storage.disk import naming_path
 
@@ -50,7 +50,7 @@ class MaskablePPOPlayer(Bot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        weights, settings = read_model(Path(self.file))
+        weights, settings = read_saved_model(Path(self.file))
         policy_class, policy_settings = settings["policy_class"], settings["policy_kwargs"]
         activation = ACTIVATION_BY_CLASS.get(
             policy_settings.get("activation_fn", "<class 'torch.nn.modules.activation.Tanh'>")
@@ -67,7 +67,7 @@ class MaskablePPOPlayer(Bot):
         return self._policy.action_probs(records)
 
 
-def read_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+def read_saved_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """Return the weights of a saved model by name, and its settings as far as they are JSON.
 
     Raises:
@@ -86,7 +86,7 @@ def read_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
             policy_bytes = archive.read("policy.pth")
         pickle_bytes = check_archive(BytesIO(policy_bytes))
         weights = torch.load(BytesIO(policy_bytes), map_location="cpu", weights_only=True)
-        check_tree(weights, pickle_bytes, len(policy_bytes))
+        check_loaded_values(weights, pickle_bytes, len(policy_bytes))
         return dict(weights), {
             key: dict(settings[key]) for key in ("policy_class", "policy_kwargs")
         }

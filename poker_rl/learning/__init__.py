@@ -1,7 +1,7 @@
-"""Parts of learners: rollouts, replay buffers, minibatches, gradient steps, averages, processes.
+"""Parts of learners: rollouts, replay buffers, gradient steps, average policies, collectives.
 
 A network learner derives from `poker_rl.algos.NetworkLearner`, whose docstring lists its methods,
-and builds a `LearnerCore` from the `LearnerContext` that its constructor gets.
+and builds a `LearnerServices` from the `LearnerContext` that its constructor gets.
 
 Shapes: K network replicas, N decisions of a batch, B rows or decisions of each replica, A actions,
 L legal actions with padding, W network inputs, H inputs for the hidden cards.
@@ -13,8 +13,8 @@ from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
-from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import (
     HAND_ENDED,
     NEXT_PENDING,
@@ -27,10 +27,10 @@ __all__ = [
     "HAND_ENDED",
     "NEXT_PENDING",
     "Column",
+    "DeduplicatedInputs",
     "LearnerContext",
-    "LearnerCore",
+    "LearnerServices",
     "NetworkAssignment",
-    "NetworkInputs",
     "PendingDecisions",
     "ReplayBuffer",
     "Rollout",

@@ -1,4 +1,4 @@
-"""Networks that choose actions at the tables, on a GPU with few launches."""
+"""Networks that choose the actions at the tables; on a GPU one CUDA graph runs all of them."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ import torch
 from torch import nn
 
 from poker_rl.learning.captured_step import CapturedStep
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.rollout import PendingDecisions
 
 
 class ActingNetworks:
-    """Networks of a learner, one of which makes each decision.
+    """Networks of a learner, such as a best response and an average policy; one of them decides.
 
-    On a GPU one captured step runs all replicas of all networks on as many rows as there are
-    tables, and picks each row's outputs. On a CPU each network runs on its own rows.
+    On a GPU one `CapturedStep` runs all replicas of all networks on as many rows as there are
+    tables, and selects each row's outputs. On a CPU each network runs only on its own rows.
     """
 
-    def __init__(self, modules: Sequence[nn.Module], core: LearnerCore) -> None:
-        self._modules, self._core = modules, core
+    def __init__(self, modules: Sequence[nn.Module], services: LearnerServices) -> None:
+        self._modules, self._services = modules, services
         self._captured_step: CapturedStep | None = None
-        if core.device.type != "cpu":
-            column, rows = core.observation_column, len(core.rollout.agent_of_seat)
+        if services.device.type != "cpu":
+            column, rows = services.observation_column, len(services.rollout.agent_of_seat)
             dtype = torch.uint8 if column.dtype == torch.bool else torch.float32
             assert column.width is not None
-            self._observation = torch.zeros(rows, column.width, dtype=dtype, device=core.device)
-            # Index of the row's network and replica: network K + replica.
-            self._source = torch.zeros(rows, dtype=torch.int64, device=core.device)
-            self._outputs = torch.zeros(rows, core.game.action_count, device=core.device)
-            self._captured_step = CapturedStep(self._fill_outputs, core.device)
+            self._observation = torch.zeros(rows, column.width, dtype=dtype, device=services.device)
+            # Index of the row's network and replica: network x K + replica.
+            self._source = torch.zeros(rows, dtype=torch.int64, device=services.device)
+            self._outputs = torch.zeros(rows, services.game.action_count, device=services.device)
+            self._captured_step = CapturedStep(self._fill_outputs, services.device)
 
     @torch.no_grad()
     def compute_outputs(self, rows: PendingDecisions, network: np.ndarray) -> np.ndarray:
-        """Return each row's outputs, [B, A] float32, from its replica of network `network` [B]."""
+        """Return each row's outputs, [B, A] float32; `network` [B] is the index of its network."""
         if self._captured_step is not None:
             count = len(network)
-            source = network * self._core.replicas + rows.replica
+            source = network * self._services.replicas + rows.replica
             self._observation[:count].copy_(torch.from_numpy(rows.observation))
             self._source[:count].copy_(torch.from_numpy(source))
-            with self._core.timer.time_networks():
+            with self._services.timer.time_networks():
                 self._captured_step()
             return self._outputs[:count].cpu().numpy()
         outputs = np.empty(rows.mask.shape, np.float32)
@@ -49,12 +49,12 @@ class ActingNetworks:
             is_own = network == i
             if is_own.any():
                 own_rows = rows if is_own.all() else rows.select_rows(is_own)
-                outputs[is_own] = self._core.compute_logits(module, own_rows).cpu().numpy()
+                outputs[is_own] = self._services.compute_logits(module, own_rows).cpu().numpy()
         return outputs
 
     @torch.no_grad()
     def _fill_outputs(self) -> None:
-        x = self._observation.float().expand(self._core.replicas, -1, -1)
-        outputs = torch.cat([module(x) for module in self._modules])  # [M K, rows, A]
+        x = self._observation.float().expand(self._services.replicas, -1, -1)
+        outputs = torch.cat([module(x) for module in self._modules])  # [networks x K, rows, A]
         index = self._source[None, :, None].expand(1, *self._outputs.shape)
         self._outputs.copy_(outputs.gather(0, index)[0])

@@ -21,7 +21,7 @@ def estimate_advantages(
 ) -> Tensor:
     """Return the generalized advantages of N decisions, [N] float32; 0 at NEXT_PENDING rows.
 
-    They and the critic's values V, [N], are in units of `reward_scale` chips.
+    The advantages and the critic's values `value` [N] are in units of `reward_scale` chips.
     """
     reward = batch.reward / np.float32(reward_scale)
     advantage = compute_gae(reward, value.cpu().numpy(), batch.next_row, gamma, gae_lambda)
@@ -31,20 +31,21 @@ def estimate_advantages(
 def estimate_step_advantages(
     batch: StepBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the generalized advantages of a rollout, given the critic's values V, [R, T].
+    """Return the generalized advantages of a rollout, given the critic's values `value` [R, T].
 
-    Both are in units of `reward_scale` chips.
+    The advantages and the values are in units of `reward_scale` chips.
 
     Returns:
-        advantages [R, T], and which cells hold a decision whose end is known, [R, T] bool. Where
-        it is not known, the advantage is 0, and V only bootstraps the same seat's decision before.
+        advantages [R, T], and whether each cell holds a decision with a complete transition (the
+        hand ended or the same seat has decided again), [R, T] bool. The advantage of a decision
+        without one is 0, and its value only bootstraps the same seat's previous decision.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
     advantage, is_complete = torch.zeros_like(value), torch.zeros_like(batch.is_decision)
     outcomes = batch.payoffs.to(value.dtype) / reward_scale
     is_actor = batch.seat[..., None] == torch.arange(seats, device=value.device)
     is_actor = is_actor & batch.is_decision[..., None]  # [R, T, seats]
-    # Of each seat's next decision, or the end of the hand: r + gamma (V + gae_lambda A).
+    # Each seat's payoff if the hand ends next, else gamma (V + gae_lambda A) of its next decision.
     later_value = value.new_zeros(table_count, seats)
     is_known = torch.zeros_like(is_actor[0])
     for row in range(rows - 1, -1, -1):
@@ -75,9 +76,10 @@ def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:
 def compute_gae(
     reward: np.ndarray, value: np.ndarray, next_rows: np.ndarray, gamma: float, gae_lambda: float
 ) -> np.ndarray:
-    """Return A = d + gamma lambda A(next), d = r + gamma V(next) - V, for rows in order of play.
+    """Return generalized advantage estimates A of N decisions in the order of play, [N] float32.
 
-    It is 0 at NEXT_PENDING rows, whose V only bootstraps the agent's row before; all are [N].
+    A = d + gamma lambda A(next) with d = r + gamma V(next) - V. A is 0 at NEXT_PENDING rows; their
+    V only bootstraps the agent's previous decision. All arrays are [N].
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)

@@ -21,7 +21,7 @@ from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import InsertionRule, ReplayBuffer
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.network_player import Critic
@@ -46,29 +46,29 @@ class AveragePolicy:
     """Average-policy network with its reservoirs and optimizer.
 
     Args:
-        learn_from_actions: the policies that are added are one-hot actions.
+        learn_from_actions: the targets that are added are actions taken, one-hot, not policies.
         other_buffers: other buffers of the learner that need memory on the same device.
 
     Attributes:
         module: the network, K replicas.
-        stepper: optimizer of the network, for steps that are captured with those of other networks.
+        stepper: optimizer of the network, for callers that also capture steps of other networks.
     """
 
     def __init__(
         self,
         settings: AveragePolicySettings,
-        core: LearnerCore,
+        services: LearnerServices,
         *,
         output_init_scale: float = 1.0,
         learn_from_actions: bool = False,
         other_buffers: Sequence[ReplayBuffer] = (),
     ) -> None:
-        actions = core.game.action_count
+        actions = services.game.action_count
         self.settings = settings
-        self.module = core.build_network(actions, output_init_scale)
+        self.module = services.build_network(actions, output_init_scale)
         self._warm_start_iterations = 0  # iterations of the runs that a warm start continues
         columns = {
-            "observation": core.observation_column,
+            "observation": services.observation_column,
             "mask": Column(torch.bool, actions),
             "policy": Column(torch.bool if learn_from_actions else torch.float32, actions),
         }
@@ -79,9 +79,9 @@ class AveragePolicy:
             settings.capacity,
             settings.insertion_rule,
             columns,
-            core.device,
-            core.sample_seed(),
-            replicas=core.replicas,
+            services.device,
+            services.sample_seed(),
+            replicas=services.replicas,
             other_buffers=other_buffers,
         )
         self.buffer.check_batch_memory("average_policy.batch_size", settings.batch_size)
@@ -94,7 +94,7 @@ class AveragePolicy:
             settings.batch_size,
             self._compute_loss,
         )
-        self._updates = CapturedUpdates([self.stepper], core.device, core.timer)
+        self._updates = CapturedUpdates([self.stepper], services.device, services.timer)
 
     @property
     def updates(self) -> int:
@@ -109,7 +109,10 @@ class AveragePolicy:
         policy: np.ndarray,
         iteration: int,
     ) -> None:
-        """Add decisions to the reservoirs; masks and policies are [B, A]."""
+        """Add B decisions of an iteration to the reservoirs of their replicas.
+
+        The observations are [B, W]; the masks and policies are [B, A].
+        """
         columns = {"observation": observation, "mask": mask, "policy": policy}
         if self.settings.iteration_weight_power:
             columns["iteration"] = np.full(len(replica), self._warm_start_iterations + iteration)
@@ -161,7 +164,7 @@ class AveragePolicy:
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy weights and reservoirs of another run; its iterations count as earlier ones."""
+        """Copy weights and reservoirs of another run; its iterations precede those of this run."""
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])
         if self.settings.iteration_weight_power:
@@ -182,7 +185,7 @@ class PolicyAverages:
 
     def __init__(
         self,
-        core: LearnerCore,
+        services: LearnerServices,
         actor: nn.Module,
         ema_decay: float,
         settings: AveragePolicySettings | None,
@@ -190,13 +193,13 @@ class PolicyAverages:
         output_init_scale: float,
         learn_from_actions: bool = False,
     ) -> None:
-        self._core, self._actor = core, actor
+        self._services, self._actor = services, actor
         self.weight_ema = WeightEMA(actor, ema_decay)
         self.average_policy = None
         if settings is not None:
             self.average_policy = AveragePolicy(
                 settings,
-                core,
+                services,
                 output_init_scale=output_init_scale,
                 learn_from_actions=learn_from_actions,
             )
@@ -207,12 +210,12 @@ class PolicyAverages:
         Args:
             critic: the critic of the current policy; the player "average" gets none.
         """
-        players = self._core.build_players(
+        players = self._services.build_players(
             critic, weight_average=self.weight_ema.module, current=self._actor
         )
         if self.average_policy is None:
             return players
-        return {"average": self._core.build_player(self.average_policy.module), **players}
+        return {"average": self._services.build_player(self.average_policy.module), **players}
 
     def stateful_parts(self) -> dict[str, WeightEMA | AveragePolicy | None]:
         """Return the parts with a state, by their names in the learner's state."""

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.rollout import PendingDecisions
 
 
 class BestResponseSeats:
-    """Seats that play the best response in current hands, and a record of this by decision.
+    """Sampled best-response seats of the current hands, and a record of the decisions they made.
 
     Args:
         sample_seats: samples the best-response seats of new hands, tables [B] -> [B, seats] bool.
@@ -26,11 +26,13 @@ class BestResponseSeats:
         is_best_response: whether each seat plays the best response, [tables, seats] bool.
     """
 
-    def __init__(self, core: LearnerCore, sample_seats: Callable[[np.ndarray], np.ndarray]) -> None:
-        self.is_best_response: np.ndarray = np.zeros(core.rollout.agent_of_seat.shape, bool)
+    def __init__(
+        self, services: LearnerServices, sample_seats: Callable[[np.ndarray], np.ndarray]
+    ) -> None:
+        self.is_best_response: np.ndarray = np.zeros(services.rollout.agent_of_seat.shape, bool)
         self._sample_seats = sample_seats
         self._recorded = [np.zeros(0, bool)]
-        core.rollout.on_deal = self._on_deal
+        services.rollout.on_deal = self._on_deal
 
     def _on_deal(self, tables: np.ndarray) -> None:
         self.is_best_response[tables] = self._sample_seats(tables)
@@ -55,12 +57,12 @@ class BestResponseSeats:
         self.is_best_response[:] = state["is_best_response"].numpy()
 
 
-def make_eta_sampler(core: LearnerCore, eta: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a `sample_seats` that selects each seat independently with probability eta."""
+def make_eta_sampler(services: LearnerServices, eta: float) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a `sample_seats` that selects each seat independently with probability `eta`."""
 
     def sample_seats(tables: np.ndarray) -> np.ndarray:
-        shape = (len(tables), core.rollout.agent_of_seat.shape[1])
-        is_best_response: np.ndarray = core.generator.random(shape) < eta
+        shape = (len(tables), services.rollout.agent_of_seat.shape[1])
+        is_best_response: np.ndarray = services.generator.random(shape) < eta
         return is_best_response
 
     return sample_seats

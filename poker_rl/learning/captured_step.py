@@ -1,8 +1,8 @@
-"""Steps of fixed work, which a GPU replays as CUDA graphs.
+"""Steps that do the same work in every call, which a GPU replays as CUDA graphs.
 
-On a GPU the time of small networks is mostly that of kernel launches. A CUDA graph launches all
-kernels of a step at once. So the step must be the same work on the same memory in every call: it
-reads and writes tensors that keep their addresses, and the CPU never waits for a result.
+On a GPU, small networks spend most of their time on kernel launches. A CUDA graph launches all
+kernels of a step at once. It requires the same work on the same memory in every call: a step reads
+and writes tensors that keep their addresses, and the CPU never waits for a result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 
 from poker_rl.learning.distributed import collectives
 
-WARMUP_CALLS = 3  # eager calls before recording, since libraries allocate on first use
+WARMUP_CALLS = 3  # calls without a graph before recording: libraries allocate memory on first use
 
 
 class CapturedStep:
@@ -38,17 +38,18 @@ class CapturedStep:
     ) -> None:
         self._function, self._generators = function, generators
         self._uses_graph = device.type == "cuda" and is_capturable
-        # Steps may run at the same time, and PyTorch keeps one workspace of cuBLAS for each stream.
+        # Each step has a stream: steps may run concurrently, and must not share PyTorch's cuBLAS
+        # workspace, of which there is one per stream.
         self._stream: Any = torch.cuda.Stream() if self._uses_graph else None  # type: ignore[no-untyped-call]
         self.reset()
 
     def reset(self) -> None:
-        """Forget the recording, because tensors that the function uses were replaced."""
+        """Discard the recording; call this after tensors that the function uses were replaced."""
         self._warmup_calls = 0
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
-        """Do the step on the current stream."""
+        """Run the step: the function itself, or the CUDA graph once it is recorded."""
         if not self._uses_graph or collectives.get_world_size() > 1:
             self._function()
         elif self._warmup_calls < WARMUP_CALLS:
@@ -72,7 +73,7 @@ class CapturedStep:
 
 
 class ParallelBranch:
-    """Context whose work a GPU does beside the work after the context, until `join`.
+    """Context whose work a GPU does in parallel with the work after the context, until `join`.
 
     The work is queued on a stream of its own, also while a `CapturedStep` is recorded. Its results
     may be used after `join`, and tensors that it reads must exist until then. On a CPU the work is

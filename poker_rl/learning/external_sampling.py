@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from poker_rl.games.tables import Tables, copy_records
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.players.action_sampling import sample_from_probs
 
@@ -54,7 +54,7 @@ class _TreeLevel:
 
 
 def traverse(
-    core: LearnerCore, traverser: int, compute_policy: PolicyFunction
+    services: LearnerServices, traverser: int, compute_policy: PolicyFunction
 ) -> tuple[TraversalDecisions, TraversalDecisions]:
     """Deal a hand at every table and traverse its tree by external sampling.
 
@@ -63,7 +63,7 @@ def traverse(
         minus value of the policy), and the other seats' decisions, whose targets are the
         probabilities of their actions.
     """
-    levels = _expand_levels(core, traverser, compute_policy)
+    levels = _expand_levels(services, traverser, compute_policy)
     regrets: list[np.ndarray] = []
     for i, level in reversed(list(enumerate(levels))):
         action_values = np.zeros_like(level.decisions.targets)  # [m, A]
@@ -83,10 +83,10 @@ def traverse(
 
 
 def _expand_levels(
-    core: LearnerCore, traverser: int, compute_policy: PolicyFunction
+    services: LearnerServices, traverser: int, compute_policy: PolicyFunction
 ) -> list[_TreeLevel]:
     """Play all hands and their branches to the end; return the positions at each depth."""
-    game, rollout = core.game, core.rollout
+    game, rollout = services.game, services.rollout
     rollout.tables.deal()
     rollout.hands_played += len(rollout.tables.records)
     tables = Tables(game, 0, 0)
@@ -99,8 +99,8 @@ def _expand_levels(
         value = np.zeros(len(is_over))
         value[ended] = tables.payoffs(ended)[:, traverser]
         records, table = tables.records.take(nonterminal), table[nonterminal]
-        mask, replica = tables.legal_mask(nonterminal), core.assign_replicas(records, table)
-        observation, _ = core.encode_records(records)
+        mask, replica = tables.legal_mask(nonterminal), services.assign_replicas(records, table)
+        observation, _ = services.encode_records(records)
         probs = (
             compute_policy(observation, mask, replica) if len(nonterminal) else np.zeros(mask.shape)
         )
@@ -111,7 +111,7 @@ def _expand_levels(
         is_played = mask & is_traverser[:, None]
         other_rows = np.flatnonzero(~is_traverser)
         sampled_actions = sample_from_probs(
-            probs[other_rows], core.generator.random(len(other_rows))
+            probs[other_rows], services.generator.random(len(other_rows))
         )
         is_played[other_rows, sampled_actions] = True
         parent, action = np.nonzero(is_played)

@@ -1,4 +1,4 @@
-"""Gradient steps; those on batches of replay buffers are captured, see `CapturedStep`."""
+"""Gradient steps; a GPU replays those on batches of replay buffers (see `CapturedStep`)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from poker_rl.config.schedules import Schedule
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.captured_step import CapturedStep, ParallelBranch
 from poker_rl.learning.distributed import collectives
-from poker_rl.learning.state_checks import load_optimizer
-from poker_rl.learning.timing import LearnerTimer
+from poker_rl.learning.network_time import LearnerTimer
+from poker_rl.learning.state_checks import load_optimizer_state
 from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]
 
 STEPS_PER_GRAPH = 8  # a graph of several steps samples all their batches at once
-MIN_CHUNK = 2048  # numbers that the 512 threads of a block handle at once
-MAX_CHUNKS = 128  # about the number of multiprocessors
+MIN_CHUNK = 2048  # numbers that the 512 threads of a CUDA block handle at once
+MAX_CHUNKS = 128  # about the number of multiprocessors of a large GPU
 
 
 def set_learning_rates(optimizer: torch.optim.Optimizer, *learning_rates: float) -> None:
@@ -59,16 +59,16 @@ def take_gradient_step(
 
 
 class ChunkedAdam(torch.optim.Adam):
-    """Fused Adam with one parameter group, whose kernel handles small parts of the weights.
+    """Fused Adam that splits the weights into chunks, so that a GPU updates them in parallel.
 
     A block of torch's fused kernel handles 65,536 numbers of a tensor one after the other. So a
     small network keeps a few multiprocessors busy, for 50 microseconds on an H200. Here the kernel
-    gets each tensor as several short ones, which share its memory.
+    gets each tensor as several short ones, which share its memory. There is one parameter group.
     """
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Take one step; the first one allocates the moments, as torch does it."""
+        """Take one step; the first is a step of torch's Adam, which allocates the moments."""
         if not self.state:
             super().step(closure)
             return
@@ -114,7 +114,7 @@ class GradientStepper:
 
     Attributes:
         losses_summed: number of steps since the last `pop_means`.
-        captured_steps: recordings of this optimizer's steps.
+        captured_steps: the captured steps that use this optimizer.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class GradientStepper:
         self._sums, self.losses_summed = torch.zeros(2, device=device), 0  # losses and norms
 
     def prepare_steps(self, steps: int) -> None:
-        """Set the learning rates of the next `steps` steps, at most STEPS_PER_GRAPH; count them."""
+        """Set the learning rates of the next `steps` <= STEPS_PER_GRAPH steps, and count these."""
         for i in range(steps):
             lr = self._lr_schedule.value(self.updates + i)
             if lr != self._lrs[i]:
@@ -183,7 +183,7 @@ class GradientStepper:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.updates = state["updates"]
-        load_optimizer(self._optimizer, state["optimizer"])
+        load_optimizer_state(self._optimizer, state["optimizer"])
         for step in self.captured_steps:
             step.reset()  # loading has replaced the moments
 

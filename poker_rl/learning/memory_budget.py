@@ -37,8 +37,8 @@ def check_memory(setting: str, needed_bytes: int, device: torch.device) -> None:
         )
 
 
-def check_table_memory(tree: GameTree, table_count: int) -> None:
-    """Check as `check_memory` does for tables [information sets, actions] of float64."""
+def check_tabular_memory(tree: GameTree, table_count: int) -> None:
+    """Raise ConfigError if float64 tables [information sets, actions] exceed the memory."""
     setting = f"game: {tree.infoset_count:,} information sets of {tree.game.action_count:,} actions"
     check_memory(setting, table_count * 8 * tree.legal_mask.size, torch.device("cpu"))
 

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning.distributed import collectives
 from poker_rl.nets.dense import compute_logits
-from poker_rl.nets.legal_logits import LegalActions
+from poker_rl.nets.legal_output_layer import LegalActions
 from poker_rl.nets.replicas import count_replicas, forward_by_replica
 
 DUPLICATE_PROBE_ROWS = 256  # rows examined to find out whether equal rows are common
 
 
-class NetworkInputs:
-    """Network inputs of N decisions, [N, W].
+class DeduplicatedInputs:
+    """Network inputs of N decisions, [N, W], whose equal rows are computed only once.
 
     In small games many rows are equal. If it saves work, networks run only on the U distinct rows,
     and outputs are copied to equal rows; results and gradients are the same up to rounding.
@@ -37,8 +37,8 @@ class NetworkInputs:
             self.distinct_index = torch.from_numpy(distinct_index).to(device)
 
     @classmethod
-    def from_tensor(cls, rows: Tensor) -> NetworkInputs:
-        """Return inputs [N, W] on the networks' device, whose equal rows are not looked for."""
+    def from_tensor(cls, rows: Tensor) -> DeduplicatedInputs:
+        """Return inputs without a search for equal rows; `rows` [N, W] are on the device."""
         inputs = cls(np.empty((0, rows.shape[1]), np.float32), rows.device)
         inputs.rows = rows
         return inputs
@@ -91,7 +91,7 @@ class NetworkInputs:
 
 
 def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
-    """Apply a function to the output of a network, or to both of a `NetworkPair`."""
+    """Apply a function to the output of a network, or to both outputs of a `NetworkPair`."""
     return tuple(map(function, outputs)) if isinstance(outputs, tuple) else function(outputs)
 
 
@@ -106,7 +106,7 @@ def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @jit
 def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-untyped-def]
-    """Write the distinct rows of bytes, found by a hash table; return their number."""
+    """Find the distinct rows of bytes by a hash table; return their number."""
     size = 1
     while size < 2 * len(rows):
         size *= 2
@@ -161,7 +161,7 @@ def iterate_minibatches(
         replica, is_used: replica of each row, and whether it is used, [N].
         uniform: a random number in [0, 1) for each row, [N] float64, which decides the order.
         minibatch_count: number of minibatches; fewer, but at least one, if `size` is less.
-        size: largest number of used rows of a replica of any process, or more.
+        size: upper bound of the number of used rows of a replica in any process.
 
     Yields:
         row indices [K, B], and the weight of each row in its replica's mean, [K, B]. If a replica

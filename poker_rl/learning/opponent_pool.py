@@ -16,7 +16,7 @@ import numpy as np
 from torch import nn
 
 from poker_rl.config.validation import PositiveInt, Probability
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.snapshot_pool import SnapshotPool
 from poker_rl.nets.replicas import count_replicas, expand_replicas
 
@@ -37,25 +37,27 @@ class OpponentPoolSettings:
 
 
 class OpponentPool(SnapshotPool):
-    """Pool of snapshots with the current pool opponent; it also samples the hands it plays in.
+    """Pool of snapshots, one of which is the pool opponent; it also samples that one's hands.
 
     Args:
         settings: see `OpponentPoolSettings`.
-        core: see `LearnerCore`; its random generator is used.
+        services: see `LearnerServices`; its random generator is used.
         actor: the policy network in training, K replicas.
 
     Attributes:
         opponent_network: the network of the current pool opponent.
     """
 
-    def __init__(self, settings: OpponentPoolSettings, core: LearnerCore, actor: nn.Module) -> None:
-        super().__init__(settings.capacity, core.generator)
-        self.settings, self._core, self._actor = settings, core, actor
+    def __init__(
+        self, settings: OpponentPoolSettings, services: LearnerServices, actor: nn.Module
+    ) -> None:
+        super().__init__(settings.capacity, services.generator)
+        self.settings, self._services, self._actor = settings, services, actor
         self.opponent_network = deepcopy(actor).requires_grad_(False)
 
     def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
         """Sample which seats learn in new hands: table indices [B] -> [B, seats] bool."""
-        rollout = self._core.rollout
+        rollout = self._services.rollout
         seats = rollout.tables.count_seats(tables)
         is_sole_learner = self._generator.integers(seats)[:, None] == np.arange(
             rollout.agent_of_seat.shape[1]

@@ -1,7 +1,7 @@
 """Opponents of a learner: players in all seats but agent 0's, sampled for each seat of a hand.
 
-An opponent is a fixed player or `self`, a snapshot of the learner's headline player. From time to
-time another snapshot takes its place, sampled from the whole run.
+An opponent is a fixed player or `self`, a snapshot of the learner's headline player. At intervals
+it is replaced by another snapshot, sampled from the whole run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, player_from_dict
 
 SELF = "self"  # the name of the learner's own snapshots among opponents
-SELF_CAPACITY = 20  # snapshots in the pool
-NO_OPPONENT = -1
+SELF_CAPACITY = 20  # largest number of snapshots in the pool of `self`
+NO_OPPONENT = -1  # in `Opponents._opponent_of_seat`: the learner's seat, or no player
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -116,7 +116,7 @@ class Opponents:
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
     def count_hands(self, rows: np.ndarray, agent_of_seat: np.ndarray, chips: np.ndarray) -> None:
-        """Count what agent 0 won in hands that ended, once for each seat of an opponent.
+        """Add agent 0's winnings in finished hands to each opponent's total, once per seat of it.
 
         Args:
             rows: the tables, [B].

@@ -15,14 +15,15 @@ import numpy as np
 import torch
 
 from poker_rl.games.game import Game
-from poker_rl.games.table_checks import check_tables
 from poker_rl.games.tables import Tables
+from poker_rl.games.untrusted_tables import check_tables
 from poker_rl.learning.opponents import Opponents, OpponentSettings
 from poker_rl.learning.state_checks import check_range
 
 Seating = Literal["fixed", "shuffled"]
 
-# Values of `RolloutBatch.next_row`: the hand ended, or the next decision is not yet made.
+# Values of `RolloutBatch.next_row` if there is no next row: the hand ended before the agent decided
+# again, or the agent has not decided again when the batch ends.
 HAND_ENDED, NEXT_PENDING = -1, -2
 NO_ROW = -1  # in `Rollout.last_row_of_seat`: the seat has not decided in this hand
 
@@ -78,16 +79,16 @@ class RolloutBatch:
         return len(self.action)
 
     def select_rows(self, rows: np.ndarray) -> RolloutBatch:
-        """Return some rows by index; `next_row` still counts the rows of this batch."""
+        """Return some rows by index; `next_row` still refers to rows of this batch."""
         columns = {field.name: getattr(self, field.name)[rows] for field in fields(self)}
         return RolloutBatch(**columns)
 
     def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:
-        """Return the rows of some whole trajectories, with `next_row` in the returned batch."""
+        """Return the rows of some whole trajectories, with `next_row` renumbered for the result."""
         new_row = np.full(len(self) + 1, HAND_ENDED)
         new_row[rows] = np.arange(len(rows))
         selected = self.select_rows(rows)
-        selected.next_row = new_row[selected.next_row]  # HAND_ENDED = -1 reads the last element
+        selected.next_row = new_row[selected.next_row]  # index HAND_ENDED = -1: the last element
         return selected
 
 
@@ -112,7 +113,7 @@ class Rollout:
         seed: seed of cards, seating, and the opponents and their actions.
         opponents: players in every seat but agent 0's, or None for self-play.
         seating: `fixed`: agent i in seat i; `shuffled`: sampled for each hand. If a hand has fewer
-            seats than there are agents, those assigned to the missing seats sit out; with an
+            seats than there are agents, those assigned to the missing seats sit out; with
             opponents, agent 0 always gets a seat.
         encode_hidden_cards: encodes tables as extra inputs of a perfect-information critic,
             [B] -> [B, H]; None: H = 0.
@@ -167,7 +168,8 @@ class Rollout:
     def play_steps(self, choose_actions: ActFunction, steps: int) -> RolloutBatch:
         """Play `steps` actions at every table, with a new deal where a hand ends.
 
-        Decisions with NEXT_PENDING come again, as the first rows of the next batch.
+        Decisions after which neither the agent has decided again nor the hand has ended have the
+        `next_row` NEXT_PENDING; they are also the first rows of the next batch.
         """
         if self.unfinished_batch is None:
             self.deal_hands(np.arange(len(self.agent_of_seat)))
@@ -180,6 +182,7 @@ class Rollout:
         return batch
 
     def _collect_batch(self, choose_actions: ActFunction, steps: int | None) -> RolloutBatch:
+        """Play `steps` actions at every table, or whole hands if None; return the decisions."""
         tables, rows = self.tables, np.arange(len(self.agent_of_seat))
         batches = [] if self.unfinished_batch is None else [self.unfinished_batch]
         row_count = sum(map(len, batches))
@@ -336,6 +339,7 @@ class Rollout:
         """Return the saved unfinished decisions after checking them; tables are loaded before."""
         if self.tables.records["over"].any():
             raise ValueError("tables: a hand is over, and there are unfinished decisions")
+        # A batch without rows has the expected types and shapes.
         like = vars(self._step_tables(lambda rows: (rows.table, rows.table), np.zeros(0, np.int64)))
         batch = RolloutBatch(**{name: columns[name].numpy().copy() for name in like})
         for name, column in vars(batch).items():

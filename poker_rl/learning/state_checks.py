@@ -19,7 +19,7 @@ def check_range(name: str, values: Any, low: int, high: int) -> None:
         raise ValueError(f"{name}: {wrong[0]} is not in [{low}, {high})")
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+def load_optimizer_state(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
     """Load the moments of a saved optimizer, but keep settings such as the learning rate.
 
     Moments that differ in shape from the weights raise ValueError; fused kernels do not check it.

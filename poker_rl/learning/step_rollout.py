@@ -20,13 +20,15 @@ from poker_rl.games.game import jit
 from poker_rl.games.tables import tables_from_records
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.rollout import NO_ROW, PendingDecisions
 from poker_rl.learning.state_checks import check_range
 from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_host
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
 
+# Columns of `StepBatch`: those that the CPU writes in play, and those of a decision that is carried
+# over to the next batch.
 WRITTEN_BY_CPU = (
     "hidden_cards",
     "seat",
@@ -40,23 +42,32 @@ CARRIED = ("observation", "hidden_cards", "mask", "action", "log_prob", "replica
 
 
 class StepRollout:
-    """Player of a fixed number of actions at every table of `core.rollout`.
+    """Rollout that plays a fixed number of actions at every table of `services.rollout`.
 
     Attributes:
         best_response_seats: samples the seats that learn; None: all of them do.
         batch: the decisions of the last `play`; its tensors keep their addresses.
-        decisions: number of its decisions whose end is known, because the hand ended or the same
-            seat has decided again.
-        learner_decisions: number of those that networks learn from, of each instance, [instances].
+        decisions: number of its decisions with a complete transition; the others are pending, since
+            neither the hand has ended nor the same seat has decided again.
+        learner_decisions: number of those that networks learn from, by instance, [instances].
     """
 
     def __init__(
-        self, core: LearnerCore, steps: int, actor: nn.Module, group_count: int | None = None
+        self,
+        services: LearnerServices,
+        steps: int,
+        actor: nn.Module,
+        group_count: int | None = None,
     ) -> None:
-        self._core, self._rollout, self._steps, self._actor = core, core.rollout, steps, actor
+        self._services, self._rollout, self._steps, self._actor = (
+            services,
+            services.rollout,
+            steps,
+            actor,
+        )
         self.other_network: nn.Module | None = None
         self.best_response_seats: BestResponseSeats | None = None
-        device = core.device
+        device = services.device
         table_count, seats = self._rollout.agent_of_seat.shape
         self._last_row = np.full((table_count, seats), NO_ROW)  # of each seat's last decision
         self._learned_last = np.zeros((table_count, seats), bool)  # whether networks learn from it
@@ -65,9 +76,9 @@ class StepRollout:
             return torch.zeros(rows, table_count, *shape, dtype=dtype, device=device)
 
         self.batch = StepBatch(
-            observation=allocate(core.input_dtype, core.input_size),
-            hidden_cards=allocate(torch.uint8, core.hidden_card_size),
-            mask=allocate(torch.bool, core.game.action_count),
+            observation=allocate(services.input_dtype, services.input_size),
+            hidden_cards=allocate(torch.uint8, services.hidden_card_size),
+            mask=allocate(torch.bool, services.game.action_count),
             action=allocate(torch.int64),
             log_prob=allocate(torch.float32),
             seat=allocate(torch.int64),
@@ -78,9 +89,10 @@ class StepRollout:
             payoffs=allocate(torch.int64, seats, rows=steps),
         )
         self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
-        # A minibatch may be padded with any cell, and without a legal action policies are NaN.
+        # Minibatches may be padded with cells without a decision. In these all actions are legal,
+        # since a policy without legal actions would be NaN.
         self.batch.mask.fill_(True)
-        # What the CPU writes in play is copied to the device at the end.
+        # The CPU writes into these tensors; at the end of `play` they are copied to the device.
         self._host = {
             name: allocate_on_host(getattr(self.batch, name)[-steps:]) for name in WRITTEN_BY_CPU
         }
@@ -89,31 +101,31 @@ class StepRollout:
         self._last_row_on_device = torch.zeros_like(self.batch.seat[:seats])
         self._table_index = torch.arange(table_count, device=device)
         if group_count is None:
-            group_count = 2 if device.type == "cuda" and core.replicas == 1 else 1
+            group_count = 2 if device.type == "cuda" and services.replicas == 1 else 1
         bounds = [i * table_count // group_count for i in range(group_count + 1)]
         self._groups = [TableGroup(slice(*pair), self.batch, device) for pair in pairwise(bounds)]
         self._captured_samples = [
             CapturedStep(
                 partial(self._sample_on_device, group),
                 device,
-                is_capturable=core.has_equal_blocks,
+                is_capturable=services.has_equal_blocks,
             )
             for group in self._groups
         ]
         self._captured_carry = CapturedStep(self._carry_on_device, device)
-        self._no_observations = np.empty((0, 0), core.game.observation_dtype)
-        # The networks on a device do not read which agent decides.
+        self._no_observations = np.empty((0, 0), services.game.observation_dtype)
+        # On a GPU, only opponents and the assignment of replicas read which agent decides.
         self._needs_agents = (
             device.type == "cpu"
             or self._rollout.opponents is not None
             or self._rollout.assign_replicas is not None
         )
-        self._is_bound = False  # whether the groups have the tables and their observations
+        self._is_bound = False  # whether `_bind_tables` has connected the groups to the tables
 
-    def let_others_play(
+    def set_other_network(
         self, other_network: nn.Module, best_response_seats: BestResponseSeats
     ) -> None:
-        """Let another network [K replicas] play in the seats that `best_response_seats` excludes.
+        """Set a network, K replicas, that plays in the seats that `best_response_seats` excludes.
 
         Nothing is learned from its decisions.
         """
@@ -122,7 +134,7 @@ class StepRollout:
     def play(self) -> None:
         """Play `steps` actions at every table, with a new deal where a hand ends.
 
-        Decisions whose end is not known come again in the next batch.
+        Pending decisions are carried over to the next batch.
         """
         if not self._is_bound:
             self._bind_tables()
@@ -149,19 +161,19 @@ class StepRollout:
         self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
 
     def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
-        """Count each instance's decisions, and learners' ones, [..., T] bool -> [2, instances]."""
+        """Count all decisions and learners' decisions, [..., T] bool each -> [2, instances]."""
         parts = [
-            np.split(column, self._core.instances, axis=-1)
+            np.split(column, self._services.instances, axis=-1)
             for column in (is_decision, is_decision & is_learner)
         ]
         return np.array([[np.count_nonzero(part) for part in column] for column in parts])
 
     def _count_pending(self) -> np.ndarray:
-        """Return `_count_by_instance` of the decisions whose end is not known."""
+        """Count the pending decisions as `_count_by_instance` does, [2, instances]."""
         return self._count_by_instance(self._last_row.T != NO_ROW, self._learned_last.T)
 
     def _bind_tables(self) -> None:
-        """Give the groups their tables; deal the first hands."""
+        """Connect the groups to the rollout's tables; before the first step, deal hands."""
         rollout = self._rollout
         if rollout.tables.records["over"].any():
             rollout.deal_hands(np.arange(len(self._last_row)))
@@ -176,7 +188,7 @@ class StepRollout:
         self._is_bound = True
 
     def _carry_decisions(self) -> None:
-        """Copy the decisions whose end is not known into the first rows of the batch."""
+        """Copy the pending decisions into the first rows of the batch."""
         self._host_last_row.numpy()[:] = self._last_row.T
         self._captured_carry()
         for group in self._groups:
@@ -196,10 +208,10 @@ class StepRollout:
         self.batch.is_decision[:seats] = last_row != NO_ROW
 
     def _start_step(self, group: TableGroup, step: int, sample: CapturedStep) -> None:
-        """Let the networks begin to choose the next actions of a group."""
+        """Set the network inputs of a group's next decisions, and start sampling its actions."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
-            self._core.encoder.encode_into(group.tables, group.observation)
+            self._services.encoder.encode_into(group.tables, group.observation)
         agent = rollout.agent_of_seat[rows, seat] if self._needs_agents else seat
         decisions = PendingDecisions(
             rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
@@ -224,17 +236,17 @@ class StepRollout:
         columns["is_learner"][:] = group.is_learner
         if rollout.encode_hidden_cards is not None:
             columns["hidden_cards"][:] = rollout.encode_hidden_cards(group.tables.records)
-        self._core.generator.random(out=group.uniform, dtype=np.float32)
-        if self._core.device.type == "cpu":
+        self._services.generator.random(out=group.uniform, dtype=np.float32)
+        if self._services.device.type == "cpu":
             self._sample_on_cpu(group, decisions, step)
         else:
-            timing = self._core.timer.time_networks(group.stream)
+            timing = self._services.timer.time_networks(group.stream)
             with torch.cuda.stream(group.stream), timing:
                 sample()
 
     def _sample_on_cpu(self, group: TableGroup, decisions: PendingDecisions, step: int) -> None:
-        """Sample actions where they are needed; write the decisions into the batch."""
-        group.action[:] = group.mask.argmax(1)  # of moves that are not decisions
+        """Sample the actions of learning agents; write the decisions into the batch."""
+        group.action[:] = group.mask.argmax(1)  # for forced moves, the only legal action
         log_prob = np.zeros(len(group.rows), np.float32)
         is_learner = group.is_decision & group.is_learner
         parts = [(self._actor, is_learner)]
@@ -242,11 +254,11 @@ class StepRollout:
             parts.append((self.other_network, group.is_decision & ~group.is_learner))
         for module, part in parts:
             if part.all():
-                group.action[:], log_prob = self._core.sample_actions(
+                group.action[:], log_prob = self._services.sample_actions(
                     module, decisions, group.uniform
                 )
             elif part.any():
-                group.action[part], log_prob[part] = self._core.sample_actions(
+                group.action[part], log_prob[part] = self._services.sample_actions(
                     module, decisions.select_rows(part), group.uniform[part]
                 )
         row = self._last_row.shape[1] + step
@@ -265,10 +277,10 @@ class StepRollout:
         inputs = group.on_device
         names = ["observation", "mask", "uniform"]
         names += ["is_learner"] * (self.other_network is not None)
-        names += ["replica"] * (not self._core.has_equal_blocks)
+        names += ["replica"] * (not self._services.has_equal_blocks)
         for name in names:
             inputs[name].copy_(group.host[name], non_blocking=True)
-        replica = None if self._core.has_equal_blocks else inputs["replica"]
+        replica = None if self._services.has_equal_blocks else inputs["replica"]
         logits = forward_by_replica(self._actor, inputs["observation"], replica)
         if self.other_network is not None:
             others = forward_by_replica(self.other_network, inputs["observation"], replica)
@@ -319,10 +331,10 @@ class StepRollout:
             rollout.seat_agents(ended)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the decisions whose end is not known, [seats, T, ...] each."""
+        """Return the columns of the pending decisions, [seats, T, ...] each."""
         last_row = self._last_row.T
         cell = np.maximum(last_row, 0) * last_row.shape[1] + np.arange(last_row.shape[1])
-        index, shape = self._core.to_tensor(cell.ravel()), last_row.shape
+        index, shape = self._services.to_tensor(cell.ravel()), last_row.shape
         return {
             "is_pending": torch.from_numpy(last_row != NO_ROW),
             **{
@@ -332,15 +344,15 @@ class StepRollout:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`, after that of the core; raise ValueError if it is impossible."""
+        """Restore a `state_dict` after that of the services; raise ValueError if impossible."""
         seats = self._last_row.shape[1]
         for name in CARRIED:
             column, saved = getattr(self.batch, name)[:seats], state[name]
             if (saved.dtype, saved.shape) != (column.dtype, column.shape):
                 raise ValueError(f"unfinished {name}: {saved.dtype} of another shape or kind")
             column.copy_(saved)
-        check_range("unfinished action", state["action"], 0, self._core.game.action_count)
-        check_range("unfinished replica", state["replica"], 0, self._core.replicas)
+        check_range("unfinished action", state["action"], 0, self._services.game.action_count)
+        check_range("unfinished replica", state["replica"], 0, self._services.replicas)
         is_pending = state["is_pending"].numpy().astype(bool).T
         if is_pending.shape != self._last_row.shape:
             raise ValueError("is_pending: not one value for each seat")

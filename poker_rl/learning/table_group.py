@@ -16,7 +16,7 @@ from poker_rl.games.tables import Tables
 class StepBatch:
     """Decisions at T tables, R rows each, in tensors on the networks' device.
 
-    Row i < seats has the decision of seat i that the batch before left unfinished, if there is one.
+    Row i < seats has the decision of seat i that is carried over from the previous batch, if any.
     Row seats + j has the decision at step j, if a learning agent decided there.
     """
 
@@ -37,11 +37,11 @@ class TableGroup:
     """Adjacent tables of a rollout, and buffers in the CPU's memory for their next decisions.
 
     Attributes:
-        columns: the columns of the batch that the tables fill, and their indices in the rollout.
+        columns: slice of these tables in the rollout, and of the batch's columns that they fill.
         tables: the tables; they share the memory of the rollout's tables.
         is_decision: whether a learning agent decides, [B].
-        opponent_rows, opponent_actions: tables of the group at which opponents act, and
-            its actions.
+        opponent_rows, opponent_actions: tables of the group at which opponents act, and the
+            actions of the opponents.
         observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
             holds random numbers in [0, 1) to sample the actions with.
         on_device: copies of the inputs on the device, and the `row` of the batch to fill, [1].
@@ -74,9 +74,9 @@ class TableGroup:
 
 
 def allocate_on_host(like: Tensor) -> Tensor:
-    """Return zeros of the shape and type of a tensor in the CPU's memory, pinned if it is a GPU's.
+    """Return zeros in main memory with the shape and type of a tensor, pinned if that is on a GPU.
 
-    A GPU copies pinned memory without waiting.
+    The CPU does not wait while a GPU copies from or to pinned memory.
     """
     tensor = torch.zeros(like.shape, dtype=like.dtype)
     return tensor.pin_memory() if like.device.type == "cuda" else tensor

@@ -30,18 +30,19 @@ def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Ten
 def sample_legal_action(
     logits: Tensor, legal_mask: Tensor, uniform: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Sample from a softmax over the logits of legal actions, without the CPU waiting for a GPU.
+    """Sample from a softmax over the logits of legal actions; the CPU never waits for a GPU.
 
     `uniform` has a random number in [0, 1) for each row, [B]. Return actions [B] int64 and their
     log-probabilities [B].
     """
     log_probs = masked_log_softmax(logits, legal_mask)
     probs = log_probs.exp()
-    # A GPU sums short rows faster along the other dimension.
+    # A GPU computes cumulative sums of short rows faster in the transposed matrix.
     is_short = probs.shape[1] <= 32
     cumulative = probs.t().contiguous().cumsum(0).t() if is_short else probs.cumsum(1)
-    # The first legal action whose cumulative probability is larger; or the first legal one, if
-    # rounding or a diverged network leaves none. `argmax` returns the first of equal numbers.
+    # Take the first legal action whose cumulative probability exceeds the random number. If there
+    # is none, after rounding or in a diverged network, take the first legal action. `argmax`
+    # returns the first of equal numbers.
     is_beyond = (cumulative > uniform[:, None] * cumulative[:, -1:]) & legal_mask
     action = (is_beyond.byte() + legal_mask.byte()).argmax(1, keepdim=True)
     return action[:, 0], log_probs.gather(1, action)[:, 0]

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from poker_rl.config.validation import ConfigError, PositiveInt
-from poker_rl.nets.net_config import Features, NetConfig, NetDimensions, get_value_net
+from poker_rl.nets.net_config import Features, NetConfig, NetDimensions, get_value_net_config
 
 FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips
-MIN_DENSITY_WIDTH = 1e-3  # of logarithms of amounts, scaled so that all lie in [0, 1]
+MIN_DENSITY_WIDTH = 1e-3  # on the axis of logarithms of amounts, which is scaled to [0, 1]
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -41,9 +41,9 @@ class AmountNetConfig:
         return self.body.features
 
     @property
-    def value_net(self) -> NetConfig:
+    def value_net_config(self) -> NetConfig:
         """Settings of value networks: those of the body, since values need no amount head."""
-        return get_value_net(self.body)
+        return get_value_net_config(self.body)
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
         """Build K networks for a game with raises; see `NetConfig.build_module`."""
@@ -57,7 +57,10 @@ class AmountNetConfig:
 
 
 class AmountHeads(nn.Module):
-    """Body with both heads, [K, B, in] -> logits of fold, call, raise to 2, 3, ... [K, B, A]."""
+    """Network with a body, a head for fold, call and raise, and a head for the amount.
+
+    The outputs are the logits of fold, call, raise to 2, 3, ... chips, [K, B, in] -> [K, B, A].
+    """
 
     component_centers: Tensor
     bin_edges: Tensor
@@ -65,7 +68,8 @@ class AmountHeads(nn.Module):
     def __init__(self, body: nn.Module, actions: int, components: int) -> None:
         super().__init__()
         self.body, self.components = body, components
-        edges = torch.arange(FIRST_RAISE_ACTION, actions + 1) - 0.5  # of intervals [amounts + 1]
+        # The bounds of the interval of each amount, [amounts + 1].
+        edges = torch.arange(FIRST_RAISE_ACTION, actions + 1) - 0.5
         scale = log(actions - 0.5) - log(FIRST_RAISE_ACTION - 0.5)
         bin_edges = (edges.log() - log(FIRST_RAISE_ACTION - 0.5)) / scale
         self.register_buffer("bin_edges", bin_edges, persistent=False)
@@ -81,7 +85,7 @@ class AmountHeads(nn.Module):
         scale = (log_widths - 2).exp()[..., None] + MIN_DENSITY_WIDTH
         z = (self.bin_edges - mean) / scale  # [K, B, C, amounts + 1]
         low, high = z[..., :-1], z[..., 1:]
-        # log(sigmoid(high) - sigmoid(low)) in a form that is finite far from the mean
+        # This is log(sigmoid(high) - sigmoid(low)), in a form that is finite far from the mean.
         log_mass = logsigmoid(high) + logsigmoid(-low) + torch.log(-torch.expm1(low - high))
         log_weights = mixture_logits.log_softmax(-1)[..., None]
         amount_logits = (log_weights + log_mass).logsumexp(-2)  # [K, B, amounts]

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.validation import ConfigError, PositiveInt
-from poker_rl.nets.legal_logits import LegalActions, compute_legal_logits
+from poker_rl.nets.legal_output_layer import LegalActions, compute_legal_logits
 from poker_rl.nets.net_config import Features, NetDimensions
 from poker_rl.nets.precision import is_bfloat16_enabled
 from poker_rl.nets.sparse_linear import SparseLinearFunction, find_nonzeros_if_sparse
@@ -31,7 +31,7 @@ IN_PLACE_ACTIVATIONS = {"relu": torch.relu_, "tanh": torch.tanh_}
 
 @dataclass(kw_only=True, frozen=True)
 class MLPConfig:
-    """Settings of a multilayer perceptron; without hidden layers it is a linear map.
+    """Settings of a multilayer perceptron (MLP); without hidden layers it is a linear map.
 
     `init: orthogonal` means orthogonal weights, with gain sqrt(2) in hidden layers and 1 in the
     output layer, and zero biases. `init: torch` means weights and biases that are uniform on
@@ -101,7 +101,7 @@ class ReplicatedLinear(nn.Module):
         if self.is_inner and is_bfloat16_enabled() and dtype == torch.float32:
             dtype = torch.bfloat16
         x, weight, bias = x.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
-        if weight.shape[0] == 1:  # a fifth faster than baddbmm, including the backward pass
+        if weight.shape[0] == 1:  # addmm is a fifth faster than baddbmm, with the backward pass
             return torch.addmm(bias.flatten(0, 1), x.flatten(0, 1), weight.flatten(0, 1))[None]
         return torch.baddbmm(bias, x, weight)
 
@@ -124,7 +124,8 @@ class ReplicatedMLP(nn.Module):
     ) -> Tensor:
         """Run layers `start` to `stop` - 1; `x` is the input of layer `start`."""
         layers = list(self.layers)
-        activate = IN_PLACE_ACTIVATIONS[self.activation]  # nothing else reads layer outputs
+        # In place, since only the activation reads the output of a layer.
+        activate = IN_PLACE_ACTIVATIONS[self.activation]
         for i, layer in enumerate(layers[start:stop], start):
             x = activate(layer(x)) if i + 1 < len(layers) else layer(x, legal)
         return x
@@ -144,8 +145,8 @@ def build_mlp(
 ) -> ReplicatedMLP:
     """Build K multilayer perceptrons with these widths, from the inputs to the outputs.
 
-    `output_gain`, for orthogonal weights, and `output_scale` are those of the last layer, which is
-    a hidden one unless `ends_in_outputs`.
+    The initial weights of the last layer have `output_gain` (only if orthogonal) and
+    `output_scale`. The last layer is the output layer with `ends_in_outputs`, else a hidden layer.
     """
     last_index = len(widths) - 2
     layers = []
@@ -175,7 +176,10 @@ class NetworkPair(nn.Module):
                 layers[1][i] = layers[0][i]
 
     def forward(self, x: Tensor, legal: LegalActions | None = None) -> tuple[Tensor, Tensor]:
-        """Return both outputs, [K, B, first] and [K, B, second]; with `legal`, L of the first."""
+        """Return the outputs of both networks, [K, B, first] and [K, B, second].
+
+        With `legal`, the first network returns only the outputs of legal actions, [K, B, L].
+        """
         nets: Any = self.nets
         first, second = nets
         if not self.shared_layers:

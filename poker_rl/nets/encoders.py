@@ -85,7 +85,10 @@ class ObservationEncoder:
         self._encode(tables, out)
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
-        """Return cards hidden from the seats to act, suits sorted as in inputs, [B, H] uint8."""
+        """Return the cards hidden from each seat to act, [B, H] uint8.
+
+        Their suits are sorted if those of the network inputs are.
+        """
         tables = tables_from_records(self._game, records)
         return tables.reveal(sorted_suits=self._sorts_suits)
 
@@ -146,10 +149,11 @@ def _make_infoset_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    """Return width and encoder of cards and chips."""
-    cards_offset = int(game.definitions[0]["own_plane"])  # here the cards start, then perhaps chips
+    """Return the number of inputs and the encoder of the features `table`: cards and chips."""
+    # An observation ends with the cards, or in games with stacks with the cards and the chips.
+    cards_offset = int(game.definitions[0]["hole_offset"])
     shows_chips = game.observation_dtype != np.uint8
-    seat_slots = int(game.definitions[0]["room"])
+    seat_slots = int(game.definitions[0]["seat_slots"])
     cards_size = game.observation_size - cards_offset
 
     def encode(tables: Tables, out: np.ndarray) -> None:
@@ -164,15 +168,18 @@ def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    """Return width and encoder of the history [HISTORY_STEPS, F], then the features `table`."""
+    """Return the number of inputs and the encoder of the features `history`.
+
+    These are the newest actions, [HISTORY_STEPS, F], then the features `table`.
+    """
     table_size, encode_table = _make_table_encoder(game)
     history_size = HISTORY_STEPS * game.history_step_size
 
     def encode(tables: Tables, out: np.ndarray) -> None:
         steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
-        steps[:] = 0  # a view of `out`
+        steps[:] = 0  # writes into `out`, of which `steps` is a view
         lengths = np.empty(len(out), np.int64)
-        scratch = tables.records["rank"].copy()  # the rule `history` overwrites it
+        scratch = tables.records["rank"].copy()  # restored below, as the rule `history` changes it
         tables.run_loop(history_loop, None, steps, lengths)  # writes no more than HISTORY_STEPS
         tables.records["rank"] = scratch
         too_long = np.flatnonzero(lengths > HISTORY_STEPS)
@@ -184,7 +191,10 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    """Return width and encoder of the observation, the cards held, and each seat's played cards."""
+    """Return the number of inputs and the encoder of the features `every_card`.
+
+    These are the observation, the cards held, and the cards that each seat has played.
+    """
     held_offset = game.observation_size
     played_offset = held_offset + DECK_SIZE
 

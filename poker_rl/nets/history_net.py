@@ -83,7 +83,11 @@ class HistoryNetConfig:
 
 
 class HistoryNetwork(nn.Module):
-    """A `reader` for the first `history_inputs` inputs, `table` for the rest, `head` for both."""
+    """Network with a reader of the history, dense layers for cards and chips, and a head.
+
+    The `reader` reads the first `history_inputs` inputs, the dense layers `table` read the other
+    inputs, and the `head` reads the outputs of these two parts.
+    """
 
     def __init__(
         self,

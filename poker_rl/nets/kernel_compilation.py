@@ -1,4 +1,4 @@
-"""Compilation of numba kernels with vector instructions, for networks (not for game rules)."""
+"""Compilation of the numba kernels of networks; unlike game rules they use vector instructions."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import numba
 
-from poker_rl.config.compile_cache import use_cache
+from poker_rl.config.compile_cache import enable_compile_cache
 
 
 def compile_kernels(
     kernels: Mapping[Callable[..., Any], str | list[str]], *, allow_reordered_sums: bool = False
 ) -> tuple[Any, ...]:
-    """Compile functions for the argument types of their numba signatures, with an on-disk cache.
+    """Compile each function for the argument types in its numba signature; cache them on disk.
 
     With `allow_reordered_sums`, vector instructions may change the order of the terms of sums; the
     new order is the same in every call.
     """
-    use_cache()
+    enable_compile_cache()
     config: Any = numba.config
     njit: Any = numba.njit
     fastmath = {"reassoc", "contract"} if allow_reordered_sums else False

@@ -41,7 +41,7 @@ class ReplicatedLSTM(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the states at the end of sequences, [K, B, L * F] -> [K, B, units]."""
-        if not x.shape[1]:  # an empty output that still depends on the weights, with gradient 0
+        if not x.shape[1]:  # without rows: an empty output that gives the weights the gradient 0
             gates = torch.baddbmm(
                 self.bias[:, None], x[..., : self.history_shape[1]], self.weight_ih
             )
@@ -51,7 +51,7 @@ class ReplicatedLSTM(nn.Module):
                 self._run_prefix_tree(x[k].view(-1, *self.history_shape), k) for k in range(len(x))
             ]
         else:
-            # cuDNN uses TF32 in LSTMs by default, whatever the precision of matrix products is
+            # By default cuDNN uses TF32 in LSTMs; here only if matrix products may use it.
             torch.backends.cudnn.allow_tf32 = torch.get_float32_matmul_precision() != "highest"
             states = [
                 torch.cat(
@@ -101,7 +101,7 @@ class ReplicatedLSTM(nn.Module):
 def _run_all_steps(x: Tensor, weights: list[Tensor]) -> Tensor:
     """Return the states at the end of sequences, [B, L, F] -> [B, units].
 
-    The states after the end are computed too and dropped; no earlier state depends on them.
+    The padding after the end of a sequence is processed too, and the resulting states are dropped.
     """
     units = weights[1].shape[1]
     step_numbers = torch.arange(x.shape[1], device=x.device)

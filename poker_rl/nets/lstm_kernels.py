@@ -17,7 +17,8 @@ from torch.autograd.function import once_differentiable
 
 from poker_rl.nets.kernel_compilation import compile_kernels
 
-vectorized: Any = register_jitable(fastmath={"reassoc", "contract"})  # to call from kernels
+# Decorator of functions that kernels call; sums may be reordered, as in the kernels.
+vectorized: Any = register_jitable(fastmath={"reassoc", "contract"})
 
 
 class PrefixTree(NamedTuple):
@@ -140,7 +141,7 @@ def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of
 def _fast_tanh(x):
     """Return tanh of a float32, with an error up to 3e-7, by a quotient of polynomials.
 
-    Unlike a library call it can be vectorized. The coefficients are those of the library Eigen.
+    Unlike a library's tanh it can be vectorized. The coefficients are those of the library Eigen.
     """
     x = min(max(x, np.float32(-7.9053111)), np.float32(7.9053111))
     y = x * x
@@ -224,7 +225,7 @@ def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
 
 @vectorized
 def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
-    """Add each prefix's gate gradients times `weight_hh` to the gradient of its parent's state."""
+    """Add to the gradient of each parent's state the prefix's gate gradients times `weight_hh`."""
     for n in range(start, end - 3, 4):
         a, b, c, d = grad_gates[n], grad_gates[n + 1], grad_gates[n + 2], grad_gates[n + 3]
         for j in range(len(weight_hh)):

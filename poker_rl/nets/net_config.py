@@ -1,4 +1,4 @@
-"""Interface of the settings of a network, and their form in the files of players."""
+"""Interface of the settings of a network, and their conversion for the files of players."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class NetConfig(Protocol):
         """Build K networks, [K, B, inputs] -> [K, B, outputs], with random initial weights."""
 
 
-def get_value_net(config: NetConfig) -> NetConfig:
-    """Return the settings of value networks: `config.value_net` if it exists, else `config`."""
-    value_net: NetConfig = getattr(config, "value_net", config)
-    return value_net
+def get_value_net_config(config: NetConfig) -> NetConfig:
+    """Return the settings of value networks: `config`, or its `value_net_config` if it has one."""
+    value_net_config: NetConfig = getattr(config, "value_net_config", config)
+    return value_net_config
 
 
 def net_to_dict(net: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def is_bfloat16_enabled() -> bool:
 
 @contextmanager
 def use_full_precision() -> Iterator[None]:
-    """Compute in float32 in this context, as in a process that loads the player later."""
+    """Compute in float32 in this context, since evaluation of a saved player does so too."""
     previous = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:

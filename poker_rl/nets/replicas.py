@@ -1,4 +1,4 @@
-"""Operations on replicas: count them, view or copy some, and run each row through its replica."""
+"""Operations on the replicas of a network: view or copy some, run each row through its replica."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.nets.dense import compute_logits
-from poker_rl.nets.legal_logits import LegalActions
+from poker_rl.nets.legal_output_layer import LegalActions
 
 
 def count_replicas(module: nn.Module) -> int:
@@ -20,7 +20,7 @@ def count_replicas(module: nn.Module) -> int:
 
 def view_replicas(module: nn.Module, replicas: slice) -> nn.Module:
     """Return a network of some replicas that shares the memory of their weights."""
-    # deepcopy uses the objects in its memo instead of copies, so no weight is copied.
+    # deepcopy takes these objects instead of copying the weights, so memory is shared.
     memo: dict[int, Any] = {
         id(weight): nn.Parameter(weight.detach()[replicas], requires_grad=weight.requires_grad)
         for weight in module.parameters()
@@ -82,7 +82,7 @@ def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
     """Scale down each replica's gradient to a norm of `max_norm`; return the norms before, [K]."""
     grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
     if len(grads[0]) == 1:
-        parts = [*torch._foreach_norm(grads)]  # a tenth faster than single calls
+        parts = [*torch._foreach_norm(grads)]  # a tenth faster than one call for each weight
     else:
         parts = [grad.flatten(1).norm(dim=1) for grad in grads]
     norms: Tensor = torch.stack(parts).norm(dim=0).view(-1)  # [K]

@@ -1,4 +1,7 @@
-"""Tabular policies with one weight for each information set, in games of bet or pass."""
+"""Tabular policies with one weight for each information set, for games with two choices.
+
+In Kuhn poker, for example, a decision is to check or bet, or to fold or call.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class SigmoidPolicyConfig:
 
 
 class SigmoidPolicy(nn.Module):
-    """Table [K, I, 1] of a weight w per information set; logits of fold, call, raise: -w, 0, w."""
+    """Tabular policy with a weight w for each information set, [K, I, 1].
+
+    The logits of fold, call and raise are -w, 0 and w.
+    """
 
     def __init__(self, infosets: int, replicas: int) -> None:
         super().__init__()

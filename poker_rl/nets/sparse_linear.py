@@ -35,8 +35,8 @@ class Nonzeros(NamedTuple):
 def find_nonzeros_if_sparse(x: Tensor, weight: Tensor) -> Nonzeros | None:
     """Return the nonzeros of inputs [K, B, in] for a layer with weights [K, in, out].
 
-    Return None where the dense product is used: on a GPU, with inputs that are few, dense, in need
-    of a gradient, or neither float32 nor integers, and with weights that are not float32.
+    Return None if the dense product is to be used: on a GPU; if the inputs are few, dense, need a
+    gradient, or are neither float32 nor integers; or if the weights are not float32.
     """
     if x.device.type != "cpu" or weight.dtype != torch.float32 or weight.shape[1] < MIN_INPUTS:
         return None
@@ -104,7 +104,7 @@ def _run_forward(columns, values, row_ends, weight, bias, out):
             row, end = out[k, b], row_ends[k, b]
             for j in range(len(row)):
                 row[j] = bias_row[j]
-            while position + 4 <= end:  # four at a time, to read and write `row` less often
+            while position + 4 <= end:  # four nonzeros at a time, to read and write `row` less
                 one = weight_rows[np.uint64(columns[position])]
                 two = weight_rows[np.uint64(columns[position + 1])]
                 three = weight_rows[np.uint64(columns[position + 2])]
@@ -123,7 +123,10 @@ def _run_forward(columns, values, row_ends, weight, bias, out):
 
 
 def _run_backward(columns, values, row_ends, grad, weight):
-    """Add, for each nonzero, its value times its row's output gradient to its weight row's."""
+    """Add to the gradient of each weight row the nonzero inputs times the output gradients.
+
+    `weight` is this gradient, [K, in, out]; `grad` is that of the outputs, [K, B, out].
+    """
     position = 0
     for k in range(len(row_ends)):
         weight_rows = weight[k]

@@ -17,7 +17,7 @@ from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
-    compute_hand_grid_at,
+    compute_hand_grid_of_table,
     describe_seat,
     format_grid,
     grid_to_dict,
@@ -70,7 +70,7 @@ class LegalAction:
     """Legal action with its probability in the player's policy."""
 
     action: int
-    action_name: str  # name in every position, such as raise_0.5
+    action_name: str  # name that is the same in every position, such as raise_0.5
     display_name: str  # name in this position, with amounts in chips
     bet: Bet | None
     prob: float
@@ -349,7 +349,7 @@ def compute_advice(
     state_values = player.state_values(records)
     expected_payoff = None if state_values is None else float(state_values.mean())
     hand_grid = (
-        compute_hand_grid_at(game, player, records[0])
+        compute_hand_grid_of_table(game, player, records[0])
         if with_grid and supports_hand_grid(game)
         else None
     )

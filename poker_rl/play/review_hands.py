@@ -26,7 +26,7 @@ from poker_rl.play.grading import choose_grade_word, explain_grades
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.html_elements import create_document, create_element, create_table
-from poker_rl.reports.rendering import TextRows, TextTable, format_text, to_csv
+from poker_rl.reports.text_tables import TextRows, TextTable, format_text, to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.device import prepare_device
@@ -164,7 +164,11 @@ def build_summary(
         counts = [len(set(own.hand.tolist())), len(own_rows)]
         graded = [grades["inaccuracy"], grades["mistake"]]
         cost = f"{sum(costs):.2f}" if costs else "-"
-        numbers = [*map("{:,}".format, counts), agreement.number, likelihood.number]
+        numbers = [
+            *map("{:,}".format, counts),
+            agreement.formatted_value,
+            likelihood.formatted_value,
+        ]
         table.append([name, *numbers, *map("{:,}".format, graded), cost])
     return TextTable(table, "Recorded players")
 

@@ -23,7 +23,7 @@ import numpy as np
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
 from poker_rl.evaluation.starting_hand_grid import (
-    compute_hand_grid_at,
+    compute_hand_grid_of_table,
     grid_to_dict,
     supports_hand_grid,
 )
@@ -352,7 +352,7 @@ class Session:
         adviser, game = self._get_available_adviser(turn_id).player, self.game_table.game
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
             raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
-        grid = compute_hand_grid_at(game, adviser, self._current_hand.record[0])
+        grid = compute_hand_grid_of_table(game, adviser, self._current_hand.record[0])
         return grid_to_dict(grid, game.ranks)
 
     def _get_available_adviser(self, turn_id: int) -> NamedPlayer:

@@ -14,11 +14,11 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.action_probs import masked_softmax, regret_matching
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
 from poker_rl.nets.net_config import (
     NetConfig,
     NetDimensions,
-    get_value_net,
+    get_value_net_config,
     net_from_dict,
     net_to_dict,
 )
@@ -29,7 +29,7 @@ NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
 
 
 def count_networks(game: Game, network_sharing: NetworkSharing) -> int:
-    """Return the number of networks of a player, M: 1, or one per seat, agent or betting line."""
+    """Return the number of networks of a player, M: 1, or one per seat, agent or betting node."""
     if network_sharing == "per_betting_node":
         return get_tree(game).betting_node_count
     return 1 if network_sharing == "shared" else game.seats
@@ -84,7 +84,7 @@ class Critic:
 
 
 class NetworkPlayer:
-    """Player whose policy is one network for all decisions, or several networks.
+    """Player whose action probabilities are computed by one network or several networks.
 
     The networks are not copied, so while they are trained, the player changes with them.
 
@@ -134,7 +134,7 @@ class NetworkPlayer:
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the probability of each action at tables [B], as an array [B, A].
 
-        With several instances, instance i decides in the i-th of equally long blocks of rows.
+        With several instances, the rows are equally long blocks, one for each instance in order.
         """
         device = next(self.module.parameters()).device
         legal_mask = tables_from_records(self.game, records).legal_mask()
@@ -230,7 +230,7 @@ class NetworkPlayer:
             value_network = (
                 None
                 if weights is None
-                else load_network(get_value_net(net_config), outputs, weights)
+                else load_network(get_value_net_config(net_config), outputs, weights)
             )
             critic = Critic(value_network, per_action, critic_state["chips_per_unit"])
         return cls(game, net_config, module, state["network_sharing"], state["instances"], critic)

@@ -21,7 +21,7 @@ PROB_TOLERANCE = 1e-4  # larger than the rounding error of a sum of 32-bit proba
 
 
 class Player(Protocol):
-    """Player with a policy, the probability of each action; the defaults suit a bot."""
+    """Player with a policy, the probabilities of actions; the default methods suit a bot."""
 
     @property
     def instance_count(self) -> int:
@@ -47,10 +47,10 @@ class Player(Protocol):
         """
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the payoff that each seat to act expects from the whole hand, [B] float64 chips.
+        """Return the expected payoff of the whole hand to each seat to act, [B] float64 chips.
 
-        A critic estimates it from the seat's information set. It holds if all seats play as they
-        did in training. Returns None if there is no critic.
+        A critic estimates it from the seat's information set, for seats that play as they did in
+        training. Returns None if there is no critic.
         """
         return None
 

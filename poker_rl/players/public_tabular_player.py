@@ -1,4 +1,4 @@
-"""Tabular player for heads-up poker that is too large to enumerate."""
+"""Tabular player for heads-up poker games whose game tree is too large to enumerate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PublicTabularPlayer(Player):
 
 
 def get_infoset_index(game: Game) -> InfosetIndex:
-    """Return the index of a game's information sets; the last one is cached."""
+    """Return the index of a game's information sets; the last result is cached."""
     infoset_index = _cached_infoset_index.get(key := repr(game.to_dict()))
     if infoset_index is None:
         _cached_infoset_index.clear()  # the index of a large game takes gigabytes

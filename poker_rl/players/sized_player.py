@@ -1,4 +1,4 @@
-"""Player of a no-limit game with listed bet sizes at the full game, which allows any amount.
+"""Player trained in a no-limit game with listed bet sizes that plays the full game, of any amounts.
 
 The record of a table is the same in both games, except that the list of past actions has indices of
 bet sizes in one and chips in the other. Therefore the player can read a table of the full game by
@@ -6,7 +6,7 @@ the definition of its own game: it sees the exact chips of every bet, whether it
 size or not. The rules of its own game convert its bet sizes to chips.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
+# Compiled functions have no annotations, since numba infers their types.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SizedPlayer(PlayerWrapper):
         return self._player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the values of the critic, NaN for amounts of no listed size too."""
+        """Return the critic's values; NaN also for amounts that differ from all bet sizes."""
         values = self._player.action_values(records)
         return None if values is None else self._convert_sizes(records, values, np.nan)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from poker_rl.games.tables import Tables
 
-MAX_TABLES = 2**15  # most tables to play on at once, as action masks take much memory
+MAX_TABLES = 2**15  # most tables to play on at once, because action masks take much memory
 
 ResponseFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Function from rows of tables [n] and their action masks [n, A] to actions [n]."""
@@ -38,7 +38,7 @@ def compute_successor_values(
         is_own_decision = has_choice & (tables.records["to_act"][rows] == seat[rows])
         if is_own_decision.any():
             successor_values[rows[is_own_decision]] = estimate_values(rows[is_own_decision])
-        moves = legal_mask.argmax(1)  # right where there is only one legal action
+        moves = legal_mask.argmax(1)  # the only legal action of a seat without a choice
         is_response = has_choice & ~is_own_decision
         if is_response.any():
             moves[is_response] = choose_responses(rows[is_response], legal_mask[is_response])

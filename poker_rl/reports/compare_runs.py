@@ -16,8 +16,8 @@ from poker_rl.reports.comparison import (
     format_pooled_table,
 )
 from poker_rl.reports.comparison_figure import describe_figure, draw_comparison, save_figure
-from poker_rl.reports.rendering import to_csv
 from poker_rl.reports.run_data import TAG_OF_AXIS, RunData, read_runs
+from poker_rl.reports.text_tables import to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 
@@ -60,7 +60,7 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
 
 
 def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -> None:
-    """Write the file of a setting: tables or a figure of `out`, averaged curves, a caption."""
+    """Write the file of one setting: tables or a figure (`out`), `curves` or a `caption`."""
     if key == "out" and path.suffix in IMAGE_SUFFIXES:
         save_figure(draw_comparison(comparisons), path)
         return

@@ -15,14 +15,6 @@ from matplotlib.colors import is_color_like
 from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveFloat
 from poker_rl.evaluation.plots.plotting import CurveLine, format_step_count
 from poker_rl.evaluation.result import format_number
-from poker_rl.reports.rendering import (
-    TextRows,
-    TextTable,
-    escape_markdown,
-    format_markdown_table,
-    format_text,
-    wrap_line,
-)
 from poker_rl.reports.run_data import SECONDS_TAG, RunData
 from poker_rl.reports.run_groups import (
     RunGroup,
@@ -38,10 +30,18 @@ from poker_rl.reports.seed_statistics import (
     estimate,
     estimate_columns,
 )
+from poker_rl.reports.text_tables import (
+    TextRows,
+    TextTable,
+    escape_markdown,
+    format_markdown_table,
+    format_text,
+    wrap_line,
+)
 
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
 CAPTION_SUFFIXES = (".txt", ".md", ".tex")
-LOWER_IS_BETTER = ("exploitability", "nash_conv")  # ends of measures
+LOWER_IS_BETTER = ("exploitability", "nash_conv")  # ends of the names of measures
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -229,7 +229,7 @@ class Comparison:
                     estimate(values, self.config.statistic) if values else (None, None, None)
                 )
                 units, kinds = (
-                    [run.get_measurement_info(measure, field) for run in group.runs]
+                    [run.get_measurement_field(measure, field) for run in group.runs]
                     for field in ("unit", "kind")
                 )
                 record: dict[str, Any] = {
@@ -354,7 +354,7 @@ def pool_scores(
 
 
 def format_pooled_table(comparisons: Sequence[Comparison]) -> str:
-    """Format the interquartile mean over the runs of all games, each value divided by the first."""
+    """Format interquartile means over the runs of all games, relative to before the training."""
     measures = dict.fromkeys(measure for one in comparisons for measure in one.measures)
     rows = [["group", "games", "runs", *(f"{name} / before training" for name in measures)]]
     pooled = {measure: pool_scores(comparisons, measure, normalize=True) for measure in measures}
@@ -382,7 +382,7 @@ def build_line_over_runs(
     statistic: Statistic = "mean",
     band: Literal["interval", "range"] = "interval",
 ) -> CurveLine:
-    """Return a statistic of curves where all are defined, with a band if there are several.
+    """Return a statistic of runs' curves where all are defined, with a band if there are several.
 
     Args:
         curves: ascending positions on the axis and values of each run, at least one run.
@@ -399,7 +399,7 @@ def build_line_over_runs(
 
 
 def format_cell(record: Mapping[str, Any], statistic: Statistic, counted_runs: int) -> str:
-    """Return the statistic of a record, with the number of its seeds if that is 1 or not all."""
+    """Format the statistic of a record, and its number of seeds if that is 1 or not all runs."""
     if record[statistic] is None:
         return "-"
     number, seeds = (
@@ -414,7 +414,7 @@ def format_cell(record: Mapping[str, Any], statistic: Statistic, counted_runs: i
 def format_estimate(
     value: float, low: float | None, high: float | None, statistic: Statistic
 ) -> str:
-    """Return a statistic with its interval: half its width of a mean, the ends of an IQM."""
+    """Format a statistic with its interval: a mean ± the half-width, an IQM with both ends."""
     if low is None or high is None:
         return format_number(value)
     if statistic == "mean":
@@ -423,5 +423,5 @@ def format_estimate(
 
 
 def format_minutes(minutes: float | None) -> str:
-    """Return minutes with at least two digits, so that short runs have some time too."""
+    """Format minutes with at least two digits, so that no short run has 0 minutes."""
     return "-" if minutes is None else f"{minutes:.0f}" if minutes >= 10 else f"{minutes:.2g}"

@@ -1,4 +1,4 @@
-"""Figures of groups of runs: curves over training, or performance profiles, for papers too."""
+"""Figures that compare groups of runs: curves over training, or performance profiles."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from poker_rl.reports.comparison import LOWER_IS_BETTER, CompareConfig, Comparis
 from poker_rl.reports.seed_statistics import compute_profile
 from poker_rl.storage.disk import atomic_replacement
 
-# Text is saved as text, which is smaller than its outlines and can be searched and read aloud.
-# The salt makes identifiers depend on the figure alone. Journals require fonts of type 42.
+# SVG files hold text as text, not as outlines: it is smaller and can be searched and read aloud.
+# The salt makes identifiers depend on the figure alone. Journals require PDF fonts of type 42.
 FIGURE_RC_PARAMS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "poker-rl",
     "pdf.fonttype": 42,
     "font.family": "sans-serif",
 }
-# Equal figures are equal files.
+# Without dates, equal figures give equal files.
 METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 

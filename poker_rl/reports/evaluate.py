@@ -19,7 +19,7 @@ from poker_rl.reports.evaluation_report import (
     EVALUATIONS_FOLDER,
     EvaluateConfig,
     Evaluation,
-    format_report_list,
+    format_report_tables,
 )
 from poker_rl.reports.measure_players import measure_mixed_table, measure_players
 from poker_rl.storage.disk import check_no_special_files, print_line
@@ -55,7 +55,7 @@ def evaluate(
         raise ConfigError(
             "run: missing; give run=FOLDER, or game=NAME and player=NAME or seats=[…]"
         )
-    check_config(config)
+    check_evaluate_settings(config)
     device = prepare_device(config.device, config.threads, config.seed)
     evaluation = create_evaluation(config, group_config, option_dirs, device)
     if config.run is not None and config.out is None:  # the report goes into the run folder
@@ -71,7 +71,7 @@ def evaluate(
         print_line("\nnothing was written; out=FOLDER saves it as JSON and CSV")
 
 
-def check_config(config: EvaluateConfig) -> None:
+def check_evaluate_settings(config: EvaluateConfig) -> None:
     """Raise `ConfigError` if settings contradict each other."""
     if config.seats:
         for key in SETTINGS_WITHOUT_SEATS:
@@ -149,4 +149,4 @@ def print_reports(config: EvaluateConfig) -> None:
     else:
         raise ConfigError("show: give run=FOLDER or out=FOLDER")
     with error_prefix("show"):
-        print_line(format_report_list(folder))
+        print_line(format_report_tables(folder))

@@ -26,7 +26,7 @@ from poker_rl.evaluation.variance_reduction.variance_reducers import VarianceRed
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import get_headline_player
-from poker_rl.reports.rendering import (
+from poker_rl.reports.text_tables import (
     TextTable,
     build_long_rows,
     build_wide_rows,
@@ -39,7 +39,7 @@ from poker_rl.storage.disk import create_writable_folder, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 
 EVALUATIONS_FOLDER = "evaluations"  # in a run folder
-LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")  # sampled measures that lists of reports show
+LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")  # sampled measures that `show=true` prints
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -71,7 +71,7 @@ class EvaluateConfig:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Parts of one call of `poker-rl evaluate`."""
+    """Settings, game, evaluator and player loader of one call of `poker-rl evaluate`."""
 
     config: EvaluateConfig
     game: Game
@@ -100,7 +100,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Results of one kind; a wide table has a column for each measure, another one a row."""
+    """Results of one kind; each measure has a column if the table is wide, else a row."""
 
     results: Sequence[Result]
     heading: str = ""
@@ -114,7 +114,7 @@ class EvaluationReport:
     Attributes:
         note: a line that is printed before the tables.
         snapshot: the file that holds the players; None for players that are not from a run.
-        config_changes: settings of the evaluator that were not used as they are.
+        config_changes: settings of the evaluator that the evaluation replaced.
     """
 
     evaluation: Evaluation
@@ -151,7 +151,7 @@ class EvaluationReport:
                 build_rows = build_wide_rows if table.is_wide else build_long_rows
                 rows = build_rows(table.results, self.headline_player)
                 tables.append(TextTable(rows, table.heading, key_columns=2))
-        return format_text([heading, "\n".join(lines), *tables], list_names(self.results))
+        return format_text([heading, "\n".join(lines), *tables], list_player_names(self.results))
 
     def _list_exploitability_lines(self) -> list[str]:
         """Return a line for each player with bounds: its exploitability or else its best bound."""
@@ -165,10 +165,11 @@ class EvaluationReport:
                 for result in self.results
                 if result.tag == f"{name}/exploitability" and result.kind == EXACT
             ]
-            number, name = f"{best.number} {best.unit}", mark_headline(name, self.headline_player)
+            number = f"{best.formatted_value} {best.unit}"
+            name = mark_headline(name, self.headline_player)
             statement = f"at least {number}, {LOWER_BOUND} by {responder}"
             if exact:
-                statement = f"{exact[0].number} {exact[0].unit}, {EXACT}"
+                statement = f"{exact[0].formatted_value} {exact[0].unit}, {EXACT}"
             elif best.kind != LOWER_BOUND:
                 statement = (
                     f"not known: what {responder} wins, {number}, says nothing ({best.kind})"
@@ -231,7 +232,7 @@ def _is_listed(result: Result) -> bool:
     return is_main or result.measure.startswith("exploitability")
 
 
-def format_report_list(folder: Path) -> str:
+def format_report_tables(folder: Path) -> str:
     """Format tables of exploitability and matches of all reports in a folder, oldest first."""
     reports = list(read_reports(folder))
     if not reports:
@@ -240,12 +241,12 @@ def format_report_list(folder: Path) -> str:
     for heading, results, headline_player, _ in reports:
         rows = build_long_rows(results, headline_player)
         texts.append(
-            f"{wrap_line(heading)}\n\n{format_text([TextTable(rows)], list_names(results))}"
+            f"{wrap_line(heading)}\n\n{format_text([TextTable(rows)], list_player_names(results))}"
         )
     return "\n\n\n".join(texts)
 
 
-def list_names(results: Sequence[Result]) -> list[str]:
+def list_player_names(results: Sequence[Result]) -> list[str]:
     """Return the names of all players, opponents and responders."""
     return [
         *(result.player for result in results),

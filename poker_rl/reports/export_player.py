@@ -42,13 +42,13 @@ from poker_rl.reports.export_weights import (
     export_weights,
     list_weight_files,
 )
-from poker_rl.reports.rendering import to_csv
+from poker_rl.reports.text_tables import to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.device import prepare_device
 from poker_rl.training.game_and_player import resolve_game_and_player
 
-MAX_HANDS = 1_000_000  # in a file of about 700 MB
+MAX_HANDS = 1_000_000  # of an export; the file has about 700 MB
 POLICY_SUFFIXES = (".csv", ".json")
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
 LEDUC_STARTING_CHIPS = 100  # in OpenSpiel
@@ -97,7 +97,7 @@ def export_player(
     """
     config = ExportConfig(**convert_fields(ExportConfig, settings_dict, "", {}))
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
-    check_config(config, game)
+    check_export_settings(config, game)
     device = prepare_device(config.device, config.threads, config.seed)
     with error_prefix("player" if config.run is None else "run"):
         player, name = load_player(spec, game, device, option_dirs), resolve_spec(spec)
@@ -141,7 +141,7 @@ def export_player(
         print_line(f"{config.out}: {config.hands} hands of {name} against {opponent_name}")
 
 
-def check_config(config: ExportConfig, game: Game) -> None:
+def check_export_settings(config: ExportConfig, game: Game) -> None:
     """Raise `ConfigError` if settings contradict each other or do not suit the game."""
     if config.hands is None and config.policy is None and config.weights is None:
         raise ConfigError(
@@ -174,7 +174,8 @@ def play_hands(
 ) -> list[tuple[HandHistory, int]]:
     """Play hands with different deals, and return each with the seat of the first player.
 
-    Of each deal of a duplicate match one rotation is returned; the rotations take turns.
+    A duplicate match plays a deal with the first player in each seat. One of these hands is
+    returned; the seat changes from deal to deal.
     """
     hands_and_seats: list[tuple[HandHistory, int]] = []
 

@@ -24,8 +24,8 @@ from poker_rl.players.player_loader import (
     resolve_snapshot,
 )
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
-from poker_rl.reports.rendering import escape_markdown, format_markdown_table
 from poker_rl.reports.run_data import read_run
+from poker_rl.reports.text_tables import escape_markdown, format_markdown_table
 from poker_rl.storage.checkpoint import find_newest_snapshot, load_snapshot
 from poker_rl.storage.run_folder import describe_origin, write_text_atomically
 from poker_rl.storage.safetensors_file import SAFETENSORS_SUFFIX, save_safetensors
@@ -46,31 +46,31 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     Return a line on what was written. Raise ConfigError if the player can't be exported.
     """
     check_installed("export", "weights", *PACKAGES)
-    source, name = find_source(spec, player)
+    source, name = find_player_file(spec, player)
     player = load_player(f"{source}:{name}", game)
     results: list[Result] = []
     if is_run_snapshot(source):
         origin = describe_origin(source.parents[1], int(source.stem))
-        results = list_results(source, name)
+        results = list_player_results(source, name)
     else:
         origin = load_snapshot(source).get("origin", {})
     file_name = re.sub(r"\W", "_", name)
-    about = {"game": game.to_dict(), "origin": origin, "version": __version__}
+    metadata = {"game": game.to_dict(), "origin": origin, "version": __version__}
     if path.suffix == SAFETENSORS_SUFFIX:
-        save_safetensors(path, about | {"players": {file_name: player.to_dict()}})
+        save_safetensors(path, metadata | {"players": {file_name: player.to_dict()}})
         card_path = list_weight_files(path)[1]
-        write_text_atomically(card_path, format_card(path.name, name, game, origin, results))
+        write_text_atomically(card_path, format_model_card(path.name, name, game, origin, results))
         return f"{path}: {name} of {game.name}; model card: {card_path}"
     from poker_rl.reports.onnx_policy import save_onnx
 
-    difference = save_onnx(path, game, player, about | {"player": file_name})
+    difference = save_onnx(path, game, player, metadata | {"player": file_name})
     return (
         f"{path}: {name} of {game.name}; at random decisions its probabilities differ by at most"
         f" {difference:.1g}"
     )
 
 
-def find_source(spec: str, player: Player) -> tuple[Path, str]:
+def find_player_file(spec: str, player: Player) -> tuple[Path, str]:
     """Return the file that holds a trained player, and the player's name in it."""
     if parse_bot_name(spec) is None:
         return resolve_snapshot(spec)
@@ -80,8 +80,8 @@ def find_source(spec: str, player: Player) -> tuple[Path, str]:
     return path, get_headline_player(path)
 
 
-def list_results(snapshot: Path, player_name: str) -> list[Result]:
-    """Return the results of a run's player: by training, if the snapshot is the newest, and later.
+def list_player_results(snapshot: Path, player_name: str) -> list[Result]:
+    """Return the results of a run's player: of evaluations, and of training if it is the newest.
 
     Of several results of one measure, the newest counts.
     """
@@ -92,7 +92,7 @@ def list_results(snapshot: Path, player_name: str) -> list[Result]:
     return list({result.tag: result for result in results if result.player == player_name}.values())
 
 
-def format_card(
+def format_model_card(
     file_name: str,
     player_name: str,
     game: Game,
@@ -119,7 +119,9 @@ def format_card(
         dataset = {"type": game.name, "name": game.name}
         model_results = [{"task": {"type": task}, "dataset": dataset, "metrics": metrics}]
         metadata["model-index"] = [{"name": f"{game.name} {player_name}", "results": model_results}]
-        rows += [[result.measure, result.number, result.unit, result.kind] for result in results]
+        rows += [
+            [result.measure, result.formatted_value, result.unit, result.kind] for result in results
+        ]
     origin_rows = [["", ""]]
     origin_rows += [[key, str(value)] for key, value in origin.items() if value is not None]
     parts = [

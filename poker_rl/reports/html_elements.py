@@ -1,4 +1,4 @@
-"""HTML elements. Text is escaped unless it is `Markup`, as users choose names of runs."""
+"""HTML elements. Text is escaped unless it is `Markup`, because users choose names of runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def join_markup(parts: Sequence[str]) -> Markup:
 def create_table(
     rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = (), caption: str = ""
 ) -> Markup:
-    """Return a table with the first row as headings; highlighted rows count from 0 below it."""
+    """Return a table with the first row as headings; row 0 of `highlighted_rows` is below it."""
     head = create_element("tr", *(create_element("th", cell, scope="col") for cell in rows[0]))
     body = [
         create_element(
@@ -60,7 +60,7 @@ def create_table(
 
 
 def embed_figure(figure: Figure, description: str) -> Markup:
-    """Return a figure, a drawing for each of its panels, so that these fit on any screen.
+    """Return a figure as HTML with an image for each panel, so that panels fit on any screen.
 
     The title and the footnote are text of the page. The figure cannot be drawn again.
     """
@@ -70,7 +70,7 @@ def embed_figure(figure: Figure, description: str) -> Markup:
             text.set_visible(False)
     panels = [ax for ax in figure.axes if ax.get_visible()]
     artists: list[Artist] = [*figure.legends, *panels]
-    figure.draw_without_rendering()  # the layout is that of all panels
+    figure.draw_without_rendering()  # computes the layout before panels are hidden
     figure.set_layout_engine("none")
     images = []
     for number, artist in enumerate(artists, start=1):

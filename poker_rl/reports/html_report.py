@@ -69,11 +69,11 @@ def create_page(
         create_run_section(number, run, sample_hands, seed, option_dirs)
         for number, run in enumerate(runs, start=1)
     ]
-    leading_elements = [] if is_single_run else [create_comparison(runs)]
+    leading_elements = [] if is_single_run else [create_comparison_section(runs)]
     return create_document(title, *leading_elements, *sections)
 
 
-def create_comparison(runs: Sequence[RunData]) -> Markup:
+def create_comparison_section(runs: Sequence[RunData]) -> Markup:
     """Return the tables, notes and curves that `poker-rl compare` makes of the runs."""
     elements: list[str] = [create_element("h2", "Side by side")]
     measured_runs = [run for run in runs if run.headline_measures]

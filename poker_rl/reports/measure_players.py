@@ -52,7 +52,7 @@ PROTOCOLS = {  # how the deals of a match are played, by method of variance redu
 
 
 def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
-    """Measure the players of a mixed table, with each deal played in every rotation of them."""
+    """Measure several players at one table, with each deal played in every rotation of them."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     seats = config.seats
     if config.run is not None:
@@ -78,7 +78,7 @@ def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
 def measure_players(
     evaluation: Evaluation, players: Mapping[str, Player], snapshot: Path | None = None
 ) -> EvaluationReport:
-    """Measure players, print the report and save it; anything impossible raises an error first.
+    """Measure players, print the report and save it; invalid settings raise an error before.
 
     Args:
         snapshot: the file in a run's folder that holds the players; None for other players.

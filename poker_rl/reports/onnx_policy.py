@@ -24,8 +24,8 @@ from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.storage.disk import atomic_replacement
 
-MAX_DIFFERENCE = 1e-5  # of a probability in the ONNX model and here
-CHECKED_TABLES = 256
+MAX_DIFFERENCE = 1e-5  # between a probability of the ONNX model and that of PyTorch
+CHECKED_TABLES = 256  # number of random hands at whose decisions they are compared
 
 
 class _OnnxPolicy(nn.Module):
@@ -73,7 +73,7 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
         inputs["seat"] = records["to_act"].astype(np.int64)
     arguments = tuple(map(torch.from_numpy, inputs.values()))
     batch = torch.export.Dim("batch")
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of packages that lack
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of missing packages
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

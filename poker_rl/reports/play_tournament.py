@@ -16,14 +16,18 @@ from typing import Annotated, Any, Literal
 from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS
-from poker_rl.evaluation.matches.tournament import TableKind, TournamentResults, compute_results
+from poker_rl.evaluation.matches.tournament import (
+    TableKind,
+    TournamentResults,
+    compute_tournament_results,
+)
 from poker_rl.players.player_loader import load_bot_config, parse_bot_name, resolve_specs
-from poker_rl.reports.rendering import TextTable, format_text, results_to_csv
+from poker_rl.reports.text_tables import TextTable, format_text, results_to_csv
 from poker_rl.reports.tournament_folder import (
     Tournament,
     TournamentPlan,
     check_folder_matches,
-    open_folder,
+    open_tournament_folder,
     read_plan,
 )
 from poker_rl.storage.disk import print_line
@@ -32,7 +36,7 @@ from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.signals import interrupt_at_once
 from poker_rl.training.worker_pool import run_tasks
 
-CHANGEABLE_SETTINGS = ("workers", "figure", "device")  # do not change results
+CHANGEABLE_SETTINGS = ("workers", "figure", "device")  # allowed with `resume`: results stay equal
 MAX_DEALS = 1_000_000  # the results of every deal stay in memory
 
 
@@ -87,7 +91,7 @@ def play_tournament(
     for name in plan.players:
         with error_prefix("players"):
             tournament.load_player(name)
-    with open_folder(tournament), interrupt_at_once():
+    with open_tournament_folder(tournament), interrupt_at_once():
         play_missing_tables(tournament, config.workers)
         save_results(tournament, config.figure)
 
@@ -95,7 +99,7 @@ def play_tournament(
 def create_plan(
     config: TournamentConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> TournamentPlan:
-    """Return the plan; for a player of a run it names the snapshot."""
+    """Create the plan of a new tournament, which names the snapshot of each trained player."""
     if group_config is None:
         raise ConfigError("game: missing; give game=NAME players=[…], or resume=FOLDER")
     players: dict[str, Mapping[str, Any] | None] = {}
@@ -122,21 +126,22 @@ def play_missing_tables(tournament: Tournament, workers: int) -> None:
     played: Iterable[object] = map(tournament.play_table, missing)
     if workers > 1:
         parts = tournament.plan, tournament.folder, tournament.device.type
-        played = run_tasks(partial(_create_table_player, *parts), missing, workers)
+        played = run_tasks(partial(_create_play_table, *parts), missing, workers)
     finished = count - len(missing)
     with create_progress_bar(count, "tables", initial=finished, disable=not missing) as bar:
         for _ in played:
             bar.update()
 
 
-def _create_table_player(plan: TournamentPlan, folder: Path, device: str) -> Any:
+def _create_play_table(plan: TournamentPlan, folder: Path, device: str) -> Any:
+    """Return the function that plays a table in a worker process."""
     return Tournament(plan, folder, device).play_table
 
 
 def save_results(tournament: Tournament, draws_figure: bool) -> None:
     """Print and save the results of a tournament whose tables are all finished."""
     plan, folder = tournament.plan, tournament.folder
-    results = compute_results(
+    results = compute_tournament_results(
         tournament.game,
         tournament.names,
         tournament.seat_orders,
@@ -182,7 +187,7 @@ def format_tournament(results: TournamentResults) -> str:
     cross_table = [["", *names]]
     cross_table += [[name, *(cell(name, f"won/{other}") for other in names)] for name in names]
     parts: list[str | TextTable] = [
-        results.protocol,
+        results.description,
         TextTable(ranking, key_columns=2),
         TextTable(cross_table, results.cell_meaning),
         "\n".join(results.remarks),

@@ -27,7 +27,7 @@ TAG_OF_AXIS = {unit: unit for unit in COUNTER_TAGS} | {"seconds": SECONDS_TAG}
 
 @dataclass(frozen=True)
 class RunData:
-    """Data of a run folder: settings, manifest and columns of metrics.jsonl by tag, [rows]."""
+    """Data of a run folder: settings, manifest and, by tag, columns of metrics.jsonl, [rows]."""
 
     folder: Path
     config: Mapping[str, Any]
@@ -94,7 +94,7 @@ class RunData:
         """Return `name` itself if it is a tag, else the headline player's tag of that measure."""
         return name if name in self.curves else f"eval/{self.headline_player}/{name}"
 
-    def get_measurement_info(self, name: str, field: str) -> str:
+    def get_measurement_field(self, name: str, field: str) -> str:
         """Return the `unit` or `kind` of a tag or measure; "" if the manifest has none."""
         measurements = self.manifest.get("measurements")
         measurement = (
@@ -103,9 +103,9 @@ class RunData:
         return str(measurement.get(field, "")) if isinstance(measurement, dict) else ""
 
     def get_points(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ascending positions on an axis where a tag or measure has values, and these.
+        """Return the points of a tag or measure: ascending positions on the axis, and values, [N].
 
-        Both are [N]. Of several rows with the same position the last counts.
+        Of several rows with the same position the last counts.
         """
         values = self.curves.get(self.resolve_tag(name), np.zeros(0))
         x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
@@ -135,7 +135,7 @@ class RunData:
             if tag.startswith("eval/") and not tag.endswith("/half_width") and value is not None:
                 _, player, measure = tag.split("/", 2)
                 half_width = self.get_value(f"{tag}/half_width", "decisions")
-                unit, kind = (self.get_measurement_info(tag, field) for field in ("unit", "kind"))
+                unit, kind = (self.get_measurement_field(tag, field) for field in ("unit", "kind"))
                 results.append(Result(player, measure, value, half_width, unit, kind))
         return results
 

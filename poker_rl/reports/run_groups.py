@@ -1,4 +1,4 @@
-"""Groups of runs that differ only in their seeds, labelled by what differs between groups."""
+"""Groups of runs that differ only in their seeds, labeled by the settings that differ."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
 
 
 def format_difference(config: FlatConfig, key: str) -> str:
-    """Return a setting that differs for a label; of a path, the last name without the snapshot."""
+    """Format a setting for a label; a path is shortened to its last name, without the snapshot."""
     text = FOLDER_PATTERN.sub("", format_setting(config, key))
     if key == "warm_start":
         return "" if config[key] is None else f"from {text.partition('@')[0]}"
@@ -136,7 +136,7 @@ def list_differing_keys(configs: Sequence[FlatConfig]) -> list[str]:
     differing_keys = [
         key for key in keys if len({_encode_comparable(config.get(key)) for config in configs}) > 1
     ]
-    if "budget" in differing_keys:  # which horizons follow
+    if "budget" in differing_keys:  # horizons differ with it
         return [key for key in differing_keys if not key.endswith(".horizon")]
     return differing_keys
 

@@ -21,9 +21,9 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.html_elements import Markup, create_element, create_table, embed_figure
-from poker_rl.reports.rendering import build_long_rows, mark_headline
 from poker_rl.reports.run_data import SECONDS_TAG, RunData
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
+from poker_rl.reports.text_tables import build_long_rows, mark_headline
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
 
@@ -57,7 +57,7 @@ def create_run_section(
 
 
 def summarize_run(run: RunData, snapshot: Path | None) -> str:
-    """Return a line on the run and on the snapshot of the players that are drawn."""
+    """Return a line on the run and on the snapshot whose players the section shows."""
     facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
     facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
     facts.append(f"{(run.get_value(SECONDS_TAG, 'decisions') or 0) / 60:.1f} minutes")
@@ -85,7 +85,7 @@ def create_training_figures(
 
 
 def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
-    """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands."""
+    """Yield the heading and tables of each evaluation that was saved in the run folder."""
     for heading, results, headline_player, _ in read_reports(run.folder / EVALUATIONS_FOLDER):
         yield create_element("p", heading, class_="note")
         yield from create_result_table(results, headline_player)

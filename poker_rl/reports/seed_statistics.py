@@ -23,6 +23,11 @@ class Estimate(NamedTuple):
     low: float | None = None
     high: float | None = None
 
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval, which is symmetric for a mean."""
+        return None if self.high is None or self.low is None else (self.high - self.low) / 2
+
 
 def estimate(values: Sequence[float], statistic: Statistic) -> Estimate:
     """Return the statistic of the values of at least one seed, with its interval."""
@@ -65,7 +70,7 @@ def bootstrap_interval(
         strata: values of the runs of each stratum, [runs, N]; runs are resampled within it.
         compute: the statistic, [all runs, N] -> [N].
     """
-    generator = np.random.default_rng(0)  # equal runs, equal intervals
+    generator = np.random.default_rng(0)  # the same seed, so that equal runs have equal intervals
     samples = []
     for _ in range(RESAMPLE_COUNT):
         resampled = [part[generator.integers(len(part), size=len(part))] for part in strata]

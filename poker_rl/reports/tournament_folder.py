@@ -24,7 +24,11 @@ from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import play_deals
-from poker_rl.evaluation.matches.tournament import TableKind, create_line_ups, list_scored_players
+from poker_rl.evaluation.matches.tournament import (
+    TableKind,
+    create_seat_orders,
+    list_counted_players,
+)
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_bot, load_player
@@ -100,7 +104,7 @@ class Tournament:
         self.device = prepare_device(device, 1, plan.seed)
         self.game: Game = build_instance_of(Game, plan.game, "game")
         self.names = list(plan.players)
-        self.seat_orders = create_line_ups(
+        self.seat_orders = create_seat_orders(
             self.game, len(self.names), plan.table_kind, plan.rounds, plan.seed
         )
         self.load_player = cache(self._load_player)
@@ -111,27 +115,30 @@ class Tournament:
             return load_player(name, self.game, self.device)
         return load_bot(name, bot_config, self.game, self.device)
 
-    def get_path(self, table: int) -> Path:
+    def get_table_path(self, table: int) -> Path:
         """Return the path of the file of a finished table."""
         return self.folder / TABLES_FOLDER / f"{table:06}.npy"
 
     def list_missing_tables(self) -> list[int]:
         """Return the indices of the tables that are not finished."""
-        return [i for i in range(len(self.seat_orders)) if not self.get_path(i).exists()]
+        return [i for i in range(len(self.seat_orders)) if not self.get_table_path(i).exists()]
 
     def play_table(self, table: int) -> None:
         """Play a table, with the same deals as all others, and save what the players won."""
         seat_order = self.seat_orders[table]
         players = [self.load_player(self.names[player]) for player in seat_order]
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
-        columns = [seat_order.index(player) for player in list_scored_players(seat_order)]
-        with atomic_replacement(self.get_path(table)) as new_path, new_path.open("wb") as file:
+        columns = [seat_order.index(player) for player in list_counted_players(seat_order)]
+        with (
+            atomic_replacement(self.get_table_path(table)) as new_path,
+            new_path.open("wb") as file,
+        ):
             np.save(file, blocks[:, columns].T)
 
     def read_table(self, table: int) -> np.ndarray:
-        """Read the chips a hand that the scored players of a table won, [scored, deals]."""
-        path = self.get_path(table)
-        shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
+        """Read the chips per hand that the counted players of a table won, [counted, deals]."""
+        path = self.get_table_path(table)
+        shape = len(list_counted_players(self.seat_orders[table])), self.plan.deals
         try:
             with open_regular_file(path, MIB + 8 * shape[0] * shape[1]) as file:
                 winnings: np.ndarray = np.lib.format.read_array(file)
@@ -141,7 +148,7 @@ class Tournament:
 
 
 @contextmanager
-def open_folder(tournament: Tournament) -> Iterator[None]:
+def open_tournament_folder(tournament: Tournament) -> Iterator[None]:
     """Create the folder of a tournament and lock it against other processes."""
     folder = tournament.folder
     with ExitStack() as stack:
@@ -151,7 +158,7 @@ def open_folder(tournament: Tournament) -> Iterator[None]:
             stack.enter_context(exclusive_lock(folder, "playing it"))
             check_no_special_files(folder)
             remove_partial_files(folder)
-        # Another process may have started a tournament there a moment ago.
+        # Before the folder was locked, another process may have started a tournament there.
         check_folder_matches(tournament.plan, folder)
         if not (folder / PLAN_FILE).exists():
             text = yaml.safe_dump(asdict(tournament.plan), sort_keys=False, allow_unicode=True)

@@ -57,10 +57,11 @@ def watch_run(folder: Path) -> None:
 
 
 def follow_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
-    """Yield all rows of a run's metrics, again and again until the run has recorded its end."""
+    """Yield all rows of a run's metrics every second, until the run has recorded its end."""
     is_running = True
     while is_running:
-        is_running = read_manifest(folder).get("status") == "running"  # no row follows the end
+        # This is read before the rows, since no row is written after the end.
+        is_running = read_manifest(folder).get("status") == "running"
         path = folder / METRICS_FILE
         yield read_metrics_rows(path) if path.exists() else []
         if is_running:

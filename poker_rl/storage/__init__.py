@@ -2,5 +2,5 @@
 
 This package imports config.
 
-Damaged or wrong files raise a `ConfigError`, failures of the machine an OSError with a file name.
+Damaged or wrong files raise a `ConfigError`. Failures of the machine raise an OSError with a path.
 """

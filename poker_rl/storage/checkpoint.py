@@ -1,8 +1,9 @@
 """Checkpoints of a run and snapshots of its players.
 
-`state.pt` is the full state of a run and can be read at any moment: it is written under another
-name, read back, flushed to the disk and then renamed. `players/<decisions>.pt` is a snapshot of the
-players, {"game": game.state(), "players": {name: player.state()}}, and is never replaced.
+`state.pt` holds the full state of a run. It is written under another name, read back, flushed to
+the disk and then renamed, so that it is complete at any moment. `players/<decisions>.pt` is a
+snapshot of the players, {"game": game.state(), "players": {name: player.state()}}, and is never
+replaced.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ from poker_rl.storage.safetensors_file import SAFETENSORS_SUFFIX, load_safetenso
 STATE_FILE = "state.pt"
 PLAYERS_FOLDER = "players"
 
-# Exceptions that are raised when wrong values from a readable file are loaded.
+# Exceptions that `load_state_dict` and similar functions raise for wrong values.
 LOAD_STATE_ERRORS = (
     *(ArithmeticError, AttributeError, LookupError),
     *(RuntimeError, TypeError, ValueError),
 )
-# Exceptions of zipfile, pickle and torch for files that are damaged or no checkpoint.
+# Exceptions that zipfile, pickle and torch raise for files that are damaged or no checkpoints.
 UNREADABLE_FILE_ERRORS = (*LOAD_STATE_ERRORS, EOFError, zipfile.BadZipFile, pickle.UnpicklingError)
 
 MACHINE_MEMORY_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 MAX_PICKLE_BYTES = 4 * MIB  # torch needs a second for each mebibyte; pickles of runs have kilobytes
-MAX_STORAGE_SHARING = 10  # tensors that may contain the same byte, as views of each other do
+MAX_STORAGE_SHARING = 10  # number of tensors that may share the same bytes, as views do
 
 
 def save_atomically(path: Path, tree: dict[str, Any]) -> None:
-    """Save nested tensors and plain values; at any moment the file is the whole old or new one."""
+    """Save nested tensors and plain values; the file is never incomplete, even after a crash."""
     with atomic_replacement(path) as new_path:
         try:
             with new_path.open("wb") as file:
@@ -46,18 +47,18 @@ def save_atomically(path: Path, tree: dict[str, Any]) -> None:
         except RuntimeError as error:
             # When the disk is full, torch.save replaces the OSError by a RuntimeError.
             raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
-        # A stray NumPy scalar or Path would otherwise be noticed when the run is resumed.
+        # This fails for values such as NumPy scalars, which could not be loaded by a resumed run.
         torch.load(new_path, map_location="cpu", weights_only=True, mmap=True)
 
 
 def load_checked(path: Path) -> dict[str, Any]:
-    """Load what `save_atomically` saved onto the CPU; raise ConfigError if the file is damaged."""
+    """Load a file of `save_atomically` onto the CPU; raise ConfigError if it is damaged."""
     try:
         with naming_path(path), error_prefix(str(path)), memory_errors_as_config_errors("file"):
             with open_regular_file(path, MACHINE_MEMORY_BYTES) as file:
                 pickle_bytes = check_archive(file)
             tree = torch.load(path, map_location="cpu", weights_only=True)
-            check_tree(tree, pickle_bytes, path.stat().st_size)
+            check_loaded_values(tree, pickle_bytes, path.stat().st_size)
         return dict(tree)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
@@ -68,7 +69,8 @@ def load_checked(path: Path) -> dict[str, Any]:
 def check_archive(file: BinaryIO) -> int:
     """Check size and checksums of a zip archive; return the size of its pickle in bytes.
 
-    `torch.save` never compresses, and `torch.load` does not verify checksums.
+    A compressed archive is an error, because `torch.save` never compresses. The checksums are
+    verified here, because `torch.load` does not verify them.
     """
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
@@ -86,11 +88,12 @@ def check_archive(file: BinaryIO) -> int:
     return sum(sizes)
 
 
-def check_tree(tree: Any, pickle_bytes: int, file_bytes: int) -> None:
-    """Check that a tree holds no more values than its file has bytes, and only plain tensors.
+def check_loaded_values(tree: Any, pickle_bytes: int, file_bytes: int) -> None:
+    """Check that nested values are not larger than their file, and that tensors are plain.
 
-    A few lists that refer to each other can stand for billions of values, and so can a tensor whose
-    strides are 0. A value takes at least a byte of the pickle; tensors may share bytes of the file.
+    A few lists that contain each other can stand for billions of values, and so can a tensor whose
+    strides are 0. Therefore the values are counted: each takes at least one byte of the pickle, and
+    at most `MAX_STORAGE_SHARING` tensors share a byte of the file.
     """
     tensor_bytes_left = MAX_STORAGE_SHARING * file_bytes
     pending = [(tree, 0)]
@@ -115,7 +118,7 @@ def find_non_finite_tensors(tree: Any, path: str = "") -> Iterator[str]:
     """Yield the dotted paths of the floating-point tensors that hold a NaN or an infinity."""
     if isinstance(tree, torch.Tensor):
         if tree.is_floating_point() and tree.numel():
-            low, high = tree.aminmax()  # NaN if any value is; needs no memory for a mask
+            low, high = tree.aminmax()  # both are NaN if any value is NaN; needs no mask in memory
             if not (low.isfinite() and high.isfinite()):
                 yield path
     elif isinstance(tree, Mapping | list | tuple):
@@ -125,7 +128,7 @@ def find_non_finite_tensors(tree: Any, path: str = "") -> Iterator[str]:
 
 
 def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:
-    """Write a snapshot of the players into a run folder; return its path."""
+    """Save a snapshot of the players in a run folder; return its path."""
     path = folder / PLAYERS_FOLDER / f"{decisions}.pt"
     path.parent.mkdir(exist_ok=True)
     save_atomically(path, copy_to_cpu(tree))
@@ -133,9 +136,10 @@ def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:
 
 
 def copy_to_cpu(tree: Any) -> Any:
-    """Return a copy of a tree with every tensor on the CPU, in storage of its own.
+    """Return a copy of nested values with every tensor on the CPU, in its own storage.
 
-    Otherwise torch.save would save, for a view such as one of many replicas, all the replicas.
+    torch.save always saves the whole storage. For a view, such as one of many replicas, it would
+    save all the replicas.
     """
     if isinstance(tree, torch.Tensor):
         return tree.detach().cpu().clone()

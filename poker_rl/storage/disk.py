@@ -1,7 +1,8 @@
-"""Operations on files and output that may fail.
+"""Operations on files and standard output that may fail.
 
-A failure of the machine (a full disk, a missing folder) is an OSError with a file name, which the
-command line prints in one line with exit code 1. A path of the wrong kind is a ConfigError.
+For a failure of the machine, such as a full disk, they raise an OSError with a path, which the
+command line prints in one line with exit code 1. For a path of the wrong kind, such as a folder in
+place of a file, they raise a ConfigError.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from secrets import token_hex
 
 from poker_rl.config.validation import ConfigError
 
-PARTIAL_SUFFIX = ".part"  # ending of the name of an incomplete file
+PARTIAL_SUFFIX = ".part"  # suffix of a file that is not yet complete
 
 
 @contextmanager
 def naming_path(path: Path | str) -> Iterator[None]:
-    """Add a file name to an OSError that is raised in this context without one."""
+    """Add a path to an OSError from this context if it has none."""
     try:
         yield
     except OSError as error:
@@ -39,10 +40,10 @@ def format_os_error(error: OSError) -> str:
 
 
 def escape_control_characters(text: str) -> str:
-    """Return text with escapes such as `\\x1b` for all that can't be printed, except line breaks.
+    """Return text with escapes such as `\\x1b` for unprintable characters except line breaks.
 
-    Control characters in a file from elsewhere could move the cursor, rename the window or hide
-    text, and marks of writing direction could swap it.
+    Control characters in a stranger's file could move the cursor, rename the window or hide text,
+    and marks of writing direction could change the order of the text.
     """
     return "".join(
         character
@@ -53,35 +54,36 @@ def escape_control_characters(text: str) -> str:
 
 
 def print_line(text: str, is_escaped: bool = False) -> None:
-    """Print and flush text, so that this call raises the error if standard output fails.
+    """Print and flush text, so that an error of standard output is raised here.
 
-    If `is_escaped` is set, untrusted parts are escaped already, and control characters are printed.
+    Control characters are escaped, unless `is_escaped` says that the caller has escaped all
+    untrusted text.
     """
     with naming_path("standard output"):
         print(text if is_escaped else escape_control_characters(text), flush=True)
 
 
 def print_error(message: str) -> None:
-    """Print a message to the user on standard error, if that can be written."""
+    """Print a message to the user on standard error; ignore failures of standard error."""
     with suppress(OSError):
         print(f"poker-rl: {escape_control_characters(message)}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
-    """Yield the path of a new file, which replaces `path` at the end, flushed to the disk.
+    """Yield the path of a new file; at the end, flush it to the disk and replace `path` with it.
 
-    At any moment `path` is the whole old file or the whole new one. After a failure it is the old
-    one, and the new file is removed. Its permissions are `mode`, less the user's umask.
+    At any moment `path` is the complete old file or the complete new one. After a failure it is the
+    old one, and the new file is removed. The permissions are `mode` without the user's umask.
     """
-    # The name is random, so that nobody can place a link there that leads to another file.
+    # With a fixed name, an attacker could place a link there that leads to another file.
     new_path = path.with_name(f"{path.name}.{token_hex(4)}{PARTIAL_SUFFIX}")
     try:
         os.close(os.open(new_path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, mode))
         yield new_path
         fsync_path(new_path)
         os.replace(new_path, path)
-        fsync_path(path.parent)  # until then a power cut can undo the renaming
+        fsync_path(path.parent)  # before this flush, a power cut could undo the renaming
     except BaseException as error:
         with suppress(OSError):
             new_path.unlink()
@@ -91,7 +93,7 @@ def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
 
 
 def fsync_path(path: Path) -> None:
-    """Flush the content of a file, or the list of names in a folder, to the disk."""
+    """Flush a file, or a folder's list of names, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -100,22 +102,23 @@ def fsync_path(path: Path) -> None:
 
 
 def check_is_file(path: Path) -> None:
-    """Raise ConfigError if a folder, a pipe or a device has this path."""
+    """Raise ConfigError if the path exists and is a folder, a pipe or a device."""
     if path.exists() and not path.is_file():
         raise ConfigError(f"{path} is not a file")
 
 
 def check_is_folder(path: Path) -> None:
-    """Raise ConfigError if this path or a parent of it exists and is not a folder."""
+    """Raise ConfigError if the path or one of its parents exists and is not a folder."""
     for folder in (*reversed(path.parents), path):
         if os.path.lexists(folder) and not folder.is_dir():
             raise ConfigError(f"{folder} is not a folder")
 
 
 def check_no_special_files(folder: Path) -> None:
-    """Raise ConfigError if there is a link, a pipe or a device in a folder to be written to.
+    """Raise ConfigError if there is a link, a pipe or a device in a folder.
 
-    Writing through a link changes a file elsewhere, and writing to a pipe can wait forever.
+    It is called before files are written there: writing through a link would change another file,
+    and writing to a pipe can block forever.
     """
     for path in folder.rglob("*"):
         file_type = stat.S_IFMT(path.lstat().st_mode)
@@ -132,7 +135,7 @@ def list_complete_names(folder: Path) -> set[str]:
 
 
 def remove_partial_files(folder: Path) -> None:
-    """Remove the incomplete files in a folder that no other process writes to now."""
+    """Remove the incomplete files in a folder; no other process may write to it."""
     for path in folder.rglob(f"*{PARTIAL_SUFFIX}"):
         if path.is_file():
             path.unlink()
@@ -148,9 +151,10 @@ def create_writable_folder(path: Path) -> None:
 
 @contextmanager
 def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
-    """Let one process at a time enter this context for a folder.
+    """Lock a folder, so that only one process at a time is in this context.
 
-    If the lock is taken, wait for it, or raise a ConfigError that names the other's `activity`.
+    If another process holds the lock, wait until it is free. With `activity`, raise a ConfigError
+    instead, with `activity` as a description of what the other process is doing.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -164,7 +168,7 @@ def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
 
 
 def prepare_output_file(path: Path, overwrite: bool) -> None:
-    """Create the folder of an output file, and check that the file may be written."""
+    """Create the folder of an output file; raise ConfigError if the file must not be written."""
     check_is_file(path)
     if path.exists() and not overwrite:
         raise ConfigError(f"{path} is there already; give another name, or overwrite=true")

@@ -1,4 +1,4 @@
-"""Progress bars, and a notice when numba begins to compile game rules."""
+"""Progress bars, and a message when numba begins to compile game rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPILING_MESSAGE = (
 class CompilationNotice(Listener):
     """Listener that prints a message once, when numba begins to compile.
 
-    Of the processes of a distributed run only the first prints it.
+    In a distributed run only the first process prints it.
     """
 
     def __init__(self) -> None:
@@ -29,14 +29,14 @@ class CompilationNotice(Listener):
         if not self._was_printed:
             self._was_printed = True
             with naming_path("standard output"):
-                tqdm.write(COMPILING_MESSAGE)  # above a visible bar
+                tqdm.write(COMPILING_MESSAGE)  # if a progress bar is visible, prints above it
 
     def on_end(self, event: Event) -> None:
         pass
 
 
 def create_progress_bar(total: int, unit: str, **tqdm_options: Any) -> Any:
-    """Return a bar that counts units such as "deals"; outside a terminal it is updated rarely."""
+    """Create a bar that counts units such as "deals"; outside a terminal it is updated rarely."""
     min_interval = 0.1 if sys.stderr.isatty() else 30
     return tqdm(
         total=total,

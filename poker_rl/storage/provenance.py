@@ -1,6 +1,6 @@
 """Provenance of a run: command, software and machine, for its manifest.
 
-A session is one process of a run, either the first one or one that resumed it.
+A session is one process that trains a run: the first one or one that resumed the run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def create_manifest(seed: int, device: torch.device) -> dict[str, Any]:
         **describe_session(device),
         "seed": seed,
         "end": None,
-        "tracker_id": token_hex(8),  # of this run in experiment trackers such as MLflow
+        "tracker_id": token_hex(8),  # id of this run in experiment trackers such as MLflow
         "status": "running",  # later finished, interrupted or failed, unless the run is killed
         "checkpoint": None,  # counters at the last checkpoint
         "measurements": {},  # unit and kind of each metric, by tag
@@ -73,13 +73,13 @@ def get_peak_memory_mib() -> int:
 def _collect_versions() -> dict[str, str]:
     versions = {}
     for package in RECORDED_PACKAGES:
-        with suppress(PackageNotFoundError):  # in a checkout that was not installed
+        with suppress(PackageNotFoundError):  # raised in a checkout that is not installed
             versions[package] = version(package)
     return versions | {plugin.distribution: plugin.version for plugin in list_plugins()}
 
 
 def _get_commit() -> str | None:
-    """Return the Git commit of the sources, with "-dirty" if edited; None outside a checkout."""
+    """Return the Git commit of the sources, with "-dirty" if edited; None if it is unknown."""
     checkout = Path(__file__).resolve().parents[2]
     if not (checkout / ".git").exists():
         return None

@@ -6,10 +6,10 @@ outputs/<game>/<algo>/<name, or overrides and time>/
     metrics.jsonl       a row for each evaluation: counters and `tag: value`
     events.out.*        the metrics for TensorBoard; those of a player are in players/<player>
     state.pt, players/  checkpoint and snapshots, see `checkpoint`
-    evaluations/        results of `poker-rl evaluate`; report.html is from `poker-rl report`
-    workers/            checkpoints of further processes of a distributed run
-    opponents/          copies of the players of other runs that play in this one
-    figures/*.png       drawn at the end, unless figures=false
+    evaluations/        results of `poker-rl evaluate`, and report.html of `poker-rl report`
+    workers/            checkpoints of the other processes of a distributed run
+    opponents/          copies of players from other runs that play in this run
+    figures/*.png       figures drawn at the end, unless figures=false
 """
 
 from __future__ import annotations
@@ -44,27 +44,28 @@ CONFIG_FILE = "config.yaml"
 MANIFEST_FILE = "manifest.json"
 METRICS_FILE = "metrics.jsonl"
 FIGURES_FOLDER = "figures"
-MAX_LABEL_CHARACTERS = 80  # length of the part of a folder's name that comes before the time
-# Root settings that say where a run is, not what it does.
+MAX_LABEL_CHARACTERS = 80  # maximal length of a label, which is the folder's name before the time
+# Root settings that only determine the folder of a run.
 LOCATION_SETTINGS = {"outputs", "name", "resume"}
-# Enough for 100,000 rows of 2.5 KB; parsed rows take many times as much memory.
+# Enough for 100,000 rows of 2.5 KB. Parsed rows take many times as much memory as the file.
 MAX_METRICS_BYTES = 256 * MIB
 MAX_ROW_BYTES = 1 << 18
-# Names that a run creates in its folder before it writes the manifest, besides incomplete files.
+# Names of files and folders that a run creates before it writes the manifest.
 FILES_BEFORE_MANIFEST = {METRICS_FILE, CONFIG_FILE, "opponents"}
 
 
-def create_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
-    """Return the overrides as the beginning of a folder's name: `entropy_coef.start-0.5_seed-1`.
+def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
+    """Return a label for a folder's name made of overrides: `entropy_coef.start-0.5_seed-1`.
 
-    The label is one word for shells and for Hydra, which takes no `=` or comma in a value such as
-    `resume=FOLDER`. Game and algorithm, which are folders above, and `omitted_keys` are left out.
+    The label has no character with a special meaning for shells or for Hydra, so that the folder
+    can be typed in `resume=FOLDER`. The overrides of `omitted_keys` and those that select the game
+    and the algorithm, which are the names of parent folders, are left out.
     """
     words = []
     for override in overrides:
         key, _, value = override.lstrip("+~").partition("=")
         if key not in ("game", "algo") and key.partition(".")[0] not in omitted_keys:
-            file_name = value.strip("[]{}'\"").rpartition("/")[2]  # if it is a path
+            file_name = value.strip("[]{}'\"").rpartition("/")[2]  # the last component of a path
             word = f"{key.removeprefix('algo.')}-{file_name}"
             words.append(re.sub(r"[^A-Za-z0-9._-]+", "-", word).strip("-"))
     return "_".join(words)[:MAX_LABEL_CHARACTERS]
@@ -73,9 +74,9 @@ def create_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str
 def create_run_folder(
     outputs: Path, game: str, algo: str, name: str | None = None, label: str = ""
 ) -> Path:
-    """Create the folder outputs/game/algo/name; without a name, label and time name it.
+    """Create the folder outputs/game/algo/name; the default name is the label and the time.
 
-    The folder of a run that was killed before it wrote its manifest is used again.
+    A folder with this name is used again if its run was killed before it wrote its manifest.
     """
     parent = outputs / game / algo
     with error_prefix("outputs"):
@@ -87,7 +88,7 @@ def create_run_folder(
             folder.mkdir()
         except FileExistsError:
             if name is None:
-                continue  # another run began in this microsecond
+                continue  # another run started in the same microsecond, so try again
             if not folder.is_dir() or list_complete_names(folder) - FILES_BEFORE_MANIFEST:
                 hint = f"give another name, or resume it with resume={folder}"
                 raise ConfigError(f"name: {folder} is there already; {hint}") from None
@@ -96,9 +97,9 @@ def create_run_folder(
 
 
 def write_text_atomically(path: Path, text: str) -> None:
-    """Replace a text file; at any moment it is the old one or the new one.
+    """Write or replace a text file; it is never incomplete, even after a crash.
 
-    Characters that are not UTF-8, as in some file names, are written as escapes.
+    Characters that can't be encoded in UTF-8, as in some file names, are written as escapes.
     """
     with atomic_replacement(path) as new_path:
         new_path.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -114,18 +115,18 @@ def copy_files(folder: Path, source_by_path: Mapping[str, Path]) -> None:
 
 
 def write_config(folder: Path, config: Mapping[str, Any]) -> None:
-    """Write the settings of a run."""
+    """Write the settings of a run to its config.yaml."""
     text = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
     write_text_atomically(folder / CONFIG_FILE, text)
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest of a run."""
+    """Write the manifest of a run to its manifest.json."""
     write_text_atomically(folder / MANIFEST_FILE, json.dumps(manifest, indent=2) + "\n")
 
 
 def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return settings and manifest of a run folder; raise ConfigError if it is not a run folder."""
+    """Return settings and manifest of a run; raise ConfigError if the folder is no run folder."""
     prefix = f"{folder} is no run folder: {CONFIG_FILE} or {MANIFEST_FILE}"
     try:
         config = yaml.safe_load(read_checked_yaml_text(folder / CONFIG_FILE))
@@ -145,10 +146,9 @@ def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def describe_origin(folder: Path, decisions: int) -> dict[str, Any]:
-    """Return where the players of a run come from: command, experiment, seed, commit, date.
+    """Return the origin of the players of a run: command, experiment, seed, commit and date.
 
-    Args:
-        decisions: decisions of the snapshot that holds the players.
+    `decisions` is the number of decisions of the snapshot with these players.
     """
     config, manifest = read_run_folder(folder)
     try:
@@ -168,7 +168,7 @@ def describe_origin(folder: Path, decisions: int) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a run folder; an empty one if it is missing or damaged."""
+    """Return the manifest of a run folder; {} if it is missing or damaged."""
     try:
         manifest = read_json(folder / MANIFEST_FILE)
     except (OSError, ValueError, ConfigError):
@@ -177,7 +177,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_last_metrics_row(folder: Path) -> dict[str, float]:
-    """Return the last complete row of a run's metrics; an empty one if there is none.
+    """Return the last complete row of a run's metrics; {} if there is none or it is damaged.
 
     Only the end of the file is read, because the file may be long and still growing.
     """
@@ -191,7 +191,10 @@ def read_last_metrics_row(folder: Path) -> dict[str, float]:
 
 
 def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[str, float]]:
-    """Return the complete rows of a file metrics.jsonl, or of its first `byte_count` bytes."""
+    """Return the complete rows of a file metrics.jsonl.
+
+    With `byte_count`, only so many bytes are read; raise ConfigError if the file is shorter.
+    """
     try:
         with open_regular_file(path, MAX_METRICS_BYTES) as file:
             text = file.read()[:byte_count]
@@ -210,7 +213,7 @@ def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[st
 
 
 def parse_metrics_row(line: bytes) -> dict[str, float]:
-    """Return a row of metrics.jsonl; raise ValueError unless it maps tags to numbers."""
+    """Parse a line of metrics.jsonl; raise ValueError unless it maps tags to numbers."""
     try:
         row = json.loads(line)
     except RecursionError:
@@ -226,7 +229,7 @@ def is_number(value: object) -> bool:
 
 
 def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
-    """Return the settings by which TensorBoard compares runs, with dotted keys.
+    """Return the hyperparameters of a run with dotted keys, by which TensorBoard compares runs.
 
     They are the root settings and the settings of the algorithm and the network.
     """

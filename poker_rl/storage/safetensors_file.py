@@ -1,7 +1,7 @@
-"""Trees of tensors and plain values in safetensors files, which can't contain code.
+"""Nested tensors and plain values in safetensors files, which can't contain code.
 
-The metadata of the file has one entry, `poker_rl`: the tree as JSON, with {"tensor": NAME} in place
-of each tensor. NAME is the dotted path of the tensor, its name in the file.
+The metadata of the file has one entry, `poker_rl`: the nested values as JSON, with {"tensor": NAME}
+in place of each tensor. NAME is the dotted path of the tensor and its name in the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from poker_rl.storage.disk import atomic_replacement
 
 SAFETENSORS_SUFFIX = ".safetensors"
 METADATA_KEY = "poker_rl"
-MAX_METADATA_BYTES = MIB  # settings of players have kilobytes
+MAX_METADATA_BYTES = MIB  # the settings of players take some kilobytes
 MAX_FILE_BYTES = 1 << 40
 TENSOR_KEY = "tensor"
 
@@ -37,7 +37,7 @@ def save_safetensors(path: Path, tree: Mapping[str, Any]) -> None:
 
 
 def load_safetensors(path: Path) -> dict[str, Any]:
-    """Return the tree in a file of `save_safetensors`, with its tensors on the CPU.
+    """Return the nested values from a file of `save_safetensors`, with tensors on the CPU.
 
     Raises:
         ConfigError: if the file is missing, damaged or not from `save_safetensors`, or safetensors
@@ -61,7 +61,7 @@ def load_safetensors(path: Path) -> dict[str, Any]:
 
 
 def _move_tensors(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
-    """Return the tree with the name of each tensor in its place, and add the tensor to a dict."""
+    """Return nested values with each tensor replaced by its name, and add it to `tensors`."""
     if isinstance(tree, torch.Tensor):
         tensors[path] = tree.contiguous()
         return {TENSOR_KEY: path}
@@ -74,7 +74,7 @@ def _move_tensors(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any
 
 
 def _insert_tensors(tree: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
-    """Return the tree with the tensors in the place of their names."""
+    """Return nested values with each tensor's name replaced by the tensor."""
     if isinstance(tree, dict):
         if tree.keys() == {TENSOR_KEY}:
             return tensors[tree[TENSOR_KEY]]

@@ -1,4 +1,4 @@
-"""Sweeps of many runs: their jobs and summary, and studies that search for good settings.
+"""Sweeps, which train many runs as jobs, and studies, which search for good settings.
 
 Imports algos, config, games, players, storage and training.
 """

@@ -1,4 +1,4 @@
-"""Optuna's study in its folder: open and check it, run its trials, save its figures."""
+"""Optuna study in a folder: open and check it, run its trials, save its figures."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from poker_rl.sweeps.study_objective import (
 )
 
 STUDY_NAME = "poker-rl"  # name of the study in its database
-MAX_TRIES = 3  # for a trial whose process was killed or whose machine failed
-MISSED_HEARTBEATS = 3  # number after which a trial counts as lost
-DATABASE_TIMEOUT_S = 60.0  # time to wait for another process's lock
+MAX_TRIES = 3  # tries of a trial whose process was killed or whose machine failed
+MISSED_HEARTBEATS = 3  # number of missed heartbeats after which a trial counts as lost
+DATABASE_TIMEOUT_S = 60.0  # maximal time to wait while another process locks the database
 MIN_TRIALS_FOR_FIGURES = 2
 
 
-def open_study(objective: Objective) -> optuna.Study:
-    """Open the study in the folder of the objective, or create it."""
+def open_or_create_study(objective: Objective) -> optuna.Study:
+    """Open the study in the folder of the objective; create it if it does not exist."""
     folder, config = objective.folder, objective.config
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # trials print their own messages
     with exclusive_lock(folder):
@@ -55,27 +55,27 @@ def open_study(objective: Objective) -> optuna.Study:
 
 
 def check_study(study: optuna.Study, objective: Objective) -> None:
-    """Check the contents of a study before they are used, as its file may be from a stranger."""
+    """Raise ValueError if a study has unexpected contents; its file may be from a stranger."""
     if study.directions != [StudyDirection[objective.config.direction.upper()]]:
         raise ValueError(f"its direction is not {objective.config.direction}")
     for trial in study.get_trials(deepcopy=False):
-        create_trial(  # raises a ValueError if the parts do not fit together
+        create_trial(  # raises a ValueError if the parameters do not fit the distributions
             state=trial.state,
             values=trial.values,
             params=trial.params,
             distributions=trial.distributions,
         )
-        if any(objective.search_space.get(key) != one for key, one in trial.distributions.items()):
+        if any(objective.search_space.get(key) != d for key, d in trial.distributions.items()):
             raise ValueError(f"trial {trial.number} is of another search space")
         if not all(map(isfinite, [*(trial.values or ()), *trial.intermediate_values.values()])):
             raise ValueError(f"trial {trial.number} has a value that is not finite")
-        # These calls raise an error if the attributes of earlier tries have other types.
+        # These calls raise an error if the attributes about earlier tries have wrong types.
         get_run_name(trial, seed=0)
         list(RetryHeartbeatStaleTrialCallback.retry_history(trial))
 
 
 def create_pruner(config: TuneConfig, root: RootConfig) -> BasePruner:
-    """Return Optuna's pruner, which decides whether a trial ends early."""
+    """Create Optuna's pruner, which decides whether a trial ends early."""
     if config.pruner == "median":
         warmup_steps = round(config.warmup_share * root.budget)
         return MedianPruner(n_startup_trials=config.startup_trials, n_warmup_steps=warmup_steps)
@@ -88,8 +88,8 @@ def create_pruner(config: TuneConfig, root: RootConfig) -> BasePruner:
 def run_trials(study: optuna.Study, objective: Objective) -> int:
     """Run trials until enough have ended; return the exit code.
 
-    Other processes may run trials of the same study. At the end this process waits for them, and
-    takes over their trials if their heartbeats stop.
+    Other processes may run trials of the same study. At the end this process waits for them. If the
+    heartbeats of another process stop, its trial is put back into the queue.
     """
     heartbeat_interval, goal = objective.config.heartbeat_interval, objective.config.trials
     seen_trials: set[int] = set()
@@ -106,7 +106,7 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
             study.optimize(objective, n_trials=1)
         except TrialStoppedError as error:
             outcome, failed = error.outcome, find_failed_trial(study, objective)
-            is_in_use = outcome.status == "in use"  # a process that counted as lost still trains it
+            is_in_use = outcome.status == "in use"  # by a process that counted as lost
             is_stopped = outcome.status == "interrupted"
             if failed is not None:
                 (requeue_trial if is_in_use or is_stopped else requeue_lost_trial)(study, failed)
@@ -120,7 +120,7 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
             if (failed := find_failed_trial(study, objective)) is not None:
                 requeue_trial(study, failed)
             raise
-        except Exception:  # Optuna raises an error of its own for a lost trial
+        except Exception:  # Optuna raises its own error if this process's trial counts as lost
             if not objective.is_lost:
                 raise
             print_error(
@@ -131,10 +131,10 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
 
 
 def fail_lost_trials(study: optuna.Study, seen_trials: set[int]) -> None:
-    """Fail the trials whose heartbeats have stopped.
+    """Mark the trials whose heartbeats have stopped as failed.
 
-    Optuna overlooks a trial that was killed before its first heartbeat, so each running trial gets
-    a heartbeat when it is seen for the first time; `seen_trials` has the numbers of these.
+    Optuna overlooks a trial that was killed before its first heartbeat. Therefore this function
+    records a heartbeat for each running trial that is not in `seen_trials`, and adds its number.
     """
     fail_stale_trials(study)
     for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
@@ -152,7 +152,7 @@ def find_failed_trial(study: optuna.Study, objective: Objective) -> FrozenTrial 
 
 
 def requeue_trial(study: optuna.Study, trial: FrozenTrial) -> None:
-    """Put a trial back into the queue of the study, for any process to try again."""
+    """Put a trial back into the queue of the study, where any process can take it."""
     study.add_trial(
         create_trial(
             state=TrialState.WAITING,
@@ -164,7 +164,7 @@ def requeue_trial(study: optuna.Study, trial: FrozenTrial) -> None:
 
 
 def requeue_lost_trial(study: optuna.Study, trial: FrozenTrial) -> None:
-    """Put a trial whose process or machine failed back into the queue, at most twice."""
+    """Put a trial back into the queue after its process or machine failed, at most twice."""
     losses = len(RetryHeartbeatStaleTrialCallback.retry_history(trial)) + 1
     RetryHeartbeatStaleTrialCallback(max_retry=MAX_TRIES - 1)(study, trial)
     if losses >= MAX_TRIES:
@@ -189,7 +189,7 @@ def save_figures(study: optuna.Study, objective: Objective) -> None:
     if len({trial.value for trial in completed}) == 1:
         del plots["importances"]  # there are no differences to explain
     with rc_context(), warnings.catch_warnings():  # Optuna changes matplotlib's style
-        warnings.simplefilter("ignore")  # about axes along which all values are the same
+        warnings.simplefilter("ignore")  # Optuna warns about axes with only one value
         for name, plot in plots.items():
             plot(study, target_name=objective.config.metric)
             figure = pyplot.gcf()

@@ -1,4 +1,4 @@
-"""Settings of `poker-rl tune`, and the search space of a study: keys and the values to try."""
+"""Settings of `poker-rl tune`, and the search space of a study: the values to try for each key."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _parse_distribution(config: object, key: str) -> BaseDistribution:
 
 
 def format_override(key: str, value: Value) -> str:
-    """Return a setting as an override key=value, with all digits of a number."""
+    """Return a setting as an override key=value; numbers have all their digits."""
     text = str(value)
     if value is None or isinstance(value, bool):
         text = "null" if value is None else text.lower()
@@ -93,21 +93,22 @@ def format_override(key: str, value: Value) -> str:
 def suggest_settings(search_space: SearchSpace, trial: Trial) -> dict[str, Value]:
     """Return the value that Optuna suggests for each key of the search space in a trial."""
     values: dict[str, Value] = {}
-    for key, one in search_space.items():
-        if isinstance(one, CategoricalDistribution):
-            values[key] = trial.suggest_categorical(key, one.choices)
-        elif isinstance(one, IntDistribution):
-            values[key] = trial.suggest_int(key, one.low, one.high, log=one.log)
-        elif isinstance(one, FloatDistribution):
-            values[key] = trial.suggest_float(key, one.low, one.high, log=one.log)
+    for key, values_to_try in search_space.items():
+        match values_to_try:
+            case CategoricalDistribution(choices=choices):
+                values[key] = trial.suggest_categorical(key, choices)
+            case IntDistribution(low=low, high=high, log=log):
+                values[key] = trial.suggest_int(key, low, high, log=log)
+            case FloatDistribution(low=low, high=high, log=log):
+                values[key] = trial.suggest_float(key, low, high, log=log)
     return values
 
 
 def iterate_extreme_settings(search_space: SearchSpace) -> Iterator[dict[str, Any]]:
-    """Yield the fewest combinations of settings that together have every bound and every choice."""
+    """Yield as few settings as possible that together contain every bound and every choice."""
     values = [
-        one.choices if isinstance(one, CategoricalDistribution) else (one.low, one.high)  # type: ignore[attr-defined]
-        for one in search_space.values()
+        d.choices if isinstance(d, CategoricalDistribution) else (d.low, d.high)  # type: ignore[attr-defined]
+        for d in search_space.values()
     ]
     for number in range(max(map(len, values))):
         yield {

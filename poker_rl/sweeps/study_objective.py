@@ -1,4 +1,4 @@
-"""Trials of a study: each consists of runs with the same settings, one for each seed."""
+"""Trials of a study; a trial consists of runs with the same settings, one for each seed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.train import train
 
-DATABASE = "study.db"
+DATABASE = "study.db"  # name of the database in the folder of a study
 
 
 class TrialStoppedError(Exception):
-    """Error raised if a signal or a failure of the machine, not the settings, ended a run."""
+    """Error raised if a run ended because of a signal or a failure of the machine."""
 
     def __init__(self, outcome: RunOutcome) -> None:
         super().__init__(outcome.message)
@@ -46,14 +46,14 @@ class TrialStoppedError(Exception):
 class Objective:
     """Objective function of the study: the mean of a metric over the seeds.
 
-    The runs of a trial train one after another. While they train, the trial reports to Optuna the
-    mean of the metric over its finished runs and the present one, at the number of steps that they
-    have done in all. Optuna compares trials at the same number of steps.
+    The runs of a trial train one after another. While they train, the mean of the metric over the
+    finished runs and the present one is reported to Optuna, with the total number of steps that
+    these runs have done. Optuna compares trials at the same number of steps.
 
     Attributes:
         folder: the folder of the study.
         root: root settings of the runs.
-        number: number of the trial that started last.
+        number: number of the trial that this process started last.
         is_lost: whether another process has put that trial back into the queue.
     """
 
@@ -69,8 +69,8 @@ class Objective:
         """Train the runs of a trial and return the mean of the metric.
 
         Raises:
-            TrialPruned: if the trial ends early or diverges, or its settings are not allowed.
-            ConfigError: if its settings are not allowed and no trial has completed so far.
+            TrialPruned: if the trial ends early, diverges, or has settings that are not allowed.
+            ConfigError: if settings are not allowed and no trial has completed so far.
             TrialStoppedError: if a signal or a failure of the machine ended a run.
         """
         self.number, self.is_lost = trial.number, False
@@ -81,7 +81,7 @@ class Objective:
         try:
             for seed in self.config.seeds:
                 values.append(self.train_seed(trial, overrides, seed, values))
-                with self.write_database():
+                with self.handle_database_errors():
                     trial.report(fmean(values), len(values) * self.root.budget)
                 if len(values) < len(self.config.seeds) and trial.should_prune():
                     raise TrialPruned(f"after the run of seed {seed}")
@@ -96,7 +96,7 @@ class Objective:
     ) -> float:
         """Train or resume the run of a seed, and return the metric at its end.
 
-        `earlier_values` are those of the finished runs of the trial.
+        `earlier_values` are the metrics of the finished runs of the trial.
         """
         frozen_trial = trial.study.get_trials(deepcopy=False)[trial.number]
         name = get_run_name(frozen_trial, seed)
@@ -118,7 +118,7 @@ class Objective:
             outcome = train(composed, self.option_dirs, [logger])
         if outcome.status == "finished":
             return self.get_metric(outcome.metrics)
-        if logger.should_prune and outcome.exit_code <= 128:  # higher codes mean a signal
+        if logger.should_prune and outcome.exit_code <= 128:  # not ended by a signal
             raise TrialPruned(f"within the run of seed {seed}")
         if outcome.status in ("refused", "diverged"):
             completed = trial.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
@@ -128,8 +128,8 @@ class Objective:
         raise TrialStoppedError(outcome)
 
     @contextmanager
-    def write_database(self) -> Iterator[None]:
-        """Write to the study's database in this context.
+    def handle_database_errors(self) -> Iterator[None]:
+        """Convert errors of writes to the study's database in this context.
 
         Raises:
             RunInterruptedError: if another process has put this trial back into the queue, because
@@ -144,9 +144,10 @@ class Objective:
             raise RunInterruptedError(0, "trial was put back into the queue") from None
 
     def get_metric(self, row: Mapping[str, float]) -> float:
-        """Return the metric from a row: the value of a tag, or a measure of the headline player.
+        """Return the value of the metric in a row.
 
-        The headline player is the one whose measurements come first in the row.
+        The metric is a tag of the row or, without `eval/` and a player's name, a measure of the
+        headline player, whose measurements come first in the row.
         """
         metric = self.config.metric
         if metric in row:
@@ -164,7 +165,7 @@ class TrialLogger(Logger):
 
     objective: Objective
     trial: Trial
-    earlier_values: Sequence[float]  # of the finished runs of the trial
+    earlier_values: Sequence[float]  # metrics of the finished runs of the trial
     should_prune: bool = False
 
     def log(self, row: Row, step: int) -> None:
@@ -175,9 +176,10 @@ class TrialLogger(Logger):
             return
         value = self.objective.get_metric({**row.counters, **row.values})
         if done < root.budget:
-            # Rows of two runs may differ by one step of learning, so the step is rounded down.
+            # Evaluations of two runs may be one call of `learn` apart. The steps are rounded down,
+            # so that Optuna can compare the runs.
             steps = done // root.evaluate_every * root.evaluate_every
-            with self.objective.write_database():
+            with self.objective.handle_database_errors():
                 mean = fmean([*self.earlier_values, value])
                 self.trial.report(mean, len(self.earlier_values) * root.budget + steps)
                 self.should_prune = self.trial.should_prune()
@@ -186,7 +188,7 @@ class TrialLogger(Logger):
 
 
 def get_run_name(trial: FrozenTrial, seed: int) -> str:
-    """Return the name of a trial's run, which contains the number of the trial's first try."""
+    """Return the name of a trial's run; it is the same in every try of the trial."""
     first = RetryHeartbeatStaleTrialCallback.retried_trial_number(trial)
     return f"trial-{trial.number if first is None else int(first)}_seed-{seed}"
 

@@ -10,14 +10,19 @@ from tempfile import TemporaryDirectory
 
 from poker_rl.config.compose import ComposedConfig, resolve_run_path
 from poker_rl.config.option_files import list_option_files
-from poker_rl.config.sweep_launcher import find_launcher, launch_jobs
+from poker_rl.config.sweep_overrides import find_launcher, launch_jobs
 from poker_rl.config.untrusted_files import read_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.disk import format_os_error, print_error, print_line
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_label
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label
 from poker_rl.sweeps.sweep_job import compute_digest, run_job
-from poker_rl.sweeps.sweep_signals import handle_sweep_signals, read_stop_signal, stop_sweep
-from poker_rl.sweeps.sweep_summary import RUNNING, Summary, create_sweep, format_job_count
+from poker_rl.sweeps.sweep_signals import handle_sweep_signals, read_stop_signal, record_stop_signal
+from poker_rl.sweeps.sweep_summary import (
+    RUNNING,
+    SweepSummary,
+    create_sweep_folder,
+    format_job_count,
+)
 from poker_rl.training.launch_workers import count_torchrun_processes
 
 
@@ -30,21 +35,21 @@ def run_sweep(
 ) -> int:
     """Run every job of a sweep that is not finished; return the exit code.
 
-    The user's overrides name the sweep, and `launcher_overrides` are those of Hydra's launcher.
-    `jobs` are the overrides of each job, and `first` is the composed first job.
+    `overrides` are all overrides of the command line, `launcher_overrides` those of Hydra's
+    launcher, and `jobs` those of each job. `first` is the composed config of the first job.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")
     launcher = find_launcher(launcher_overrides, option_dirs)
     words = [override for override in overrides if override not in launcher_overrides]
-    # If an option file was edited, the same overrides mean other settings, and thus another sweep.
+    # If an option file is edited, the same overrides mean other settings and get another folder.
     files = [path for folder in option_dirs for path in list_option_files(folder)]
     texts = [read_yaml_text(path, decode_errors="replace") for path in files]
-    name = f"{create_label(words, LOCATION_SETTINGS)}_{compute_digest([jobs, texts])}".lstrip("_")
-    sweep = Path(resolve_run_path(first)[0], "sweeps", name)
+    label, digest = create_folder_label(words, LOCATION_SETTINGS), compute_digest([jobs, texts])
+    sweep = Path(resolve_run_path(first)[0], "sweeps", f"{label}_{digest}".lstrip("_"))
     with error_prefix("outputs"):
-        create_sweep(sweep, jobs)
-    unfinished = [n for n, job in enumerate(Summary(sweep).jobs) if job.status != "finished"]
+        create_sweep_folder(sweep, jobs)
+    unfinished = [n for n, job in enumerate(SweepSummary(sweep).jobs) if job.status != "finished"]
     finished = len(jobs) - len(unfinished)
     finished_text = f", of which {finished:,} finished already" if finished else ""
     print_line(f"{format_job_count(len(jobs))}{finished_text}\nprogress: poker-rl sweep {sweep}")
@@ -56,7 +61,7 @@ def run_sweep(
                 if unfinished:
                     launch_jobs(unfinished, task, launcher_overrides, sweep)
             except (KeyboardInterrupt, BrokenPipeError):
-                stop_sweep(stop_folder, signal.SIGINT)
+                record_stop_signal(stop_folder, signal.SIGINT)
             except OSError as error:
                 print_error(format_os_error(error))
             except Exception as error:  # such as a killed process, or a queue that accepts no jobs
@@ -70,9 +75,9 @@ def run_sweep(
 def report_results(sweep: Path, stopped_by: int | None) -> int:
     """Print the outcomes of the jobs and write the summary; return the exit code.
 
-    `stopped_by` is the number of the signal that stopped the sweep.
+    `stopped_by` is the number of the signal that stopped the sweep, if any.
     """
-    summary = Summary(sweep)
+    summary = SweepSummary(sweep)
     print_line(f"\n{summary.format_table()}\n")
     codes = []
     for overrides, job in zip(summary.overrides, summary.jobs, strict=True):

@@ -1,8 +1,8 @@
-"""One job of a sweep: find its run, skip it if finished, resume it if interrupted.
+"""One job of a sweep: start its run, resume it if it was interrupted, or skip it if it is finished.
 
 The name of a run contains its overrides and a digest of all its settings. So every sweep with equal
-settings finds the same run, however they are written. After an option file was edited, the same
-overrides give other settings and therefore another run.
+settings finds the same run, even if the overrides are written differently. After an option file was
+edited, the same overrides give other settings and therefore another run.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
-    create_label,
+    create_folder_label,
     read_manifest,
     read_run_folder,
 )
-from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_with_sweep
-from poker_rl.sweeps.sweep_summary import read_jobs, save_outcome
+from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_job_with_sweep
+from poker_rl.sweeps.sweep_summary import read_job_overrides, save_outcome
 from poker_rl.training.loggers import Logger
 from poker_rl.training.opponents import bundle_opponents
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, find_difference
@@ -38,8 +38,8 @@ from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
 from poker_rl.training.train import format_command, train
 
-MAX_NAME = 60  # maximal number of characters in a run's name
-COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")  # must be equal in the same run
+MAX_NAME_CHARACTERS = 60  # maximal number of characters in a run's name
+COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")  # settings that a run never changes
 
 
 def run_job(
@@ -47,16 +47,17 @@ def run_job(
 ) -> None:
     """Run one job, perhaps in another process, and save its outcome in the sweep's folder.
 
-    Relative paths refer to `cwd`. The folder of the stop signal may be missing on other machines.
+    Relative paths refer to the folder `cwd`. `stop_folder` receives the stop signal of the sweep
+    (see `sweep_signals`); it may be missing on other machines.
     """
     os.chdir(cwd)
     if read_stop_signal(stop_folder) is not None:
-        return  # the sweep stops; parallel jobs are still saving their work
-    with stop_with_sweep(stop_folder):
-        jobs = read_jobs(sweep)
+        return  # the sweep was stopped, so this job must not start
+    with stop_job_with_sweep(stop_folder):
+        jobs = read_job_overrides(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
         try:
-            request, is_finished = find_run(compose_config(jobs[number]), option_dirs)
+            request, is_finished = find_existing_run(compose_config(jobs[number]), option_dirs)
         except ConfigError as error:
             outcome = RunOutcome(status="refused", exit_code=2, message=str(error))
         else:
@@ -74,20 +75,25 @@ def run_job(
 
 @dataclass
 class JobLogger(Logger):
-    """Logger that saves the run folder of a job as soon as the run has started."""
+    """Logger that saves the path of a job's run folder as soon as the run has started."""
 
     sweep: Path
     number: int
     folder: str = ""
 
     def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
-        """Save the run folder."""
+        """Save the path of the run folder in the sweep's folder."""
         self.folder = str(folder)
         save_outcome(self.sweep, self.number, RunOutcome(status="running", folder=self.folder))
 
 
-def find_run(request: ComposedConfig, option_dirs: Sequence[Path]) -> tuple[ComposedConfig, bool]:
-    """Return the request, changed to resume an existing run, and whether that run is finished."""
+def find_existing_run(
+    request: ComposedConfig, option_dirs: Sequence[Path]
+) -> tuple[ComposedConfig, bool]:
+    """Find the run that a request started earlier.
+
+    Return the request, changed to resume that run if there is one, and whether it is finished.
+    """
     has_own_name = request.config["name"] is not None
     if request.config["resume"] is not None:
         return request, False
@@ -95,7 +101,7 @@ def find_run(request: ComposedConfig, option_dirs: Sequence[Path]) -> tuple[Comp
         request = add_digest_name(request, option_dirs)
     folder = resolve_run_path(request)[1]
     manifest = read_manifest(folder)
-    # A name that the user chose has no digest, so the command and the settings are compared.
+    # A name chosen by the user contains no digest, so the command and the settings are compared.
     if not manifest or (has_own_name and not is_same_run(request, option_dirs, folder, manifest)):
         return request, False
     resume = {"resume": str(folder)}
@@ -123,10 +129,12 @@ def add_digest_name(request: ComposedConfig, option_dirs: Sequence[Path]) -> Com
     content = {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}
     content["bots"] = [read_plain_yaml(path) for path in bots]
     digest = compute_digest(normalize_numbers(content))
-    label = create_label(request.overrides, CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS)
-    name = f"{label[: MAX_NAME - len(digest) - 1]}_{digest}".lstrip("_")
+    label = create_folder_label(
+        request.overrides, CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS
+    )
+    name = f"{label[: MAX_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
     parent = resolve_run_path(request)[1].parent
-    # A run with equal settings, written differently, has another label and the same digest.
+    # If the same settings were written differently, the run has another label but this digest.
     names = sorted(path.name for path in parent.glob(f"*{digest}") if read_manifest(path))
     name = name if name in names or not names else names[0]
     return replace(request, config=request.config | {"name": name})
@@ -138,6 +146,6 @@ def compute_digest(value: object) -> str:
 
 
 def choose_gpu(request: ComposedConfig, number: int) -> None:
-    """Distribute jobs over the visible GPUs: job n computes on GPU n modulo their count."""
+    """Select the GPU of a job in this process: job n uses GPU n modulo the number of GPUs."""
     if request.config["device"] != "cpu" and torch.cuda.device_count() > 1:
-        torch.cuda.set_device(number % torch.cuda.device_count())  # the GPU that "cuda" names
+        torch.cuda.set_device(number % torch.cuda.device_count())  # "cuda" then means this GPU

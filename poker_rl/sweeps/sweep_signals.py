@@ -1,7 +1,7 @@
 """Stop signals of a sweep: running jobs save their work, and no further job starts.
 
-The process of the sweep writes the signal's number into a file of a temporary folder, which jobs in
-other processes on the same machine watch. Jobs that wait in the queue of a cluster stay there.
+The process of the sweep writes the signal's number into a file in a temporary folder. Jobs in other
+processes on the same machine look for this file. Jobs in the queue of a cluster are not stopped.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ STOP_FILE = "stopped_by"  # contains the number of the first stop signal
 WATCH_INTERVAL_S = 0.5
 
 
-def stop_sweep(folder: Path, number: int) -> None:
-    """Record a signal, after which no further job starts in any process; later ones are ignored."""
+def record_stop_signal(folder: Path, number: int) -> None:
+    """Record the first stop signal, so that no further job starts; ignore later signals."""
     with suppress(FileExistsError), (folder / STOP_FILE).open("x") as file:
         file.write(str(number))
 
@@ -38,10 +38,11 @@ def read_stop_signal(folder: Path) -> int | None:
 
 @contextmanager
 def handle_sweep_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
-    """Stop the sweep at a signal in this context; a second signal acts at once.
+    """Stop the sweep when this process gets a stop signal; a second signal ends it at once.
 
-    A job in this process has its own handlers while it trains, and raises the signal again after
-    its work is saved. If `is_parallel`, jobs run in other processes, for which this one waits.
+    A job in this process has its own handlers while it trains, and raises the signal again after it
+    has saved its work. If `is_parallel`, jobs run in other processes, and this process waits until
+    they have ended.
     """
     old_handlers: dict[signal.Signals, Any] = {}
 
@@ -50,7 +51,7 @@ def handle_sweep_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
             signal.signal(number, handler)
 
     def stop(number: int, frame: FrameType | None) -> None:
-        stop_sweep(folder, number)
+        record_stop_signal(folder, number)
         restore_handlers()
         if not (is_parallel and multiprocessing.active_children()):
             raise KeyboardInterrupt
@@ -64,13 +65,14 @@ def handle_sweep_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
 
 
 @contextmanager
-def stop_with_sweep(folder: Path) -> Iterator[None]:
-    """Stop the parallel job in this context when the sweep is stopped or its process has ended.
+def stop_job_with_sweep(folder: Path) -> Iterator[None]:
+    """Stop the job in this context when the sweep is stopped or the sweep's process has ended.
 
-    The process of the job stays alive, because a launcher that loses a process kills all others.
+    Only a job in a parallel process is stopped here. Its process stays alive, because a launcher
+    that loses one process kills all others.
     """
     parent = multiprocessing.parent_process()
-    if parent is None:  # the process of the sweep, or of a cluster, which has its own handlers
+    if parent is None:  # this is the sweep's process or a cluster's, with other signal handlers
         yield
         return
     has_ended = threading.Event()
@@ -85,7 +87,8 @@ def stop_with_sweep(folder: Path) -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the sweep as well
+    # A terminal sends Ctrl-C to all processes; the sweep's process handles it for all jobs.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, interrupt)
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -97,5 +100,5 @@ def stop_with_sweep(folder: Path) -> Iterator[None]:
         has_ended.set()
         watcher.join()
         if os.getppid() != parent.pid:
-            os._exit(128 + signal.SIGTERM)  # queued jobs have no sweep left to report to
+            os._exit(128 + signal.SIGTERM)  # the sweep is gone, so this process takes no more jobs
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

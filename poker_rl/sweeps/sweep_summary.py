@@ -1,4 +1,4 @@
-"""Outcomes of a sweep's jobs, which can be read from its folder at any time and on any machine.
+"""Outcomes of a sweep's jobs, saved in its folder and readable at any time on any machine.
 
 outputs/sweeps/<overrides and digest>/
     jobs.json           the overrides of each job
@@ -32,18 +32,18 @@ from poker_rl.training.run_outcome import RunOutcome
 
 JOBS_FILE = "jobs.json"
 NOT_RUN = RunOutcome(status="not run")
-RUNNING = "running or killed"
+RUNNING = "running or killed"  # status of a job that has started and saved no outcome yet
 
 
-def create_sweep(sweep: Path, jobs: Sequence[list[str]]) -> None:
-    """Create or reopen the folder of a sweep."""
+def create_sweep_folder(sweep: Path, jobs: Sequence[list[str]]) -> None:
+    """Create the folder of a sweep with the list of its jobs, if it does not exist yet."""
     create_writable_folder(sweep)
     check_no_special_files(sweep)
     if not (sweep / JOBS_FILE).exists():
         write_text_atomically(sweep / JOBS_FILE, json.dumps(list(jobs)))
 
 
-def read_jobs(sweep: Path) -> list[list[str]]:
+def read_job_overrides(sweep: Path) -> list[list[str]]:
     """Return the overrides of each job of a sweep."""
     try:
         jobs = read_json(sweep / JOBS_FILE)
@@ -59,15 +59,15 @@ def read_jobs(sweep: Path) -> list[list[str]]:
 
 
 def save_outcome(sweep: Path, number: int, outcome: RunOutcome) -> None:
-    """Save the present state of a job."""
-    # Machines may mount the file system at different paths, so the path is relative.
+    """Save the present outcome of a job in the sweep's folder."""
+    # The path is relative, because machines may mount the file system at different paths.
     folder = os.path.relpath(outcome.folder, sweep) if outcome.folder else ""
     text = json.dumps(asdict(replace(outcome, folder=folder)))
     write_text_atomically(sweep / f"{number:06}.json", text)
 
 
-def read_job(sweep: Path, number: int) -> RunOutcome:
-    """Return the outcome that a job saved last, updated by the manifest and metrics of its run."""
+def read_job_outcome(sweep: Path, number: int) -> RunOutcome:
+    """Return the last saved outcome of a job, updated by the manifest and metrics of its run."""
     path = sweep / f"{number:06}.json"
     try:
         job = RunOutcome(**read_json(path))
@@ -89,7 +89,7 @@ def read_job(sweep: Path, number: int) -> RunOutcome:
     if known := [int(count) for count in counts if count is not None]:
         job = replace(job, decisions=max(known))
     measurements = manifest.get("measurements") or {}
-    units = {tag: str(one["unit"]) for tag, one in measurements.items()}
+    units = {tag: str(measurement["unit"]) for tag, measurement in measurements.items()}
     return replace(job, metrics=row, units=units) if row else job
 
 
@@ -98,17 +98,17 @@ def format_job_count(count: int) -> str:
     return "1 job" if count == 1 else f"{count:,} jobs"
 
 
-class Summary:
+class SweepSummary:
     """Outcomes of all jobs of a sweep at the moment when the summary is created."""
 
     def __init__(self, sweep: Path) -> None:
-        self.overrides = read_jobs(sweep)
-        self.jobs = [read_job(sweep, number) for number in range(len(self.overrides))]
-        name = os.path.basename(os.path.abspath(sweep))  # also right for `.`
+        self.overrides = read_job_overrides(sweep)
+        self.jobs = [read_job_outcome(sweep, number) for number in range(len(self.overrides))]
+        name = os.path.basename(os.path.abspath(sweep))  # the absolute path has a name even for "."
         self.path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
 
     def write_csv(self) -> None:
-        """Write a row for each job: its overrides, status, run folder and last metrics."""
+        """Write a CSV file with a row for each job: overrides, status, run folder, last metrics."""
         rows = []
         for overrides, job in zip(self.overrides, self.jobs, strict=True):
             row: dict[str, Any] = dict(override.partition("=")[::2] for override in overrides)
@@ -131,7 +131,7 @@ class Summary:
         return f"{format_job_count(len(self.jobs))}: {parts}"
 
     def format_table(self) -> str:
-        """Return a table with a line for each job: overrides that differ, status, measurement.
+        """Return a table with a line for each job: status, measurement and differing overrides.
 
         The measurement is the first one of the run's headline player, whose measurements come
         first in its metrics. Its unit is in the heading.

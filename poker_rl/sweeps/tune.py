@@ -1,4 +1,4 @@
-"""`poker-rl tune`: run trials of a study, a search for good settings, until enough have ended.
+"""`poker-rl tune`: run the trials of a study, which searches for good settings.
 
 outputs/tune/<name>/
     tune.yaml                     search space and metric; they must not change in a resumed study
@@ -47,7 +47,7 @@ from poker_rl.storage.disk import (
     print_line,
 )
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
-from poker_rl.sweeps.optuna_study import check_study, open_study, run_trials, save_figures
+from poker_rl.sweeps.optuna_study import check_study, open_or_create_study, run_trials, save_figures
 from poker_rl.sweeps.study_config import (
     SearchSpace,
     TuneConfig,
@@ -65,10 +65,11 @@ from poker_rl.training.launch_workers import count_torchrun_processes
 from poker_rl.training.run_config import find_difference
 from poker_rl.training.train import build_root_config
 
-PLAN_FILE = "tune.yaml"
-PLAN_KEYS = ("train_overrides", "seeds", "metric", "direction")  # kept in tune.yaml, never changed
-STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of a run that the study chooses
-SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # must be equal in all trials
+DEFINITION_FILE = "tune.yaml"
+# Settings in tune.yaml besides the search space.
+DEFINITION_KEYS = ("train_overrides", "seeds", "metric", "direction")
+STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of a run that the study itself sets
+SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # settings equal in all trials
 
 
 def tune(
@@ -76,8 +77,8 @@ def tune(
 ) -> int:
     """Run trials until enough have ended, print the best one and return the exit code.
 
-    The settings are those of `conf/tune.yaml`, with those on the command line, which have the keys
-    `given_keys`. If a setting is not allowed, a new study is removed.
+    `settings` come from `conf/tune.yaml` and the command line; `given_keys` are the keys on the
+    command line. If a setting is not allowed, the folder of a new study is removed.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError(
@@ -92,15 +93,15 @@ def tune(
     config = TuneConfig(**convert_fields(TuneConfig, settings, "", {}))
     folder = resolve_study_folder(config)
     search_space = parse_search_space(search_space_config)
-    root = check_trainable(config.train_overrides, search_space, option_dirs)
-    plan = {"search_space": search_space_config}
-    plan |= {key: getattr(config, key) for key in PLAN_KEYS}
-    is_new = create_study_folder(folder, plan)
+    root = check_search_space(config.train_overrides, search_space, option_dirs)
+    definition = {"search_space": search_space_config}
+    definition |= {key: getattr(config, key) for key in DEFINITION_KEYS}
+    is_new = create_study_folder(folder, definition)
     with warnings.catch_warnings(), name_database_in_errors(folder):
         warnings.simplefilter("ignore", ExperimentalWarning)  # Optuna's heartbeats and figures
         objective = Objective(folder, config, search_space, root, option_dirs)
         try:
-            study = open_study(objective)
+            study = open_or_create_study(objective)
             check_study(study, objective)
             fail_stale_trials(study)
         except StorageInternalError:
@@ -132,29 +133,35 @@ def resolve_study_folder(config: TuneConfig) -> Path:
     return folder
 
 
-def create_study_folder(folder: Path, plan: Mapping[str, Any]) -> bool:
-    """Create the study's folder, or check that it holds the same study; return True if new."""
+def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
+    """Create the study's folder and return True, or return False if it holds the same study.
+
+    Raise ConfigError if it holds another study or other files.
+    """
     with error_prefix("out"):
         create_writable_folder(folder)
-        with exclusive_lock(folder):  # another process may create the same study at this moment
+        with exclusive_lock(folder):  # because another process may create the same study now
             check_no_special_files(folder)
-            if (folder / PLAN_FILE).exists():
-                if key := find_difference(plan, read_plain_yaml(folder / PLAN_FILE)):
+            if (folder / DEFINITION_FILE).exists():
+                if key := find_difference(definition, read_plain_yaml(folder / DEFINITION_FILE)):
                     raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")
                 return False
             if list_complete_names(folder):
                 raise ConfigError(
-                    f"{folder} is no study's folder, there is no {PLAN_FILE}; give a new one"
+                    f"{folder} is no study's folder, there is no {DEFINITION_FILE}; give a new one"
                 )
-            text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True)
-            write_text_atomically(folder / PLAN_FILE, text)
+            text = yaml.safe_dump(definition, sort_keys=False, allow_unicode=True)
+            write_text_atomically(folder / DEFINITION_FILE, text)
             return True
 
 
-def check_trainable(
+def check_search_space(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
-    """Check all keys by building the algorithm with each bound and choice; return root settings."""
+    """Build the algorithm with each bound and choice, to find wrong settings before the trials.
+
+    Return the root settings of a run.
+    """
     with error_prefix("train_overrides"):
         check_keys_given_once(train_overrides)
     for word in (*train_overrides, *search_space):
@@ -174,9 +181,9 @@ def check_trainable(
             )
             first = first or root
             for key in sorted(SHARED_SETTINGS):
-                if (one := getattr(first, key)) != (other := getattr(root, key)):
+                if (value := getattr(first, key)) != (other_value := getattr(root, key)):
                     raise ConfigError(
-                        f"{key}: {one} in some trials and {other} in others; give it in"
+                        f"{key}: {value} in some trials and {other_value} in others; give it in"
                         " train_overrides"
                     )
     return root
@@ -198,8 +205,12 @@ def print_best(study: optuna.Study, objective: Objective) -> None:
     runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
     words = [format_override(key, value) for key, value in best.params.items()]
-    flags = [f"--config-dir={one}" for one in list_user_option_dirs(objective.option_dirs)]
+    flags = [f"--config-dir={path}" for path in list_user_option_dirs(objective.option_dirs)]
     sweep = ["-m"] if len(config.seeds) > 1 else []
-    # A searched key may be in train_overrides too; the best value replaces that one.
-    fixed = [one for one in config.train_overrides if parse_override_key(one) not in best.params]
+    # If train_overrides contains a key of the search space, the best value replaces it.
+    fixed = [
+        override
+        for override in config.train_overrides
+        if parse_override_key(override) not in best.params
+    ]
     print_line(shlex.join(["poker-rl", "train", *sweep, *fixed, *words, f"seed={seeds}", *flags]))

@@ -22,7 +22,7 @@ from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
     METRICS_FILE,
     copy_files,
-    create_label,
+    create_folder_label,
     create_run_folder,
     read_run_folder,
     write_config,
@@ -53,7 +53,7 @@ def create_run(
     """
     names = config["names"]
     # The name leaves out what a resumed run may change, so that it stays true.
-    label = create_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
+    label = create_folder_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
     manifest = create_manifest(config["seed"], device)
     outputs = Path(config["outputs"])
     folder = create_run_folder(outputs, names["game"], names["algo"], config["name"], label)

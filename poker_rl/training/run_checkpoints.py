@@ -77,7 +77,7 @@ class Checkpoints:
             path = get_worker_path(self.folder, progress["decisions"], collectives.get_rank())
             path.parent.mkdir(exist_ok=True)
             checkpoint.save_atomically(path, checkpoint.copy_to_cpu(own))
-            collectives.wait_for_all()
+            collectives.wait_for_all_processes()
         else:
             self._save_main(record, dict(record_state or record.state_dict()), progress)
             record.write_manifest(checkpoint=progress)
@@ -93,7 +93,7 @@ class Checkpoints:
         game = self.game.to_dict()
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
         record.sync()
-        collectives.wait_for_all()  # until the other processes have saved their parts
+        collectives.wait_for_all_processes()  # until the other processes have saved their parts
         decisions = progress["decisions"]
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(
@@ -108,7 +108,7 @@ class Checkpoints:
                 "regular": list(self.regular_steps),
             },
         )
-        remove_other_parts(self.folder, decisions)
+        remove_other_worker_checkpoints(self.folder, decisions)
 
     def create_diverged_error(self, problem: str) -> DivergedError:
         """Return the error for a value that is not finite; it names the last good checkpoint."""
@@ -182,7 +182,7 @@ class Checkpoints:
                 own = saved
             with self._explain_misfit(self.folder):
                 self.algorithm.load_state_dict(merge_states(shared, own))
-        collectives.wait_for_all()
+        collectives.wait_for_all_processes()
 
     @contextmanager
     def _explain_misfit(self, path: Path) -> Iterator[None]:
@@ -231,12 +231,12 @@ def find_misfit(found: Any, expected: Any, key: str) -> str | None:
 
 
 def get_worker_path(folder: Path, decisions: int, rank: int) -> Path:
-    """Return the path of the part of a checkpoint that a rank above 0 saves."""
+    """Return the path of the worker file, in which a rank above 0 saves its own state."""
     return folder / WORKERS_FOLDER / f"{decisions}_{rank}.pt"
 
 
-def remove_other_parts(folder: Path, decisions: int) -> None:
-    """Remove the parts of ranks above 0, complete or not, of checkpoints at other decisions."""
+def remove_other_worker_checkpoints(folder: Path, decisions: int) -> None:
+    """Remove all worker files, complete or not, but those of the checkpoint at `decisions`."""
     for path in (folder / WORKERS_FOLDER).glob("*_*.pt*"):
         if path.name.partition("_")[0] != str(decisions):
             path.unlink(missing_ok=True)

@@ -20,8 +20,8 @@ from poker_rl.algos.algorithm import Progress
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.result import (
     Result,
-    first_of_each,
-    flatten,
+    flatten_results,
+    select_first_results,
     select_headline_results,
 )
 from poker_rl.storage.disk import escape_control_characters, naming_path
@@ -162,7 +162,7 @@ class RunRecord:
             "time/elapsed_s": self.elapsed_s + perf_counter() - self.start_time,
             "time/evaluation_s": evaluation_s,
         }
-        values = {**means, **flatten(results), **rates, **times}
+        values = {**means, **flatten_results(results), **rates, **times}
         self.last_row = {**counters, **values}
         with naming_path(self.path):
             self.file.write(json.dumps(self.last_row, allow_nan=False).encode() + b"\n")
@@ -177,7 +177,9 @@ class RunRecord:
         row = Row(counters, values, measurements, select_headline_results(results))
         for logger in self.loggers:
             logger.log(row, progress.decisions)
-        headlines = (f"{one.tag} {one.format_beside_tag()}" for one in first_of_each(results))
+        headlines = (
+            f"{one.tag} {one.format_beside_tag()}" for one in select_first_results(results)
+        )
         self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
 
     def save_figures(self, figures: Mapping[str, Figure]) -> None:

@@ -28,7 +28,7 @@ from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.threads import MAX_AUTO_THREADS, count_cores
 from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.evaluation.result import first_of_each
+from poker_rl.evaluation.result import select_first_results
 from poker_rl.games.game import Game
 from poker_rl.learning.distributed import collectives
 from poker_rl.nets.precision import set_matmul_precision
@@ -202,7 +202,7 @@ def train_in_folder(
             raise RunInterruptedError(trainer.signals.number, str(error)) from None
         raise
     if record is not None:
-        for index, result in enumerate(first_of_each(record.results)):
+        for index, result in enumerate(select_first_results(record.results)):
             headline = " (headline player)" if index == 0 else ""
             print_line(f"{result.tag}{headline}: {result.format_beside_tag()}")
         if number := trainer.signals.number:

@@ -17,7 +17,7 @@ from typing import Any
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.evaluation.result import flatten
+from poker_rl.evaluation.result import flatten_results
 from poker_rl.players.player import NonFiniteProbsError
 from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import METRICS_FILE
@@ -104,7 +104,7 @@ class Trainer:
         with self.detect_divergence():
             players = dict(self.algorithm.players())
             results = self.evaluator.evaluate(players, half_snapshot, is_exact)
-        self.check_finite(flatten(results))
+        self.check_finite(flatten_results(results))
         self.record.write_row(progress, results, perf_counter() - start)
 
     def finish(self) -> None:

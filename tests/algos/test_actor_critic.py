@@ -131,8 +131,10 @@ def test_the_traverser_alone_explores() -> None:
     one = learner(
         game_of("leduc"), hands_per_iteration=1000, enumerate_deals=False, exploration=0.5
     )
-    play, batches = one.core.rollout.play_full_hands, []
-    one.core.rollout.play_full_hands = lambda *given: batches.append(play(*given)) or batches[-1]
+    play, batches = one.services.rollout.play_full_hands, []
+    one.services.rollout.play_full_hands = lambda *given: (
+        batches.append(play(*given)) or batches[-1]
+    )
     one.learn()
     (batch,), policy = batches, np.concatenate(one._recorded_policies)
     prob = policy[np.arange(len(batch)), batch.action]

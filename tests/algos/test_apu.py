@@ -135,7 +135,7 @@ def scripted(learner: APU) -> None:
     """Let the learner play those three hands."""
     decks = np.array([cards(HOLES + board) for board in BOARDS], np.int8)
     decks[[1, 4], :4] = cards("2s2h3c3d")  # seat 0 holds none of the board's cards
-    play = learner.core.rollout.play_full_hands
+    play = learner.services.rollout.play_full_hands
 
     def act(rows: Any) -> tuple[np.ndarray, np.ndarray]:
         learner._choose_actions(rows)
@@ -144,7 +144,7 @@ def scripted(learner: APU) -> None:
         assert [seat for seat, _, _ in steps] == rows.seat.tolist()
         return np.array([action for _, action, _ in steps]), np.zeros(len(steps))
 
-    learner.core.rollout.play_full_hands = lambda _: play(act, decks)  # type: ignore[method-assign]
+    learner.services.rollout.play_full_hands = lambda _: play(act, decks)  # type: ignore[method-assign]
 
 
 def test_the_published_reward_on_three_hands() -> None:
@@ -160,8 +160,8 @@ def test_the_published_reward_on_three_hands() -> None:
     learner.learn()
     columns = stored(learner)
     found: dict[tuple[int, int], float] = {}
-    records = learner.core.rollout.tables.records
-    packed = learner._hand_packer.pack(records)
+    records = learner.services.rollout.tables.records
+    packed = learner._table_packer.pack(records)
     for hand, moves, reward in zip(*map(columns.get, ("hand", "moves", "reward")), strict=True):
         table, again = np.flatnonzero((packed == hand).all(1))
         assert again == table + 3
@@ -221,10 +221,10 @@ def test_the_learner_learns_among_the_others() -> None:
     seats, moves = [], 0
     for _ in range(3):
         learner.learn()
-        tables = learner.core.rollout.tables.records
-        learner_seat = learner.core.rollout.agent_of_seat.argmin(1)
+        tables = learner.services.rollout.tables.records
+        learner_seat = learner.services.rollout.agent_of_seat.argmin(1)
         for table, seat in zip(tables, learner_seat, strict=True):
-            replayed = Tables(learner._hand_packer._tables.game, 1, 0)
+            replayed = Tables(learner._table_packer._tables.game, 1, 0)
             replayed.deal(decks=table["deck"][None, : replayed.game.cards_dealt])
             for action in table["line"][: table["moves"]]:
                 assert action == CALL or replayed.records["to_act"][0] == seat
@@ -233,7 +233,7 @@ def test_the_learner_learns_among_the_others() -> None:
         seats += learner_seat.tolist()
     assert set(seats) == set(range(6))
     columns = stored(learner)
-    actions = learner._hand_packer.get_next_actions(columns["hand"], columns["moves"])
+    actions = learner._table_packer.get_next_actions(columns["hand"], columns["moves"])
     assert {FOLD, RAISE} <= set(actions.tolist())
     assert learner.progress.decisions == moves
     assert len(columns["reward"]) == moves
@@ -248,13 +248,13 @@ def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(
     selves, usual = learner._opponent_pool, {learner._copied_actor} - {None}
     assert selves is not None
     agents_of_network: dict[Any, set[int]] = {}  # whom each network plays for
-    policy = learner.core.compute_probs
+    policy = learner.services.compute_probs
 
     def watched(module: Any, rows: Any) -> np.ndarray:
         agents_of_network.setdefault(module, set()).update(rows.agent.tolist())
         return policy(module, rows)
 
-    monkeypatch.setattr(learner.core, "compute_probs", watched)
+    monkeypatch.setattr(learner.services, "compute_probs", watched)
     shared, met = 0, set()
     for _ in range(100):
         agents_of_network.clear()
@@ -283,9 +283,9 @@ def test_who_learns_explores_and_the_others_do_not(variant: str) -> None:
         replay_capacity=5000,
     )
     answer(learner._actor, [0, 2, 0])
-    batch = learner.core.rollout.play_full_hands
+    batch = learner.services.rollout.play_full_hands
     seen = []
-    learner.core.rollout.play_full_hands = lambda act: seen.append(batch(act)) or seen[-1]
+    learner.services.rollout.play_full_hands = lambda act: seen.append(batch(act)) or seen[-1]
     learner.learn()
     for rows in seen:
         count = rows.mask.sum(1)

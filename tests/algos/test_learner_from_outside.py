@@ -19,7 +19,7 @@ from poker_rl.config.option_files import load_option
 from poker_rl.config.plugins import Plugin
 from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt
 from poker_rl.games import Game
-from poker_rl.learning import LearnerContext, LearnerCore, NetworkAssignment, take_gradient_step
+from poker_rl.learning import LearnerContext, LearnerServices, NetworkAssignment, take_gradient_step
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.nets import MLPConfig, masked_log_softmax
 from poker_rl.players import Player
@@ -35,19 +35,23 @@ class PolicyGradient(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("policy",)
 
     def __post_init__(self, context: LearnerContext) -> None:
-        self.core = LearnerCore(context, self, tables_per_instance=self.hands, tables_key="hands")
-        self._network = self.core.build_network(context.game.action_count)
+        self.services = LearnerServices(
+            context, self, tables_per_instance=self.hands, tables_key="hands"
+        )
+        self._network = self.services.build_network(context.game.action_count)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.lr)
 
     def run_iteration(self) -> dict[str, float]:
-        core = self.core
-        batch = core.rollout.play_full_hands(lambda rows: core.sample_actions(self._network, rows))
+        services = self.services
+        batch = services.rollout.play_full_hands(
+            lambda rows: services.sample_actions(self._network, rows)
+        )
         chips = compute_gae(batch.reward, np.zeros_like(batch.reward), batch.next_row, 1, 1)
-        inputs, _ = core.build_actor_critic_inputs(batch)
-        logits = inputs.forward_all(self._network, core.to_tensor(batch.replica))
-        log_policy = masked_log_softmax(logits, core.to_tensor(batch.mask))
-        log_prob = log_policy.gather(1, core.to_tensor(batch.action)[:, None])[:, 0]
-        loss = -(log_prob * core.to_tensor(chips)).sum() / self.hands
+        inputs, _ = services.build_actor_critic_inputs(batch)
+        logits = inputs.forward_all(self._network, services.to_tensor(batch.replica))
+        log_policy = masked_log_softmax(logits, services.to_tensor(batch.mask))
+        log_prob = log_policy.gather(1, services.to_tensor(batch.action)[:, None])[:, 0]
+        loss = -(log_prob * services.to_tensor(chips)).sum() / self.hands
         take_gradient_step(loss, self._optimizer)
         self.count_progress(len(batch))
         self.progress.updates += 1
@@ -57,7 +61,7 @@ class PolicyGradient(NetworkLearner, NetworkAssignment):
         return {"policy": self._network, "optimizer": self._optimizer}
 
     def players(self) -> dict[str, Player]:
-        return self.core.build_players(current=self._network)
+        return self.services.build_players(current=self._network)
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -124,4 +128,4 @@ def test_features_that_are_no_rows_are_refused() -> None:
     net = MLPConfig(hidden_sizes=[4], activation="relu", init="torch", features=WrongFeatures())
     sharing = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
     with pytest.raises(ConfigError, match=r"^net.features: WrongFeatures.encode returned float64"):
-        LearnerCore(cpu_context(kuhn(), net), sharing, tables_per_instance=1)
+        LearnerServices(cpu_context(kuhn(), net), sharing, tables_per_instance=1)

@@ -140,7 +140,7 @@ def test_updates_for_own_decisions_are_exact(
         tables=tables,
         learning_starts=20,
     )
-    core = 1 if network_sharing == "shared" else 2
+    networks = 1 if network_sharing == "shared" else 2
     start = None
     for _ in range(30):
         before = learner.progress.decisions, learner.progress.updates
@@ -151,7 +151,7 @@ def test_updates_for_own_decisions_are_exact(
             continue
         start = before[0] if start is None else start
         # decisions of one agent: all of them over the number of agents
-        due = decisions * updates // (every * core) - start * updates // (every * core)
+        due = decisions * updates // (every * networks) - start * updates // (every * networks)
         assert done == due
     assert learner.progress.updates == learner._stepper.updates > 0
 
@@ -202,7 +202,7 @@ def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response() -> None:
     )
     for _ in range(50):
         learner.learn()
-    made = learner.progress.decisions + len(learner.core.rollout.unfinished_batch)
+    made = learner.progress.decisions + len(learner.services.rollout.unfinished_batch)
     stored_count = learner._average_policy.buffer.items_added
     assert made == 50 * 64 * 2
     sd = np.sqrt(eta * (1 - eta) / made * 2)  # at most two decisions of an agent in a hand

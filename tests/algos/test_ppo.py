@@ -22,10 +22,10 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import compute_gae
-from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
+from poker_rl.learning.minibatches import DeduplicatedInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING
-from poker_rl.nets import legal_logits
+from poker_rl.nets import legal_output_layer
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.tabular_player import TabularPlayer
@@ -76,7 +76,7 @@ def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies: in
     module = net.build_module(
         NetDimensions(inputs=7, outputs=2, replicas=copies), torch.Generator().manual_seed(0)
     )
-    inputs = NetworkInputs(few, CPU)
+    inputs = DeduplicatedInputs(few, CPU)
     assert len(inputs.distinct_rows) <= 5
     copy = torch.from_numpy(generator.integers(copies, size=200))
     one_by_one = torch.stack(
@@ -303,8 +303,8 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
 
 def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = {}
-    for many in (legal_logits.MIN_ACTIONS, 10**6):
-        monkeypatch.setattr(legal_logits, "MIN_ACTIONS", many)
+    for many in (legal_output_layer.MIN_ACTIONS, 10**6):
+        monkeypatch.setattr(legal_output_layer, "MIN_ACTIONS", many)
         learner = ppo(
             game_of("big2"),
             tables=32,

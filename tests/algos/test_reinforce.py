@@ -47,10 +47,12 @@ def reinforce(
 def played(learner: Reinforce, metrics: bool = False) -> Any:
     """The batch of one call of `learn`."""
     batches = []
-    play_out = learner.core.rollout.play_full_hands
-    learner.core.rollout.play_full_hands = lambda act: batches.append(play_out(act)) or batches[-1]  # type: ignore
+    play_out = learner.services.rollout.play_full_hands
+    learner.services.rollout.play_full_hands = lambda act: (
+        batches.append(play_out(act)) or batches[-1]
+    )  # type: ignore
     learned = learner.learn()
-    learner.core.rollout.play_full_hands = play_out  # type: ignore[method-assign]
+    learner.services.rollout.play_full_hands = play_out  # type: ignore[method-assign]
     return (batches[0], learned) if metrics else batches[0]
 
 

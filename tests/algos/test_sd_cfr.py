@@ -23,7 +23,7 @@ from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.learning import memory_budget
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer
 from poker_rl.learning.external_sampling import TraversalDecisions, traverse
-from poker_rl.learning.learner_core import LearnerCore, NetworkAssignment
+from poker_rl.learning.learner_services import LearnerServices, NetworkAssignment
 from poker_rl.nets.dense import MLPConfig
 
 NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
@@ -50,13 +50,13 @@ def learner(
     return SDCFR(**settings | changed, context=cpu_context(game, net, seed, opponent))
 
 
-def agents_of(game: FixedLimitPoker, hands: int = 1) -> LearnerCore:
+def agents_of(game: FixedLimitPoker, hands: int = 1) -> LearnerServices:
     seats = NetworkAssignment(network_sharing="per_seat", instances=1, seating="fixed")
-    return LearnerCore(cpu_context(game, NET), seats, tables_per_instance=hands)
+    return LearnerServices(cpu_context(game, NET), seats, tables_per_instance=hands)
 
 
 def any_policy(tree: GameTree, seed: int) -> np.ndarray:
-    return tree.normalize(
+    return tree.normalize_policy(
         np.random.default_rng(seed).random(tree.legal_mask.shape) * tree.legal_mask
     )
 
@@ -65,8 +65,8 @@ def any_policy(tree: GameTree, seed: int) -> np.ndarray:
 def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -> None:
     """At each infoset met 40 times and more, within 6 standard errors of 20 traversals."""
     tree, hands, times = get_tree(game), 1000, 20
-    core, policy = agents_of(game, hands), any_policy(tree, 1)
-    rows, _ = core.encode_records(tree.infoset_records)
+    services, policy = agents_of(game, hands), any_policy(tree, 1)
+    rows, _ = services.encode_records(tree.infoset_records)
     row_index = {row.tobytes(): i for i, row in enumerate(rows)}
 
     def infosets(seen: np.ndarray) -> np.ndarray:
@@ -78,7 +78,7 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -
         sums = np.zeros((times, *regrets.shape))  # of a hand: regrets, or the others' policies
         counts = np.zeros((times, tree.infoset_count))
         for k in range(times):
-            for part in traverse(core, traverser, lambda seen, *_: policy[infosets(seen)]):
+            for part in traverse(services, traverser, lambda seen, *_: policy[infosets(seen)]):
                 here = infosets(part.observation)
                 assert (part.replica == tree.infoset_seat[here]).all()
                 np.add.at(sums[k], here, part.targets / hands)
@@ -104,9 +104,9 @@ def decisions(
 
 def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
     game = kuhn()
-    core = agents_of(game)
-    core.observation_column = core.observation_column._replace(width=11)
-    memory = MergingBuffer(core, capacity=10, iteration_weight_power=1.0)
+    services = agents_of(game)
+    services.observation_column = services.observation_column._replace(width=11)
+    memory = MergingBuffer(services, capacity=10, iteration_weight_power=1.0)
     memory.start_iteration()
     memory.add(decisions([[0, 1], [1, 1], [0, 1]], [[1, 0, 0], [5, 5, 5], [3, 0, 0]], [0, 0, 1]))
     memory.start_iteration()
@@ -124,12 +124,12 @@ def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
 
 
 def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
-    core = agents_of(kuhn())
-    core.observation_column = core.observation_column._replace(width=11)
+    services = agents_of(kuhn())
+    services.observation_column = services.observation_column._replace(width=11)
     sampled = []
     for _ in range(200):
         memory = MergingBuffer(
-            core, capacity=2, iteration_weight_power=1.0
+            services, capacity=2, iteration_weight_power=1.0
         )  # of two copies: 4 rows
         for bits in range(8):
             memory.start_iteration()
@@ -194,7 +194,7 @@ def test_a_warm_start_goes_on_from_networks_and_memories() -> None:
 def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     game = kuhn()
     caller = build(load_option("player", "call"), "opponent", game=game)
-    with pytest.raises(ConfigError, match=r"^opponent: "):
+    with pytest.raises(ConfigError, match=r"^opponents: "):
         learner(game, opponent=caller)
     with pytest.raises(ConfigError, match=r"^net: has no values of actions, which regrets need"):
         learner(game, net=build(load_option("net", "amounts"), "net"))
@@ -209,9 +209,9 @@ def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until then equal ones stand side by side, and weigh together what they weigh as one."""
     monkeypatch.setattr("poker_rl.learning.buffers.merging_buffer.ALWAYS_MERGE_BELOW", 8)
-    core = agents_of(kuhn())
-    core.observation_column = core.observation_column._replace(width=11)
-    memory = MergingBuffer(core, capacity=5, iteration_weight_power=1.0)
+    services = agents_of(kuhn())
+    services.observation_column = services.observation_column._replace(width=11)
+    memory = MergingBuffer(services, capacity=5, iteration_weight_power=1.0)
     memory.start_iteration()
     cells = [[a, b] for a in (0, 1) for b in (0, 1)]
     memory.add(decisions(2 * cells, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
@@ -219,7 +219,7 @@ def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch)
     memory.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
     assert len(memory) == 9
     apart = memory.sample_targets(batch_size=9)
-    restored = MergingBuffer(core, capacity=5, iteration_weight_power=1.0)
+    restored = MergingBuffer(services, capacity=5, iteration_weight_power=1.0)
     restored.load_state_dict(memory.state_dict())
     for either in (memory, restored):
         either.add(decisions([[1, 1]], [[1, 0, 0]], [1]))

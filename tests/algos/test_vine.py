@@ -83,11 +83,11 @@ def test_advantages_are_the_exact_ones_in_the_mean(
         sums, met, wins = compute_counterfactual_values(tree, policy, seat)
         regrets[own] = (sums / met[:, None])[own]
         won[own] = (wins / met)[own]
-    seen = one.core.encode_records(tree.infoset_records)[0]
+    seen = one.services.encode_records(tree.infoset_records)[0]
     one._critic_ema.module = KnownValues(seen, won / scale)
     added: list[dict[str, np.ndarray]] = []
     monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
-    one.core.rollout.play_steps(one._choose_actions, 30)
+    one.services.rollout.play_steps(one._choose_actions, 30)
     row_index = {row.tobytes(): i for i, row in enumerate(seen)}
     sums = np.zeros((3, *tree.legal_mask.shape))  # number, sum and sum of squares
     for parts in added:
@@ -113,14 +113,15 @@ def test_actions_that_are_hardly_ever_played_are_not_tried(monkeypatch: pytest.M
     one = learner(game, tables=3000, min_action_prob=0.4, single_action_share=0.25)
     added: list[dict[str, np.ndarray]] = []
     monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
-    batch = one.core.rollout.play_steps(one._choose_actions, 3)
+    batch = one.services.rollout.play_steps(one._choose_actions, 3)
     count = np.concatenate([parts["count"] for parts in added])
     probs = np.concatenate([parts["policy"] for parts in added])
     advantage = np.concatenate([parts["advantage"] for parts in added])
     tree, policy = get_tree(game), one.players()["weight_average"].action_probs
     tried = (policy(tree.infoset_records) >= 0.4).sum(1)
     seen = {
-        row.tobytes(): i for i, row in enumerate(one.core.encode_records(tree.infoset_records)[0])
+        row.tobytes(): i
+        for i, row in enumerate(one.services.encode_records(tree.infoset_records)[0])
     }
     expected = np.array([max(tried[seen[row.tobytes()]], 1) for row in batch.observation])
     assert count.max() == 2

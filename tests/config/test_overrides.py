@@ -11,7 +11,7 @@ import pytest
 from poker_rl.config.compose import compose_config, initialize_hydra
 from poker_rl.config.hydra_overrides import read_with_overrides
 from poker_rl.config.option_files import list_option_dirs, to_plain_dict
-from poker_rl.config.sweep_launcher import split_sweep
+from poker_rl.config.sweep_overrides import split_sweep
 from poker_rl.config.validation import ConfigError
 
 

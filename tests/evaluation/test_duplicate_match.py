@@ -9,7 +9,7 @@ from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_p
 
 from poker_rl.evaluation.matches import duplicate_match
 from poker_rl.evaluation.matches.duplicate_match import (
-    compute_exact_values,
+    compute_exact_match_values,
     compute_half_width,
     play_deals,
     play_match,
@@ -33,7 +33,7 @@ class Spy:
 
 def exactly(game, *players):
     tree = get_tree(game)
-    return compute_exact_values(
+    return compute_exact_match_values(
         tree, [player.action_probs(tree.infoset_records) for player in players]
     )
 

@@ -11,7 +11,7 @@ from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, evaluation, load
 from matplotlib.colors import to_rgb
 
 from poker_rl.evaluation.plots import plotting, policy_figures, run_figures
-from poker_rl.evaluation.result import flatten
+from poker_rl.evaluation.result import flatten_results
 from poker_rl.games.game_tree import get_tree
 
 
@@ -22,7 +22,7 @@ def metrics(path, rows):
 
 def run(path, one, player, **extra):
     """A metrics.jsonl of ten equal rows, the first without what comes from learning."""
-    row = flatten(one.evaluate({"current": player}))
+    row = flatten_results(one.evaluate({"current": player}))
     counters = [dict.fromkeys(run_figures.COUNTER_TAGS, 100 * i) for i in range(10)]
     return metrics(path, [c | row | (extra if i else {}) for i, c in enumerate(counters)])
 
@@ -113,9 +113,9 @@ def test_cells_are_divided_by_the_probabilities():
     # Suits have no meaning in Leduc hold'em, so a row is the mean of two cards.
     assert [tick.get_text() for tick in seat_1.get_yticklabels()] == ["J", "Q", "K"]
     image = seat_1.images[0].get_array()  # [3, 3 * RESOLUTION, 3]
-    cell = image[1, policy_figures.SHADES_PER_CELL : 2 * policy_figures.SHADES_PER_CELL]
+    cell = image[1, policy_figures.PIXELS_PER_CELL : 2 * policy_figures.PIXELS_PER_CELL]
     rows = [tree.infoset_names.index(f"1 Q{suit} r") for suit in "sh"]
     prob = probs[rows].mean(0)
     for color, expected in zip(policy_figures.ACTION_COLORS, prob, strict=False):
         share = np.isclose(cell, to_rgb(color)).all(1).mean()
-        assert share == pytest.approx(expected, abs=1 / policy_figures.SHADES_PER_CELL)
+        assert share == pytest.approx(expected, abs=1 / policy_figures.PIXELS_PER_CELL)

@@ -13,7 +13,7 @@ from toy_games import kuhn, leduc
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.best_response import showdown_equity
+from poker_rl.evaluation.best_response import win_margins
 from poker_rl.evaluation.best_response.exploitability_bounds import (
     classify_bound,
     compute_lbr_bound,
@@ -55,7 +55,7 @@ class HalfRaise(UniformBot):
 )
 def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypatch):
     """Exact values in mbb a hand, Johanson et al., IJCAI 2011; the intervals are around ± 200."""
-    monkeypatch.setattr(showdown_equity, "SAMPLED_BOARDS", 300)  # before the flop; more take longer
+    monkeypatch.setattr(win_margins, "SAMPLED_BOARDS", 300)  # before the flop; more take longer
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
     won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=1)
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
@@ -64,7 +64,7 @@ def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypat
 
 
 def test_who_always_folds_loses_750_thousandths_of_a_big_blind(monkeypatch):
-    monkeypatch.setattr(showdown_equity, "SAMPLED_BOARDS", 100)
+    monkeypatch.setattr(win_margins, "SAMPLED_BOARDS", 100)
     bound = compute_lbr_bound(HOLDEM, loader(HOLDEM)("fold"), "fold", 60, seed=0)
     assert bound.tag == "fold/bound/lbr"
     assert (bound.value, bound.half_width) == (750, 0)
@@ -191,7 +191,7 @@ def test_the_estimate_agrees_with_the_mean_over_all_deals(definition):
     assert won.half_width < 0.25 * exact * scale
 
 
-def test_showdown_equity_averages_over_boards():
+def test_win_margins_average_over_boards():
     """Two aces win 81.95 % of the pots from two kings.
 
     With a third one on the flop they lose one board of 990, with both other kings, and share the
@@ -200,12 +200,12 @@ def test_showdown_equity_averages_over_boards():
     ranges, none = Ranges(HOLDEM), np.random.default_rng(0)
     place = {tuple(hand): i for i, hand in enumerate(ranges.hands.tolist())}
     aces, kings = place[48, 49], place[44, 45]
-    (before,) = showdown_equity.compute_showdown_equity(
+    (before,) = win_margins.compute_win_margins(
         HOLDEM, ranges, np.array([aces]), np.array([], np.int64), none
     )
     assert (1 + before[kings]) / 2 == pytest.approx(0.8195, abs=0.04)  # of 2,000 boards
     flop = np.array([0, 5, 50])  # a deuce, a three of another suit and an ace
-    (after,) = showdown_equity.compute_showdown_equity(HOLDEM, ranges, np.array([aces]), flop, none)
+    (after,) = win_margins.compute_win_margins(HOLDEM, ranges, np.array([aces]), flop, none)
     assert after[kings] == pytest.approx(1 - (2 * 1 + 16) / 990)
     assert after[place[48, 51]] == 0  # one card cannot be held twice
 

@@ -9,7 +9,7 @@ import pytest
 from evaluations import KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
 
 from poker_rl.evaluation.matches.duplicate_match import (
-    compute_exact_values,
+    compute_exact_match_values,
     compute_half_width,
     play_deals,
 )
@@ -19,9 +19,9 @@ from poker_rl.evaluation.matches.ratings import (
     fit_elo,
 )
 from poker_rl.evaluation.matches.tournament import (
-    compute_results,
-    create_line_ups,
-    list_scored_players,
+    compute_tournament_results,
+    create_seat_orders,
+    list_counted_players,
 )
 from poker_rl.games.game_loader import load_game
 from poker_rl.games.game_tree import get_tree
@@ -32,7 +32,7 @@ NAMES = ["a", "b", "c", "d"]
 
 def get_results_of(found, measure):
     """Return the results of this measure by player, in the order of the ranking."""
-    results = {name: found.find(name, measure) for name in found.player_names}
+    results = {name: found.find_result(name, measure) for name in found.player_names}
     return {name: result for name, result in results.items() if result is not None}
 
 
@@ -44,12 +44,12 @@ def get_pair_results(found):
 
 def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=2, seed=0):
     """The results of these players by name."""
-    orders = create_line_ups(game, len(players), table_kind, rounds, seed)
+    orders = create_seat_orders(game, len(players), table_kind, rounds, seed)
     each, blocks = list(players.values()), []
     for order in orders:
         won = play_deals(game, [each[player] for player in order], deals, seed)
-        blocks.append(won[:, [order.index(player) for player in list_scored_players(order)]].T)
-    return compute_results(game, list(players), orders, blocks, table_kind, rounds)
+        blocks.append(won[:, [order.index(player) for player in list_counted_players(order)]].T)
+    return compute_tournament_results(game, list(players), orders, blocks, table_kind, rounds)
 
 
 def random_players(game):
@@ -63,9 +63,9 @@ def test_the_cross_table_holds_the_exact_values(game):
     found = tournament(game, players, deals=20_000)
     assert len(get_pair_results(found)) == 12
     for (row, other), one in get_pair_results(found).items():
-        truth = compute_exact_values(tree, [policies[row]] + [policies[other]] * (game.seats - 1))[
-            0
-        ]
+        truth = compute_exact_match_values(
+            tree, [policies[row]] + [policies[other]] * (game.seats - 1)
+        )[0]
         # Two half widths are four standard errors: only a wrong mean is that far.
         assert abs(one.value - truth) < 2 * one.half_width
         assert one.half_width < 0.1
@@ -89,7 +89,7 @@ def test_differences_are_of_the_same_deals():
     # Two who play alike win the same in every deal: that they do not differ is certain.
     players = {"raise": load("raise"), "again": load("raise"), "uniform": load("uniform")}
     found = tournament(LEDUC, players)
-    gap = found.find(found.player_names[1], "behind")
+    gap = found.find_result(found.player_names[1], "behind")
     assert (gap.value, gap.half_width) == (0, 0)
     assert get_results_of(found, "won")[found.player_names[0]].half_width > 0.01
 
@@ -97,7 +97,7 @@ def test_differences_are_of_the_same_deals():
 @pytest.mark.parametrize(("players", "tables"), [(6, 1), (7, 7), (8, 4), (9, 3), (18, 3)])
 def test_at_mixed_tables_all_sit_equally_often(players, tables):
     game = load_game("limit_holdem_6p")
-    orders = create_line_ups(game, players, "mixed", rounds=5, seed=3)
+    orders = create_seat_orders(game, players, "mixed", rounds=5, seed=3)
     assert len(orders) == 5 * tables
     assert all(len(set(order)) == 6 for order in orders)
     for start in range(0, len(orders), tables):  # in every round
@@ -105,7 +105,7 @@ def test_at_mixed_tables_all_sit_equally_often(players, tables):
         assert set(seated.values()) == {6 * tables // players}
         assert len(seated) == players
     assert len(set(orders)) > 4  # rounds differ
-    assert orders == create_line_ups(game, players, "mixed", rounds=5, seed=3)
+    assert orders == create_seat_orders(game, players, "mixed", rounds=5, seed=3)
 
 
 def test_a_mixed_table_of_known_results():

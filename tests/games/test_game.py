@@ -11,9 +11,9 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.table_checks import check_tables
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
+from poker_rl.games.untrusted_tables import check_tables
 from poker_rl.play.live_hand import GameTable, NamedPlayer
 from poker_rl.players.bots.basic_bots import PreferenceBot, UniformBot
 

@@ -25,7 +25,7 @@ from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
-from poker_rl.learning.learner_core import LearnerCore, NetworkAssignment
+from poker_rl.learning.learner_services import LearnerServices, NetworkAssignment
 
 BOARD = "2c 7d 9h Js 4c"
 
@@ -273,9 +273,9 @@ def test_memories_keep_chips():
     seen = tables.observe()
     net = build(load_option("net", "mlp_small"), "net")
     seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
-    core = LearnerCore(cpu_context(definition, net), seats, tables_per_instance=4)
+    services = LearnerServices(cpu_context(definition, net), seats, tables_per_instance=4)
     memory = ReplayBuffer(
-        "m", 1, CircularInsertion(), {"seen": core.observation_column}, torch.device("cpu"), 0
+        "m", 1, CircularInsertion(), {"seen": services.observation_column}, torch.device("cpu"), 0
     )
     memory.add(np.zeros(1, np.int64), seen=seen[:1])
     stored = memory.sample(1)["seen"][0, 0].float().numpy()

@@ -76,7 +76,7 @@ def test_a_hand_is_of_the_game_with_its_seats(variable, seats):
 
 def check_view(definition, own, drawn):
     """[seats, 4 streets, raise counts, raise, call or fold], four planes of cards, then chips."""
-    seats, levels = definition.seats, int(definition.definitions["levels"][0])
+    seats, levels = definition.seats, int(definition.definitions["raise_levels"][0])
     kinds = 2 if seats == 2 else 3
     actions, cards, chips = np.split(drawn, [9 * 4 * levels * 3, 9 * 4 * levels * 3 + 208], axis=1)
     size = seats * 4 * levels * kinds

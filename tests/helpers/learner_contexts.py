@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from poker_rl.games.game import Game
-from poker_rl.learning.learner_core import LearnerContext
+from poker_rl.learning.learner_services import LearnerContext
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.nets.net_config import NetConfig
 

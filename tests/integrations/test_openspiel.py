@@ -17,7 +17,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import nash_conv
 from poker_rl.games import load_game
 from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.table_checks import check_tables
+from poker_rl.games.untrusted_tables import check_tables
 from poker_rl.integrations import openspiel
 
 LIARS_DICE = ["game.name=liars_dice", "+game.params.dice_sides=3"]

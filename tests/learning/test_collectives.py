@@ -70,7 +70,7 @@ def learner(
 def share_state(learner: Any) -> None:
     """Give a learner the state of the first process's."""
     config = {"names": {"game": "leduc", "algo": "x"}}
-    Checkpoints(Path(), config, learner.core.game, learner).synchronize()
+    Checkpoints(Path(), config, learner.services.game, learner).synchronize()
 
 
 def weights(learner: Any) -> dict[str, torch.Tensor]:
@@ -105,12 +105,12 @@ def ppo_of_both_halves(overrides: list[str], doubled: list[str]) -> Any:
             getattr(whole.batch, field.name).copy_(torch.cat(columns, 1))
         whole.decisions = sum(part.decisions for part in parts)
         whole.learner_decisions = sum(part.learner_decisions for part in parts)
-        rollouts = [half.core.rollout for half in halves]
-        one.core.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
+        rollouts = [half.services.rollout for half in halves]
+        one.services.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
 
     one._step_rollout.play = play_in_halves
     # With one minibatch the order does not matter; both generators have to sample a seed.
-    one.core.sample_seed = lambda: max(half.core.sample_seed() for half in halves)
+    one.services.sample_seed = lambda: max(half.services.sample_seed() for half in halves)
     return one
 
 

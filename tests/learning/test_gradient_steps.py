@@ -21,7 +21,7 @@ from poker_rl.learning.gradient_steps import (
     OptimizerName,
     take_gradient_step,
 )
-from poker_rl.learning.timing import LearnerTimer
+from poker_rl.learning.network_time import LearnerTimer
 from poker_rl.nets.dense import ReplicatedMLP, build_mlp
 
 CPU = torch.device("cpu")

@@ -60,7 +60,7 @@ def test_the_pool_is_an_even_sample_of_the_whole_run() -> None:
     bias = learner._actor.layers[-1].bias  # type: ignore[union-attr]
     pools = []
     for seed in range(300):
-        selves = OpponentPool(learner.opponent_pool, learner.core, learner._actor)
+        selves = OpponentPool(learner.opponent_pool, learner.services, learner._actor)
         selves._generator = np.random.default_rng(seed)
         for number in range(40):
             with torch.no_grad():

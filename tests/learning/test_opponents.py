@@ -64,7 +64,7 @@ def learner(algo: str, *overrides: str) -> Any:
 
 def test_self_is_a_snapshot_of_the_headline_player() -> None:
     one = learner("reinforce", "algo.hands_per_iteration=64", "algo.lr=0.5", "algo.instances=2")
-    opponents, records = one.core.rollout.opponents, get_tree(KUHN).infoset_records
+    opponents, records = one.services.rollout.opponents, get_tree(KUHN).infoset_records
     (headline, *_) = one.players().values()
     before = [headline.select_instance(k).action_probs(records) for k in range(2)]
     metrics = one.learn()

@@ -86,7 +86,7 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(
         np.testing.assert_array_equal(is_complete[batch.is_decision], ended)
         assert not is_complete[~batch.is_decision].any()
         assert rollout.decisions == ended.sum()
-        instance = learner.core.instance_of_table(rows.table[ended & is_learner])
+        instance = learner.services.get_instance_of_table(rows.table[ended & is_learner])
         counts = np.bincount(instance, minlength=learner.instances)
         np.testing.assert_array_equal(rollout.learner_decisions, counts)
         total += rollout.decisions
@@ -99,13 +99,13 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(
 def test_a_batch_holds_what_the_rules_say(game: str, overrides: list[str]) -> None:
     """At other tables with the same cards, from decision to decision."""
     learner = ppo(game, None, overrides)
-    rollout, core = learner._step_rollout, learner.core
-    count = len(core.rollout.agent_of_seat)
-    tables = Tables(core.game, count, 0)
-    asks_forced = core.rollout.include_forced_moves
+    rollout, services = learner._step_rollout, learner.services
+    count = len(services.rollout.agent_of_seat)
+    tables = Tables(services.game, count, 0)
+    asks_forced = services.rollout.include_forced_moves
     forced = ended = 0
     for _ in range(6):
-        tables.load_records(copy_records(core.rollout.tables.records))
+        tables.load_records(copy_records(services.rollout.tables.records))
         if tables.records["over"].any():  # before the first iteration
             tables.deal()
         rollout.play()
@@ -118,7 +118,7 @@ def test_a_batch_holds_what_the_rules_say(game: str, overrides: list[str]) -> No
             np.testing.assert_array_equal(batch.is_decision[row], is_decision)
             np.testing.assert_array_equal(batch.seat[row], seat)
             np.testing.assert_array_equal(batch.mask[row], mask)
-            observations, hidden_cards = core.encode_records(tables.records)
+            observations, hidden_cards = services.encode_records(tables.records)
             np.testing.assert_array_equal(batch.observation[row], observations)
             np.testing.assert_array_equal(batch.hidden_cards[row], hidden_cards)
             action = batch.action[row].numpy()
@@ -132,7 +132,7 @@ def test_a_batch_holds_what_the_rules_say(game: str, overrides: list[str]) -> No
             np.testing.assert_array_equal(batch.payoffs[step][over], tables.payoffs(over))
             tables.deal(over)
             ended += len(over)
-    assert core.rollout.hands_played == ended > 5
+    assert services.rollout.hands_played == ended > 5
     assert bool(forced) == (not asks_forced)
 
 
@@ -145,7 +145,7 @@ def test_groups_of_tables_play_what_one_group_does(game: str, overrides: list[st
     for count in (1, 3):
         learner = ppo(game, None, overrides)
         rollouts.append(
-            StepRollout(learner.core, learner.rollout_steps, learner._actor, group_count=count)
+            StepRollout(learner.services, learner.rollout_steps, learner._actor, group_count=count)
         )
     for _ in range(5):
         for rollout in rollouts:

@@ -11,7 +11,7 @@ from scipy.stats import logistic
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
-from poker_rl.learning.learner_core import LearnerCore, NetworkAssignment
+from poker_rl.learning.learner_services import LearnerServices, NetworkAssignment
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.amount_net import AmountHeads, AmountNetConfig
 from poker_rl.nets.dense import MLPConfig
@@ -68,9 +68,9 @@ def test_learns_an_amount_and_keeps_to_what_is_legal():
 def test_values_have_no_density():
     leduc = build(load_option("game", "nolimit_leduc"), "game")
     seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
-    core = LearnerCore(cpu_context(leduc, amounts()), seats, tables_per_instance=1)
-    assert isinstance(core.build_network(leduc.action_count), AmountHeads)
-    assert not isinstance(core.build_critic(leduc.action_count), AmountHeads)
+    services = LearnerServices(cpu_context(leduc, amounts()), seats, tables_per_instance=1)
+    assert isinstance(services.build_network(leduc.action_count), AmountHeads)
+    assert not isinstance(services.build_critic(leduc.action_count), AmountHeads)
     with pytest.raises(ConfigError, match="net: has no values of actions"):
         build(load_option("algo", "dqn"), "algo", context=cpu_context(leduc, amounts()), net=None)
 

@@ -79,7 +79,9 @@ def test_log_chips_are_the_logarithms_of_chips_and_the_same_cards():
     records = sample_decisions(game, 200)
     linear = ObservationEncoder(game, "sorted_suits")(records)
     logs = ObservationEncoder(game, "log_chips")(records)
-    first_card, first_chip = (int(game.definitions[0][key]) for key in ("own_plane", "chip_plane"))
+    first_card, first_chip = (
+        int(game.definitions[0][key]) for key in ("hole_offset", "chip_offset")
+    )
     np.testing.assert_array_equal(logs[:, first_card:first_chip], linear[:, first_card:first_chip])
     chips = np.expm1(logs.astype(np.float64) * np.log(201))  # of a stack of 200
     is_chip = np.arange(game.observation_size) < first_card

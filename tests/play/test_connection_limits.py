@@ -28,7 +28,7 @@ LONG = 1000.0  # seconds, none of which a test waits for
 @pytest.fixture
 def app() -> RequestGuard:
     """The page without a table: these tests ask for nothing of one."""
-    server = PageEndpoints("kuhn", None, "key", "table", "")  # type: ignore[arg-type]
+    server = PageEndpoints("kuhn", None, "key", "table", "", None)  # type: ignore[arg-type]
     return create_application(server, list_host_names("127.0.0.1", [], False))
 
 

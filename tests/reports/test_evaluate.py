@@ -14,13 +14,13 @@ from evaluations import KUHN, LEDUC, evaluation, loader, random_policies
 
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, read_plain_yaml
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import compute_exact_values
+from poker_rl.evaluation.matches.duplicate_match import compute_exact_match_values
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game_tree import get_tree
 from poker_rl.players.tabular_player import TabularPlayer
 from poker_rl.reports.evaluate import load_measured_players
-from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, format_report_list
+from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, format_report_tables
 from poker_rl.reports.measure_players import measure_players
 from poker_rl.storage.checkpoint import save_snapshot
 
@@ -62,7 +62,7 @@ def test_earlier_selves_are_met_at_even_distances(run):
     sampled = [one for one in results if one.half_width is not None]
     assert [one.measure for one in sampled if one.measure.startswith("against/")] == opponents
     uniform, then = get_tree(KUHN).build_uniform_policy(), random_policies(KUHN)[0]
-    truth = compute_exact_values(get_tree(KUHN), [uniform, then])[0]
+    truth = compute_exact_match_values(get_tree(KUHN), [uniform, then])[0]
     exact = [one for one in results if one.measure in opponents and one.kind == "exact"]
     assert [one.value for one in exact] == pytest.approx([truth] * 3)
 
@@ -104,7 +104,7 @@ def test_every_evaluation_is_kept_and_all_are_shown(run, capsys, monkeypatch):
     assert (first["deals"], first["seed"], first["headline"]) == (50, 3, "current")
     assert first["evaluation"]["opponents"] == ["uniform", "call", "raise"]
     capsys.readouterr()
-    lines = format_report_list(run / "evaluations").splitlines()
+    lines = format_report_tables(run / "evaluations").splitlines()
     told = [" ".join(line.split()) for line in lines]
     assert re.fullmatch(r"1: 1,000 decisions, seed 3, .*, poker-rl evaluate run=here", told[0])
     assert "current (headline) exploitability 0.4583 ante/hand exact" in told
@@ -114,9 +114,9 @@ def test_every_evaluation_is_kept_and_all_are_shown(run, capsys, monkeypatch):
     assert told[-5].startswith("2: 500 decisions, seed 0, ")
     (run / "evaluations/x.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"x\.json is no evaluation"):
-        format_report_list(run / "evaluations")
+        format_report_tables(run / "evaluations")
     with pytest.raises(ConfigError, match="there are no evaluations in"):
-        format_report_list(run)
+        format_report_tables(run)
 
 
 def test_what_can_not_be_evaluated_is_refused(run, tmp_path):

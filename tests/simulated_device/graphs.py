@@ -117,9 +117,9 @@ def test_what_a_graph_replays_is_what_the_cpu_does(
         rollout, prepare = here._step_rollout, here._prepare_data
         assert replays.pop(rollout._captured_carry) == ITERATIONS - WARMUP_CALLS
         (sample,) = rollout._captured_samples
-        calls = here.rollout_steps * ITERATIONS if here.core.has_equal_blocks else WARMUP_CALLS
+        calls = here.rollout_steps * ITERATIONS if here.services.has_equal_blocks else WARMUP_CALLS
         assert replays.pop(sample) == calls - WARMUP_CALLS
-        calls = ITERATIONS if here.core.replicas == 1 else WARMUP_CALLS
+        calls = ITERATIONS if here.services.replicas == 1 else WARMUP_CALLS
         assert replays.pop(prepare) == calls - WARMUP_CALLS
         assert replays[here._learn_epoch] > 0
     else:

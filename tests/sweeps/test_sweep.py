@@ -27,7 +27,7 @@ from commands import (
 from default_signals import default_signals
 
 from poker_rl.algos.tabular.cfr import CFR
-from poker_rl.config import sweep_launcher
+from poker_rl.config import sweep_overrides
 from poker_rl.sweeps import sweep as sweep_module
 from poker_rl.sweeps.sweep_job import run_job
 from poker_rl.training import train as train_module
@@ -250,7 +250,7 @@ def test_a_job_whose_run_is_in_use(capsys):
 
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_slurm"])
 def test_a_launcher_that_is_not_installed(launcher, get_refusal, monkeypatch):
-    monkeypatch.setattr(sweep_launcher, "find_spec", lambda name: None)
+    monkeypatch.setattr(sweep_overrides, "find_spec", lambda name: None)
     extra = {"submitit_slurm": "slurm"}.get(launcher, launcher)
     message = get_refusal("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
     assert message.startswith(f"hydra/launcher={launcher}: is not installed. ")

@@ -18,13 +18,13 @@ import pytest
 from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, run_command
 from optuna.trial import FrozenTrial
 
-from poker_rl.cli import commands
+from poker_rl.config import plugins
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
 from poker_rl.config.option_listing import list_options_by_group
 from poker_rl.sweeps import study_objective as trial_module
 from poker_rl.sweeps import tune as tune_module
 from poker_rl.sweeps.study_config import parse_search_space
-from poker_rl.sweeps.tune import check_trainable
+from poker_rl.sweeps.tune import check_search_space
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -245,7 +245,7 @@ def test_the_folder_of_another_study_is_refused(get_refusal):
 
 
 def test_without_optuna_it_says_what_to_install(monkeypatch, get_refusal):
-    monkeypatch.setattr(commands, "find_spec", lambda name: None)
+    monkeypatch.setattr(plugins, "find_spec", lambda name: None)
     message = get_refusal("tune", "tune=vpg_kuhn")
     assert message == "tune needs more packages: pip install 'poker-rl[tune]'"
 
@@ -254,4 +254,4 @@ def test_without_optuna_it_says_what_to_install(monkeypatch, get_refusal):
 def test_shipped_studies_can_be_trained(name):
     settings = load_option("tune", name)
     search_space = parse_search_space(settings["search_space"])
-    check_trainable(settings["train_overrides"], search_space, list_option_dirs(None))
+    check_search_space(settings["train_overrides"], search_space, list_option_dirs(None))

@@ -23,12 +23,12 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots import plotting
 from poker_rl.evaluation.result import (
     Result,
-    first_of_each,
-    flatten,
+    flatten_results,
+    select_first_results,
     select_headline_results,
 )
 from poker_rl.storage.run_folder import (
-    create_label,
+    create_folder_label,
     create_run_folder,
 )
 from poker_rl.training.run_record import RunRecord
@@ -87,7 +87,7 @@ def test_a_measurement_says_what_it_is() -> None:
     assert other.format_beside_tag() == str(other)
     assert EXACT.format_beside_tag() == str(EXACT)
     assert str(Result("current", "x", 29836, 12.3, "mbb/hand", "x")) == "29836 ± 12 mbb/hand (x)"
-    assert flatten([EXACT, SAMPLED]) == {
+    assert flatten_results([EXACT, SAMPLED]) == {
         "eval/current/value": 0.125,
         "eval/current/against/call": -0.5,
         "eval/current/against/call/half_width": 0.0312,
@@ -97,7 +97,7 @@ def test_a_measurement_says_what_it_is() -> None:
 def test_the_first_measurement_of_each_player() -> None:
     pairs = [("current", "nash_conv"), ("current", "value"), ("average", "nash_conv")]
     results = [replace(EXACT, player=player, measure=measure) for player, measure in pairs]
-    assert first_of_each(results) == [results[0], results[2]]
+    assert select_first_results(results) == [results[0], results[2]]
 
 
 def test_learners_share_the_tags_of_their_headline_players() -> None:
@@ -199,14 +199,14 @@ def test_a_folder_is_named_by_what_was_set() -> None:
         "algo=ppo",
         "warm_start=outputs/kuhn/ppo/seed-1_2026@5:average",
     ]
-    label = create_label(overrides, {"budget"})
+    label = create_folder_label(overrides, {"budget"})
     assert (
         label == "entropy_coef.start-0.5_net-mlp_large_x.y-1-a-b_warm_start-seed-1_2026-5-average"
     )
     folder = create_run_folder(Path("outputs"), "kuhn", "ppo", label=label)
     assert folder.name.startswith(f"{label}_20")
     assert OverridesParser.create().parse_override(f"resume={folder}").value() == str(folder)
-    assert len(create_label([f"a{i}=0" for i in range(300)], ())) < 100
+    assert len(create_folder_label([f"a{i}=0" for i in range(300)], ())) < 100
 
 
 def test_figures_are_signed_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from poker_rl.storage import checkpoint
 from poker_rl.training import launch_workers
 from poker_rl.training.device import prepare_device
 from poker_rl.training.launch_workers import Worker
-from poker_rl.training.run_checkpoints import remove_other_parts
+from poker_rl.training.run_checkpoints import remove_other_worker_checkpoints
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -77,7 +77,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
     assert run_command(*command) == 0
     rows, state = left(undisturbed)
     assert len(rows) >= 7
-    tables = [part["core"]["rollout"] for part in (state["algorithm"], state["other"])]
+    tables = [part["services"]["rollout"] for part in (state["algorithm"], state["other"])]
     assert not torch.equal(tables[0]["tables"], tables[1]["tables"])  # cards of their own
     dealt = sum(one["hands_played"] for one in tables)
     assert state["progress"]["hands"] == dealt
@@ -181,7 +181,7 @@ def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path: Pa
     (tmp_path / "workers").mkdir()
     for name in ("100_1.pt", "100_2.pt", "150_1.pt.part", "200_1.pt", "200_2.pt"):
         (tmp_path / "workers" / name).touch()
-    remove_other_parts(tmp_path, 200)
+    remove_other_worker_checkpoints(tmp_path, 200)
     assert sorted(path.name for path in (tmp_path / "workers").iterdir()) == [
         "200_1.pt",
         "200_2.pt",

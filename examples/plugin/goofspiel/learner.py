@@ -43,7 +43,7 @@ class FictitiousPlay:
         tree = self._tree
         for _ in range(self.iterations_per_step):
             for seat in range(self._game.seats):
-                average = tree.normalize(self._sums)
+                average = tree.normalize_policy(self._sums)
                 _add_best_response(seat, tree.sequence_form, average, self._sums)
         sweeps = self.iterations_per_step * self._game.seats
         self.progress.iterations += self.iterations_per_step
@@ -54,7 +54,7 @@ class FictitiousPlay:
 
     def players(self) -> dict[str, Player]:
         """Return the average policy, which converges."""
-        return {"average": TabularPlayer(self._game, self._tree.normalize(self._sums))}
+        return {"average": TabularPlayer(self._game, self._tree.normalize_policy(self._sums))}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the sums and the counters."""

@@ -6,7 +6,7 @@ iteration t each seat in turn (alternating updates) computes at each of its info
     r_t      = counterfactual regrets of its actions under the current policies
     R_t      = R_(t-1) + r_t, then multiplied by d(alpha) if positive, by d(beta) if negative
     policy   = in proportion to the positive part of R_t (if predictive: of R_t + r_t); uniform if
-               no action has any
+               no regret is positive
     average += t^gamma * the seat's own reach probability * policy, both before this update
 
 with the discount d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0.
@@ -47,7 +47,7 @@ from poker_rl.games.sequence_form import (
     compute_reach,
     split_parts,
 )
-from poker_rl.learning.memory_budget import check_table_memory
+from poker_rl.learning.memory_budget import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
 
@@ -56,7 +56,7 @@ AveragingExponent = Annotated[float, Range(0, 10)]  # larger exponents would ove
 
 @dataclass(kw_only=True)
 class CFR:
-    """CFR solver, for any number of seats; the average only converges with two."""
+    """CFR solver, for any number of seats; the average policy only converges with two."""
 
     alpha: float
     beta: float
@@ -68,7 +68,7 @@ class CFR:
     def __post_init__(self, game: Game) -> None:
         self.progress = Progress()
         self._game, self._tree = game, get_tree(game)
-        check_table_memory(self._tree, 3)
+        check_tabular_memory(self._tree, 3)
         self._regrets = np.zeros(self._tree.legal_mask.shape)  # [I, A] chips
         self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # unnormalized average [I, A]
         self._policy = self._tree.build_uniform_policy()
@@ -105,7 +105,7 @@ class CFR:
     def players(self) -> dict[str, Player]:
         """Return the average policy, which converges with two seats, and the current one."""
         return {
-            "average": TabularPlayer(self._game, self._tree.normalize(self._policy_sums)),
+            "average": TabularPlayer(self._game, self._tree.normalize_policy(self._policy_sums)),
             "current": TabularPlayer(self._game, self._policy.copy()),
         }
 

@@ -19,8 +19,8 @@ _cached_players: dict[str, Player] = {}
 def compute_equilibrium(game: Game) -> Player | None:
     """Return the average policy of a solver after `ITERATIONS`, cached for each game.
 
-    Return None if the game does not have two seats, since the solver may not converge then, if it
-    has more than `MAX_NODES` nodes, or if it cannot be enumerated. It may have other equilibria.
+    The game may have other equilibria. Return None if the game does not have two seats, since the
+    solver may not converge then, has more than `MAX_NODES` nodes, or cannot be enumerated.
     """
     if game.seats != 2 or count_nodes(game, MAX_NODES) > MAX_NODES:
         return None

@@ -1,7 +1,7 @@
 """Monte Carlo counterfactual regret minimization (MCCFR) with external sampling.
 
 Lanctot et al. 2009. In an iteration each seat in turn is the traverser of `traversals` random
-hands, one as published or more as in Deep CFR (arXiv:1811.00164):
+hands: one in the published algorithm, many in Deep CFR (arXiv:1811.00164):
 
     the traverser's decisions   play every action a, then  R(a) += v(a) - sum_b policy(b) v(b)
     other seats' decisions      average += policy, then sample one action from the policy
@@ -30,7 +30,7 @@ from poker_rl.config.validation import PositiveInt, SolverIterationCount
 from poker_rl.games.game import Game, jit, random_bits
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.sequence_form import compute_mean_regret
-from poker_rl.learning.memory_budget import check_table_memory
+from poker_rl.learning.memory_budget import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
 
@@ -42,7 +42,7 @@ MIN_PARALLEL_NODES = 100_000  # with fewer nodes in a traverser's hands, one thr
 
 @dataclass(kw_only=True)
 class MCCFR:
-    """MCCFR solver, for any number of seats; the average only converges with two."""
+    """MCCFR solver, for any number of seats; the average policy only converges with two."""
 
     iterations_per_step: SolverIterationCount
     traversals: PositiveInt
@@ -52,7 +52,7 @@ class MCCFR:
     def __post_init__(self, game: Game, seed: int) -> None:
         self.progress = Progress()
         self._game, self._tree = game, get_tree(game)
-        check_table_memory(self._tree, 2)
+        check_tabular_memory(self._tree, 2)
         self._regrets = np.zeros(self._tree.legal_mask.shape)  # [I, A] chips
         self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # unnormalized average [I, A]
         self._random_states = np.zeros(self.traversals, RANDOM_STATE_DTYPE)
@@ -130,8 +130,8 @@ class MCCFR:
         """Return the average policy, which converges with two seats, and the current one."""
         tree = self._tree
         return {
-            "average": TabularPlayer(self._game, tree.normalize(self._policy_sums)),
-            "current": TabularPlayer(self._game, tree.normalize(self._regrets.clip(0))),
+            "average": TabularPlayer(self._game, tree.normalize_policy(self._policy_sums)),
+            "current": TabularPlayer(self._game, tree.normalize_policy(self._regrets.clip(0))),
         }
 
     def state_dict(self) -> dict[str, Any]:
@@ -164,7 +164,8 @@ def _assign_threads(part_of_deal: np.ndarray, threads: int) -> np.ndarray:
 def _run_iterations(tree_arrays, arrays, generators, iterations):  # type: ignore[no-untyped-def]
     """Run iterations with B traversals for each seat; return the number of decisions visited.
 
-    `arrays` are regrets and policy sums [I, A], changed in place, `generators` random states [B].
+    `arrays` are regrets and policy sums [I, A], which change in place; `generators` are B random
+    states.
     """
     deals, seat, infoset, _, payoffs, legal = tree_arrays
     scratch = _allocate_scratch(tree_arrays)

@@ -111,8 +111,8 @@ class _SeatUpdate:
     """One pass over the public tree that updates one seat.
 
     In shapes, L are betting lines that enter a street, N all lines of a street, H the hands of a
-    seat, D decisions of a street, and R the hands with a table row, one of each class of hands that
-    differ only in suits.
+    seat, D decisions of a street, and R the stored hands: one of each class of hands that differ
+    only in suits.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ def _fill_normalized(weights, legal, out):
 
 @jit
 def _propagate_reach(lines, row_of_hand, hands_per_decision, policy, reach):
-    """Write the reach [N, 2, H] of all lines that do not enter, but continue within, the street."""
+    """Write the reach [N, 2, H] of the lines of a street after those that enter it."""
     entering_count, parent, action, seat, decision_row = lines
     for line in range(entering_count, len(parent)):
         parent_line = parent[line]

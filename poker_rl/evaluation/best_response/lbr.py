@@ -2,16 +2,16 @@
 
 Lisy and Bowling, "Equilibrium approximation quality of current no-limit poker bots",
 arXiv:1612.07547. The responder knows the player's policy, and so the probability of each hand that
-the player may hold. It takes the action that would be best if both only checked and called
+the player may hold. It takes the action that would be best if both seats only checked and called
 afterwards, except that the player may fold to a raise.
 
 Deviations from the paper:
 
-- The value of a showdown and the probabilities of the player's actions are means over the hands
-  that the player may hold. The player is dealt no cards.
-- The responder plays several hands on each board. For hands with the same betting line the player
-  is called once. Intervals are computed from the results of boards.
-- Showdown equity is the mean over all boards that may still come or, before a flop, over a sample.
+- The player is dealt no cards. The value of a showdown and the probabilities of the player's
+  actions are means over the hands that it may hold.
+- The responder plays several hands on each board. The player's policy is computed once for all
+  hands that lead to the same betting line. Intervals are computed from the results of boards.
+- Win margins are means over all boards that may still come or, before a flop, over a sample.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.evaluation.best_response.showdown_equity import compute_showdown_equity
-from poker_rl.evaluation.exact.range_policy import QueriedHands, RangePolicy
+from poker_rl.evaluation.best_response.win_margins import compute_win_margins
+from poker_rl.evaluation.exact.range_policy import RangePolicy, RepresentativeHands
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.ranges import Ranges
@@ -34,17 +34,18 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player
 
 MAX_HANDS_PER_BOARD = 64
-POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)  # tried in no-limit games besides min and max
+# Raises by half the pot and by the pot, which are tried in no-limit games besides min and max.
+POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)
 
 
 @dataclass
 class PublicState:
-    """Public state and the player's range there, the hands that it may hold.
+    """Public state with the player's range, the probabilities of the hands that it may hold.
 
     Attributes:
-        record: a table in this state, [1]; its cards have no meaning.
+        record: a table in this state, [1]; its cards are ignored.
         reach: for each hand, the probability that the player reaches the state with it, [H].
-        children: next states by action, if no board cards come in between; filled on demand.
+        children: next states by action; filled on demand, without those that follow a board card.
         action_probs: the player's policy with each hand, [A, H]; None until it is computed.
         best_actions: the responder's action with each of its hands, [R]; None until computed.
     """
@@ -58,25 +59,26 @@ class PublicState:
 
 @dataclass(frozen=True)
 class ResponderView:
-    """Knowledge of the responder on a street with each of R hands that it may hold.
+    """Arrays about one board for each of R hands of the responder and H hands of the player.
 
     Attributes:
-        queried_hands: the hands for which the player is called.
-        is_disjoint: 1 where a hand of the player shares no card with that of the responder or with
-            the board, else 0, [R, H].
-        showdown_equity: equity of the responder's hands against each hand of the player, [R, H].
+        representative_hands: the hands for which the player's policy is computed.
+        is_disjoint: 1 where the player's hand shares no card with the responder's hand or with the
+            board, else 0, [R, H].
+        win_margins: probability that the responder's hand wins a showdown against the player's
+            hand, minus the probability that it loses, [R, H].
     """
 
-    queried_hands: QueriedHands
+    representative_hands: RepresentativeHands
     is_disjoint: np.ndarray
-    showdown_equity: np.ndarray
+    win_margins: np.ndarray
 
 
 class LocalBestResponse:
     """Local best response to a player of heads-up poker.
 
-    States before any board card are cached and shared by all boards.
-    The player has a single instance; `seed` fixes the boards, the hands and its actions.
+    States before any board card are cached and shared by all boards. The player must have a single
+    instance; `seed` fixes the boards, the responder's hands and the player's actions.
     """
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:
@@ -96,7 +98,7 @@ class LocalBestResponse:
         hands_per_board: int,
         on_progress: Callable[[int], object] = lambda boards: None,
     ) -> np.ndarray:
-        """Return what the responder wins on average on random boards, in chips a hand, [boards].
+        """Return the responder's mean winnings on each random board, in chips a hand, [boards].
 
         On each board it plays the same `hands_per_board` hands, at most `max_hands`, in both seats.
         """
@@ -115,12 +117,12 @@ class LocalBestResponse:
 
     @property
     def max_hands(self) -> int:
-        """The number of different hands that can be dealt from the deck without a whole board."""
+        """The number of different hands that can be dealt beside a whole board."""
         remaining_cards = self.game.deck_size - sum(self.game.board_cards)
         return comb(remaining_cards, self.game.hole_cards)
 
     def get_root_state(self, seat: int) -> PublicState:
-        """Return the first state of a hand with the responder in a seat."""
+        """Return the state before the first move, with the responder in a seat."""
         return self._create_root_state() if self.game.board_cards[0] else self._root_states[seat]
 
     def _create_root_state(self) -> PublicState:
@@ -135,11 +137,11 @@ class LocalBestResponse:
         """Return the view on a board for the responder's hands with these indices, [R]."""
         is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
         is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
-        showdown_equity = compute_showdown_equity(
+        win_margins = compute_win_margins(
             self.game, self.ranges, own_hands, board.cards, self.generator
         )
-        queried_hands = self.range_policy.build_queried_hands(board)
-        return ResponderView(queried_hands, is_disjoint.astype(np.float64), showdown_equity)
+        representative_hands = self.range_policy.find_representative_hands(board)
+        return ResponderView(representative_hands, is_disjoint.astype(np.float64), win_margins)
 
     def step_record(self, record: np.ndarray, action: int) -> np.ndarray:
         """Return the table [1] after an action."""
@@ -148,9 +150,10 @@ class LocalBestResponse:
         return self.tables.records
 
     def list_raises(self, record: np.ndarray) -> list[int]:
-        """Return the raises that the responder tries at a table [1].
+        """Return the raises that the responder considers at a table [1].
 
-        In no-limit games: the smallest, the largest and `POT_RAISE_SIZES`; else all legal raises.
+        In no-limit games, these are the smallest, the largest and `POT_RAISE_SIZES`; in other games
+        all legal raises.
         """
         self.tables.load_records(record)
         legal_raises = np.flatnonzero(self.tables.legal_mask()[0, RAISE:]) + RAISE
@@ -167,7 +170,10 @@ class LocalBestResponse:
 
 
 class ResponderDeal:
-    """Play of several hands of the responder, given by their indices [G], on a whole board [n]."""
+    """Play of the responder with G hands on one whole board.
+
+    `board_cards` are all board cards; `own_hands` [G] are indices of the responder's hands.
+    """
 
     def __init__(
         self, responder: LocalBestResponse, board_cards: np.ndarray, own_hands: np.ndarray
@@ -175,12 +181,13 @@ class ResponderDeal:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.trace_boards(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
-        # The whole board rules out hands of the player. Its sampled actions respect that from the
-        # start, since the board is dealt; the responder knows only the board cards seen so far.
+        # The player can't hold a card of the whole board, so its actions are sampled from the
+        # remaining hands from the first street on. The responder, which knows only the board cards
+        # seen so far, chooses its actions with the view of the present street instead.
         last_street = len(self._boards) - 1
         view, rows = self._get_view(last_street), self.get_view_rows(last_street)
         self._is_disjoint = view.is_disjoint[rows]
-        self._showdown_equity = view.showdown_equity[rows]
+        self._win_margins = view.win_margins[rows]
 
     def play_seat(self, seat: int, root: PublicState) -> float:
         """Return what the responder wins in a seat, the mean over its hands, in chips."""
@@ -189,6 +196,7 @@ class ResponderDeal:
         return float(payoffs.mean())
 
     def _get_view(self, street: int) -> ResponderView:
+        """Return the view with the board cards of a street; build it only once."""
         board = self._boards[street]
         if not len(board.cards):
             return self._responder.preflop_view
@@ -197,14 +205,17 @@ class ResponderDeal:
         return self._views_by_street[street]
 
     def get_view_rows(self, street: int) -> np.ndarray:
-        """Return the row of each of the responder's hands in the street's view, [G]."""
+        """Return for each of the G hands its row in the view of a street, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 
     def _play_from_state(
         self, state: PublicState, seat: int, hand_rows: np.ndarray, payoffs_out: np.ndarray
     ) -> None:
-        """Play the responder's hands in these rows from a state on, and write what they win."""
+        """Play some of the G hands from a state to the end, and write what each of them wins.
+
+        `hand_rows` [n] are their positions among the G hands, and `payoffs_out` is [G].
+        """
         table = state.record[0]
         if table["over"]:
             payoffs_out[hand_rows] = self.compute_payoffs(state, seat, hand_rows)
@@ -213,7 +224,8 @@ class ResponderDeal:
             view_rows = self.get_view_rows(table["street"])[hand_rows]
             actions = self.choose_actions(state, seat)[view_rows]
         else:
-            # One random number for all hands keeps most on one betting line, which saves calls.
+            # With one random number for all hands, most of them follow the same betting line, so
+            # the player's policy is needed at fewer states.
             uniform = np.full(len(hand_rows), self._responder.generator.random())
             actions = sample_from_probs(self.compute_player_probs(state, hand_rows), uniform)
         for action in np.unique(actions):
@@ -238,7 +250,7 @@ class ResponderDeal:
     def _get_action_probs(self, state: PublicState) -> np.ndarray:
         """Return the player's policy at a state with each hand, [A, H]."""
         if state.action_probs is None:
-            hands = self._get_view(int(state.record[0]["street"])).queried_hands
+            hands = self._get_view(int(state.record[0]["street"])).representative_hands
             responder = self._responder
             state.action_probs = responder.range_policy.compute_probs(
                 responder.player, state.record, hands
@@ -246,9 +258,9 @@ class ResponderDeal:
         return state.action_probs
 
     def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
-        """Return the responder's action with each of the hands of its view, [R].
+        """Return the responder's best action with each of the R hands of its view, [R].
 
-        It compares action values in chips, times the reach of the hands that the player may hold.
+        The compared values are chips, weighted by the reach of the hands that the player may hold.
         """
         if state.best_actions is not None:
             return state.best_actions
@@ -256,19 +268,19 @@ class ResponderDeal:
         view = self._get_view(int(record[0]["street"]))
         chips_in = record[0]["paid"][:2].astype(np.float64)
         reach_sum = view.is_disjoint @ state.reach
-        expected_equity = view.showdown_equity @ state.reach
+        expected_margin = view.win_margins @ state.reach
         actions = [CALL]
         record_after_call = step(record, CALL)
         table = record_after_call[0]
         if not table["over"] and table["paid"][table["to_act"]] < table["price"]:
             record_after_call = step(record_after_call, CALL)  # the player has to call too
-        action_values = [expected_equity * compute_showdown_stake(record_after_call)]
+        action_values = [expected_margin * compute_showdown_stake(record_after_call)]
         for action in self._responder.list_raises(record):
             raised_state = self.get_child_state(state, action)
             calling_reach = state.reach * (1 - self._get_action_probs(raised_state)[FOLD])
             folding_reach = reach_sum - view.is_disjoint @ calling_reach
             stake = compute_showdown_stake(step(raised_state.record, CALL))
-            called_value = stake * (view.showdown_equity @ calling_reach)
+            called_value = stake * (view.win_margins @ calling_reach)
             actions.append(action)
             action_values.append(folding_reach * chips_in[1 - seat] + called_value)
         if chips_in[seat] < chips_in[1 - seat]:
@@ -278,22 +290,29 @@ class ResponderDeal:
         return state.best_actions
 
     def compute_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Return the player's policy, averaged over its range, against each hand, [n, A]."""
+        """Return the player's policy, averaged over its range, against each responder's hand.
+
+        The range lacks the hands that share a card with the responder's hand, so the result [n, A]
+        differs between the hands.
+        """
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))
 
     def compute_payoffs(self, state: PublicState, seat: int, hand_rows: np.ndarray) -> np.ndarray:
-        """Return what the responder's hands win on average at a terminal state, in chips, [n]."""
+        """Return what each hand of the responder wins at a terminal state, in chips, [n].
+
+        At a showdown it is the mean over the player's range.
+        """
         tables = self._responder.tables
         if state.record[0]["live"] == 1:
             tables.load_records(state.record)
             return np.full(len(hand_rows), tables.payoffs()[0, seat])
         reach_sum = self._is_disjoint[hand_rows] @ state.reach
-        expected_equity = self._showdown_equity[hand_rows] @ state.reach
-        payoffs: np.ndarray = compute_showdown_stake(state.record) * expected_equity / reach_sum
+        expected_margin = self._win_margins[hand_rows] @ state.reach
+        payoffs: np.ndarray = compute_showdown_stake(state.record) * expected_margin / reach_sum
         return payoffs
 
 
 def compute_showdown_stake(record: np.ndarray) -> float:
-    """Return what each seat can lose at a showdown at a heads-up table [1], in chips."""
+    """Return the chips that the loser of a showdown pays the winner at a heads-up table [1]."""
     return float(record[0]["paid"][:2].min())

@@ -1,9 +1,9 @@
-"""Policy of a network player for each of many hands at each of many public states.
+"""Policy of a network player with each of many hands at each of many public states.
 
 Every input feature of poker depends either on the public state or on the cards that the seat to act
-sees. So D states and R hands need only D + R encoded rows, and the sums of a linear first layer are
-computed for states and for hands before they are added for each pair. On a GPU the work is queued,
-so that the CPU can work on other boards until it needs the result.
+sees. D states and R hands therefore need only D + R encoded rows instead of D * R. The linear first
+layer is also computed once for each state and once for each hand; its outputs are added for each
+pair. On a GPU the work is queued, and the CPU evaluates other boards until it needs the result.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from poker_rl.players.player import NonFiniteProbsError, Player
 
 SEPARABLE_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
 CPU_BLOCK_ROWS = 4096  # rows of a forward pass; their activations stay in the cache
-GPU_BLOCK_ROWS = 65_536  # enough that kernels take longer than their launches
+GPU_BLOCK_ROWS = 65_536  # with as many rows, a GPU kernel runs longer than its launch takes
 
 
 def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
-    """Return whether each input of a poker player depends on the public state or on its cards."""
+    """Return whether each input feature depends either on the public state or on private cards."""
     return (
         isinstance(player, NetworkPlayer)
         and player.net_config.features in SEPARABLE_FEATURES
@@ -40,15 +40,15 @@ def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
 def start_network_query(
     player: NetworkPlayer, state_tables: np.ndarray, hand_tables: np.ndarray
 ) -> Callable[[], np.ndarray]:
-    """Start to compute the policy of each of R hands at each of D public states of one street.
+    """Start to compute the policy with each of R hands at each of D public states of one street.
 
     Args:
         player: a player with separable features and a single instance.
-        state_tables: a table in each state, where the seat to act holds the first hand, [D].
-        hand_tables: a table in the first state for each hand of the seat to act, [R].
+        state_tables: one table for each state; the seat to act always holds the first hand, [D].
+        hand_tables: one table for each hand of the seat to act, always in the first state, [R].
 
     Returns:
-        function that waits for the result and returns it, [D, R, A] float64; it raises
+        Function that waits for the probabilities and returns them, [D, R, A] float64. It raises
         NonFiniteProbsError if a probability is not finite.
     """
     device = next(player.module.parameters()).device
@@ -92,9 +92,10 @@ def start_network_query(
 def _split_forward(
     module: nn.Module, state_part: Tensor, hand_part: Tensor
 ) -> Callable[[slice], Tensor]:
-    """Return a function for the outputs of all states with a slice of n hands, [D * n, out].
+    """Return a function that computes outputs [D * n, out] of all states with a slice of n hands.
 
-    `state_part` [D, in] is 0 at inputs that depend on the hand, `hand_part` [R, in] at the others.
+    `state_part` [D, in] is 0 at the inputs that depend on the hand, and `hand_part` [R, in] is 0 at
+    all other inputs.
     """
     run_rest: Callable[[Tensor], Tensor] = module
     if isinstance(module, ReplicatedMLP):
@@ -115,13 +116,13 @@ def _split_forward(
 
 
 def _copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """Return a tensor with the values of an array; the CPU does not wait for a GPU's copy."""
+    """Return a tensor with the values of an array; the copy to a GPU is asynchronous."""
     tensor = torch.from_numpy(array)
     return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
 
 
 def _start_copy_to_host(tensor: Tensor) -> Callable[[], np.ndarray]:
-    """Start to copy a tensor; return the function that waits for the copy and returns it."""
+    """Start to copy a tensor to the CPU; return a function that waits and returns the array."""
     if tensor.device.type != "cuda":
         return lambda: tensor.cpu().numpy()
     host_copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)

@@ -1,14 +1,14 @@
 """Exact exploitability by a walk of the public tree, whose states are boards and betting lines.
 
-At each public state the player is called for all hands that it may hold there. Reach probabilities
-of each seat with each hand go down the tree, values of each hand come up (Johanson et al.,
-"Accelerating best response calculation in large extensive games", 2011). Threads share the boards
-of the last street; a network is queried for some of these boards at once, and a GPU computes them
-while the CPU evaluates the boards before. Their results are freed afterwards, so memory holds only
-a few boards of each street.
+At each public state the policy is computed for all hands that the player may hold there. Reach
+probabilities of each seat with each hand are passed down the tree, and the values of each hand are
+passed up (Johanson et al., "Accelerating best response calculation in large extensive games",
+2011). Threads work on different boards of the last street. A network is queried for several boards
+at once, and a GPU computes the next boards while the CPU evaluates the previous ones. The results
+of a board are freed afterwards, so memory holds only a few boards of each street.
 
-For a suit-invariant player, boards that differ only in the names of suits are walked once, and so
-are hands that a suit permutation of the board maps to each other.
+For a suit-invariant player, boards that differ only by a permutation of the suits are walked once.
+The same holds for hands, with the permutations that leave the board unchanged.
 """
 
 # numba infers the types of compiled functions; table records have none that mypy could check.
@@ -36,8 +36,8 @@ def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.
     """Compute the exact values of a player with a single instance, with a progress bar.
 
     Returns:
-        How much more each seat wins with its best response, [2], and what each seat wins if both
-        play the player's policy, [2], in chips a hand.
+        Two arrays [2] in chips a hand: how much more each seat wins with its best response, and
+        what each seat wins if both seats play the player's policy.
     """
     tree = EvaluatedPublicTree(game, player.is_suit_invariant)
     bar_options = {"desc": "exact", "unit_scale": True, "leave": False}
@@ -48,7 +48,7 @@ def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.
 
 
 def describe_exact_cost(game: Game, player: Player) -> str:
-    """Return a line with the number of hands and the memory of `evaluate_on_public_tree`."""
+    """Return a line with the number of policy queries and the memory of an exact evaluation."""
     tree = EvaluatedPublicTree(game, player.is_suit_invariant)
     suits_text = "merged" if player.is_suit_invariant else "distinguished"
     return (
@@ -58,14 +58,14 @@ def describe_exact_cost(game: Game, player: Player) -> str:
 
 
 class EvaluatedPublicTree(PublicTree):
-    """Public tree for the evaluation of players."""
+    """Public tree that computes the exact values of players."""
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         super().__init__(game, merge_suits)
         self.range_policy = RangePolicy(game, self.ranges, self.boards)
 
     def count_queries(self) -> int:
-        """Return the number of tables for which the player is called."""
+        """Return the number of policy queries: pairs of a public state and a hand."""
         return sum(
             len(self.streets[street_index].decision_lines)
             * len(self.boards.find_hand_representatives(board)[0])
@@ -73,6 +73,7 @@ class EvaluatedPublicTree(PublicTree):
         )
 
     def _iterate_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
+        """Yield all boards of a street and of later streets that follow a previous board."""
         for next_board in self.boards.list_next_boards(board, street_index):
             yield street_index, next_board
             if street_index + 1 < len(self.streets):
@@ -98,8 +99,9 @@ class EvaluatedPublicTree(PublicTree):
     ) -> tuple[np.ndarray, float]:
         """Return the exact values of a player with a single instance, in chips a hand.
 
-        These are what each seat wins with its best response, [2], and what the first seat wins if
-        both play the player's policy. `on_progress` gets the size of each batch of tables.
+        The first value is what each seat wins with its best response, [2]. The second is what the
+        first seat wins if both seats play the player's policy. `on_progress` is called with the
+        number of policy queries of each batch.
         """
         reach = np.ones((2, 1, len(self.ranges.hands)))
         with ThreadPoolExecutor(numba.get_num_threads()) as threads:
@@ -111,7 +113,7 @@ class EvaluatedPublicTree(PublicTree):
 
 @dataclass(frozen=True)
 class _PublicTreeWalk:
-    """One walk of a public tree for one player."""
+    """Evaluation of one player by a walk of the public tree."""
 
     tree: EvaluatedPublicTree
     player: Player
@@ -121,11 +123,12 @@ class _PublicTreeWalk:
     def average_over_boards(
         self, street_index: int, previous_board: Board, reach: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """Return the mean of the values over all boards of a street.
+        """Return two values of a street, averaged over all boards that follow a previous board.
 
-        These are the counterfactual values of each hand if its seat plays a best response on each
-        of the L lines that enter the street, [2, L, H], and what the first seat wins with the
-        policy, times the reach probability of both seats. `reach` is [2, L, H].
+        L betting lines enter the street, and `reach` [2, L, H] holds the reach probability of each
+        seat with each hand on these lines. The first result [2, L, H] holds the counterfactual
+        value of each hand if its seat plays a best response. The second result is what the first
+        seat wins with the policy, weighted by the reach probabilities of both seats.
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
         boards = self.tree.boards.list_next_boards(previous_board, street_index)
@@ -144,9 +147,10 @@ class _PublicTreeWalk:
     def iterate_board_values(
         self, street_index: int, boards: Iterable[Board], reach: np.ndarray
     ) -> Iterator[tuple[np.ndarray, float]]:
-        """Yield the values of `average_over_boards` for each single board, in order."""
+        """Yield both values of `average_over_boards` for each single board, in order."""
         is_last_street = street_index + 1 == len(self.tree.streets)
-        # Other streets wait for boards of the last one, for which they must leave the threads.
+        # Only the last street uses the threads. A board of an earlier street would occupy a thread
+        # while it waits for boards of the last street.
         run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
         walk_board = partial(self._walk_board, street_index, reach)
         states = self.tree.streets[street_index].decision_records
@@ -157,6 +161,7 @@ class _PublicTreeWalk:
     def _walk_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
+        """Return both values of `average_over_boards` for the board of `policy`."""
         street, board = self.tree.streets[street_index], policy.board
         is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
@@ -189,7 +194,7 @@ class _PublicTreeWalk:
 
 @jit
 def _fill_reach(entering, parent, action, seat, state_of_line, probs, row_of_hand, reach):
-    """Write the reach [N, 2, H] of all lines after those that enter the street."""
+    """Write the reach [N, 2, H] of the lines within a street, from those that enter it."""
     for line in range(entering, len(parent)):
         parent_line = parent[line]
         actor = seat[parent_line]
@@ -203,7 +208,7 @@ def _fill_reach(entering, parent, action, seat, state_of_line, probs, row_of_han
 def _fill_terminal_values(
     hands, hand_order, hand_ranks, terminal_lines, folded, stakes, reach, values_out
 ):
-    """Write the values of terminal lines [N, 2, H]; return what the first seat wins there."""
+    """Write the values of each hand on terminal lines, [N, 2, H]; return the first seat's gain."""
     value = 0.0
     for i in range(len(terminal_lines)):
         line = terminal_lines[i]
@@ -224,8 +229,11 @@ def _fill_terminal_values(
 
 @jit
 def _propagate_values(entering, parent, seat, line_values):
-    """Propagate values [N, 2, H] up: the maximum for the acting seat, the sum for the other."""
-    has_value = np.zeros(len(parent), np.bool_)  # from an action that was visited already
+    """Propagate values [N, 2, H] from each line to its parent.
+
+    The acting seat takes the maximum over its actions, the other seat the sum.
+    """
+    has_value = np.zeros(len(parent), np.bool_)  # whether an action was already propagated
     for line in range(len(parent) - 1, entering - 1, -1):
         parent_line = parent[line]
         actor = seat[parent_line]

@@ -1,4 +1,4 @@
-"""Policy of a player at public states for every hand that the seat to act may hold."""
+"""Policy of a player at public states with every hand that the seat to act may hold."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
-MAX_ROWS_PER_CALL = 4096  # tables in a call of the player; its activations stay in the cache
-MIN_ROWS_PER_QUERY = 2**19  # pairs of states and hands in a query of a network, several boards
+MAX_ROWS_PER_CALL = 4096  # tables in one call of the player; its activations fit in the cache
+# Boards are grouped until a query of a network has so many pairs of a state and a hand.
+MIN_ROWS_PER_QUERY = 2**19
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class BoardPolicy:
     """Policy at the D public states of a street on one board.
 
     Attributes:
-        probs: the policy at each state of hands on this board and perhaps on others, [D, R, A].
+        probs: the policy at each state with each queried hand, [D, R, A]; the hands may be those of
+            several boards.
         row_of_hand: index of each hand in the second axis of `probs`, [H]; -1 for hands that share
             a card with the board.
     """
@@ -34,16 +36,18 @@ class BoardPolicy:
 
 
 @dataclass(frozen=True)
-class QueriedHands:
-    """The R hands for which the player is called on a board.
+class RepresentativeHands:
+    """The R hands for which the policy is computed on a board.
+
+    The suit permutations that leave the board unchanged map hands to each other. Such hands have
+    the same policy, so one of them represents the others.
 
     Attributes:
-        representatives: index of one hand of each set of hands that the suit permutations of the
-            board map to each other, [R].
+        representatives: index of each representative among all hands, [R].
         representative_of_hand: for each hand an index into `representatives`, [H]; -1 for hands
             that share a card with the board.
-        decks: for each seat and representative, the cards of a table at which the seat holds it,
-            [2, R, dealt]. The other seat and later streets get any of the remaining cards.
+        decks: the cards of a table where a seat holds a representative, for each seat and
+            representative, [2, R, dealt]. The other seat and later streets get arbitrary cards.
     """
 
     representatives: np.ndarray
@@ -52,14 +56,14 @@ class QueriedHands:
 
 
 class RangePolicy:
-    """Query of heads-up poker players for all hands of a public state at once."""
+    """Computation of the policy of heads-up poker players with all hands of a public state."""
 
     def __init__(self, game: Game, ranges: Ranges, boards: Boards) -> None:
         self._game, self._poker_game = game, check_heads_up(game)
         self._ranges, self._boards = ranges, boards
 
-    def build_queried_hands(self, board: Board) -> QueriedHands:
-        """Return the hands for which the player is called on a board."""
+    def find_representative_hands(self, board: Board) -> RepresentativeHands:
+        """Return the hands for which the policy is computed on a board."""
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
         hands = self._ranges.hands[representatives]
         hand_count, hand_size = hands.shape
@@ -73,27 +77,31 @@ class RangePolicy:
         )
         decks = np.stack([np.hstack([hands, others, rest]), np.hstack([others, hands, rest])])
         decks = np.ascontiguousarray(decks[:, :, : self._poker_game.cards_dealt], np.int8)
-        return QueriedHands(representatives, representative_of_hand, decks)
+        return RepresentativeHands(representatives, representative_of_hand, decks)
 
-    def build_tables(self, states: np.ndarray, queried_hands: QueriedHands) -> np.ndarray:
-        """Return, for each state [D], a table for each queried hand of the seat to act, [D * R]."""
-        decks = queried_hands.decks[states["to_act"]].reshape(-1, self._poker_game.cards_dealt)
-        return self._deal_decks(np.repeat(states, len(queried_hands.representatives)), decks)
+    def build_tables(
+        self, states: np.ndarray, representative_hands: RepresentativeHands
+    ) -> np.ndarray:
+        """Return a table for each pair of a state [D] and a hand of its seat to act, [D * R]."""
+        decks = representative_hands.decks[states["to_act"]].reshape(
+            -1, self._poker_game.cards_dealt
+        )
+        return self._deal_decks(np.repeat(states, len(representative_hands.representatives)), decks)
 
     def _deal_decks(self, tables: np.ndarray, decks: np.ndarray) -> np.ndarray:
-        """Write the cards of decks [B, dealt] into tables [B] and return these."""
+        """Write the cards of decks [B, dealt] into tables [B] and return the tables."""
         tables["deck"][:, : self._poker_game.cards_dealt] = decks
         return tables
 
     def compute_probs(
-        self, player: Player, states: np.ndarray, queried_hands: QueriedHands
+        self, player: Player, states: np.ndarray, representative_hands: RepresentativeHands
     ) -> np.ndarray:
-        """Return the policy of each hand at each state [D], [D, A, H]; 0 for impossible hands.
+        """Return the policy at each state [D] with each hand, [D, A, H]; 0 for impossible hands.
 
-        All states are on the street of the board of the queried hands; their cards have no meaning.
+        All states are on the street of the board. The cards in their records are ignored.
         """
-        probs = self._query_player(player, states, queried_hands, lambda rows: None)
-        representative_of_hand = queried_hands.representative_of_hand
+        probs = self._query_player(player, states, representative_hands, lambda rows: None)
+        representative_of_hand = representative_hands.representative_of_hand
         is_possible = representative_of_hand >= 0
         hand_probs = np.zeros((len(probs), self._game.action_count, len(representative_of_hand)))
         hand_probs[:, :, is_possible] = probs[:, representative_of_hand[is_possible]].transpose(
@@ -105,17 +113,17 @@ class RangePolicy:
         self,
         player: Player,
         states: np.ndarray,
-        queried_hands: QueriedHands,
+        representative_hands: RepresentativeHands,
         on_progress: Callable[[int], object],
     ) -> np.ndarray:
-        """Return the policy of each representative at each state [D], [D, R, A]."""
-        tables = self.build_tables(states, queried_hands)
+        """Return the policy at each state [D] with each representative hand, [D, R, A]."""
+        tables = self.build_tables(states, representative_hands)
         probs = np.empty((len(tables), self._game.action_count))
         for start in range(0, len(tables), MAX_ROWS_PER_CALL):
             rows = slice(start, min(start + MAX_ROWS_PER_CALL, len(tables)))
             probs[rows] = compute_checked_probs(self._game, player, tables[rows])
             on_progress(rows.stop - rows.start)
-        hand_count = len(queried_hands.representatives)
+        hand_count = len(representative_hands.representatives)
         return probs.reshape(len(states), hand_count, self._game.action_count)
 
     def iterate_board_policies(
@@ -125,32 +133,32 @@ class RangePolicy:
         boards: Iterable[Board],
         on_progress: Callable[[int], object],
     ) -> Iterator[list[BoardPolicy]]:
-        """Yield the policy on each of the boards, in order, in groups of boards queried together.
+        """Yield the policy on each board, in lists of consecutive boards that are queried together.
 
-        A network on a GPU computes the next group while the caller uses the last one. `states` are
-        the tables of all public states of the boards' street, [D].
+        A network on a GPU computes the next list while the caller uses the present one. `states`
+        are tables in all public states of the boards' street, [D].
         """
         if not has_separable_features(player) or not len(states):
             for board in boards:
-                hands = self.build_queried_hands(board)
+                hands = self.find_representative_hands(board)
                 probs = self._query_player(player, states, hands, on_progress)
                 yield [BoardPolicy(board, probs, hands.representative_of_hand)]
             return
         groups = self._group_boards(boards, len(states))
-        queries = (self._start_group_query(player, states, one, on_progress) for one in groups)
+        queries = (self._start_group_query(player, states, group, on_progress) for group in groups)
         finish_previous = next(queries, None)
         while finish_previous is not None:
-            finish_next = next(queries, None)  # starts before the previous one is waited for
+            finish_next = next(queries, None)  # starts the next query before waiting for this one
             yield finish_previous()
             finish_previous = finish_next
 
     def _group_boards(
         self, boards: Iterable[Board], state_count: int
-    ) -> Iterator[list[tuple[Board, QueriedHands]]]:
-        """Yield consecutive boards that have together at least `MIN_ROWS_PER_QUERY` rows."""
+    ) -> Iterator[list[tuple[Board, RepresentativeHands]]]:
+        """Yield groups of consecutive boards that have at least `MIN_ROWS_PER_QUERY` rows."""
         group, row_count = [], 0
         for board in boards:
-            group.append((board, self.build_queried_hands(board)))
+            group.append((board, self.find_representative_hands(board)))
             row_count += state_count * len(group[-1][1].representatives)
             if row_count >= MIN_ROWS_PER_QUERY:
                 yield group
@@ -162,10 +170,10 @@ class RangePolicy:
         self,
         player: NetworkPlayer,
         states: np.ndarray,
-        group: list[tuple[Board, QueriedHands]],
+        group: list[tuple[Board, RepresentativeHands]],
         on_progress: Callable[[int], object],
     ) -> Callable[[], list[BoardPolicy]]:
-        """Start to query a network on a group of boards; return the function that waits for it."""
+        """Start to query a network on a group of boards; return a function that gets the result."""
         decks = np.concatenate([hands.decks for _, hands in group], axis=1)
         get_probs = start_network_query(
             player,

@@ -1,8 +1,8 @@
 """Duplicate matches: every deal is played in each rotation of the players over the seats.
 
-The hands of one deal depend on each other, those of different deals do not. A block is therefore
-the mean over a deal's rotations, and intervals are computed from blocks. The deals have a random
-generator of their own and so has each player, so the cards do not depend on the players.
+The hands of one deal depend on each other, while hands of different deals do not. Intervals are
+therefore computed from blocks, where a block is the mean over a deal's rotations. The deals and
+each player have their own random generators, so the cards do not depend on the players.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 
-MIN_DEALS = 30  # the mean over fewer deals is too far from normal for an interval
+MIN_DEALS = 30  # the distribution of a mean over fewer deals is too far from normal
 MAX_DEALS = 10_000_000  # a deal of nine seats takes 216 bytes
 DealCount = Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
 MAX_TABLES = 16_384  # played at the same time; a table takes 0.8 kB
-MAX_PROBS = 2**22  # action probabilities of all these tables; several float64 arrays have this size
+MAX_PROBS = 2**22  # action probabilities of all tables; several float64 arrays have this size
 
 HandObserver = Callable[[Tables, np.ndarray], None]
-"""Function called with finished tables and the rotation, the seat of the first player, of each."""
+"""Function called with finished tables [B] and the seat of the first player at each, [B]."""
 
 
 def play_deals(
@@ -42,7 +42,7 @@ def play_deals(
     observers: Sequence[HandObserver] = (),
     duplicate: bool = True,
 ) -> np.ndarray:
-    """Play random deals, each in every rotation, and return the chips that each player wins a hand.
+    """Play random deals, each in every rotation, and return each player's winnings.
 
     In rotation r player i has seat (i + r) mod seats; a player may be listed more than once.
     In a game with a variable number of seats, the first n players play a deal of n seats.
@@ -51,8 +51,8 @@ def play_deals(
         players: one for each seat.
         seed: fixes the cards and the players' random numbers.
         observers: called with each batch of finished hands.
-        duplicate: whether the hands of a deal have the same cards. With False each hand has its own
-            cards, and the number of seats must be fixed.
+        duplicate: whether all rotations of a deal have the same cards. With False each hand has its
+            own cards, and the number of seats must be fixed.
 
     Returns:
         Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
@@ -83,14 +83,15 @@ def _play_rotations(
     observers: Sequence[HandObserver],
     duplicate: bool,
 ) -> np.ndarray:
+    """Play a batch of deals and return each player's mean winnings in a deal, [deals, players]."""
     game, seats_of_deal = dealer.game, dealer.count_seats()[:deals]
     deal_of_table = np.repeat(np.arange(deals), seats_of_deal)  # [B]
-    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # of each deal, [deals]
+    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # first table of each deal, [deals]
     rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
     dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
     tables = Tables(game, len(deal_of_table), 0)
     tables.deal_unchecked(dealt["deck"], dealt["variant"])
-    first_occurrences = find_first_occurrences(players)  # equal players are called once
+    first_occurrences = find_first_occurrences(players)  # one batch for all seats of a player
     seats_of_table = seats_of_deal[deal_of_table]
     rows = np.arange(len(deal_of_table))
     while len(rows):
@@ -106,7 +107,7 @@ def _play_rotations(
         rows = rows[tables.records["over"][rows] == 0]
     for observer in observers:
         observer(tables, rotation)
-    player_index = np.arange(game.seats)  # players beyond the seats of a deal win nothing there
+    player_index = np.arange(game.seats)  # a player without a seat in a deal wins nothing
     seat_of_player = np.where(
         player_index < seats_of_table[:, None],
         (player_index + rotation[:, None]) % seats_of_table[:, None],
@@ -129,10 +130,10 @@ def play_match(
     reducer_factory: ReducerFactory | None = None,
     player_name: str = "player",
 ) -> Result:
-    """Measure what a player wins a hand from an opponent that has every other seat.
+    """Measure the winnings of a player against an opponent that has every other seat.
 
-    The result is the mean over at least `MIN_DEALS` deals, each played with `player` in every seat,
-    in the game's unit. `seed` fixes the cards and the players' random numbers.
+    The result is the mean per hand in the game's unit, over at least `MIN_DEALS` deals, each of
+    which `player` plays in every seat. `seed` fixes the cards and the players' random numbers.
     """
     scale, unit = get_result_unit(game)
     players = [player] + [opponent] * (game.seats - 1)
@@ -147,8 +148,11 @@ def play_match(
     return summarize_blocks(player_name, measure, blocks * scale, unit, kind)
 
 
-def compute_exact_values(tree: GameTree, policies: Sequence[np.ndarray]) -> np.ndarray:
-    """Return what each policy [I, A] wins in the mean over all rotations: chips a hand, [seats]."""
+def compute_exact_match_values(tree: GameTree, policies: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the exact winnings of each policy [I, A] in a match: chips a hand, [seats].
+
+    They are means over all rotations of the policies over the seats.
+    """
     seats = len(policies)
     mean_values = np.zeros(seats)
     for rotation in range(seats):
@@ -181,12 +185,12 @@ def play_mixed_table(
     deals: int,
     seed: int,
 ) -> list[Result]:
-    """Measure what each player wins at a table with a chosen player in each seat.
+    """Measure what each player wins at a table; `seat_order` names the player of each seat.
 
-    Every deal is played in all rotations of the given order, so that each player has every seat
-    with the same cards. Weighted by seats, the values sum to zero. The results of each player are
-    the number of its seats, the mean over them of what it wins a hand and, with a tree, the exact
-    value of that mean.
+    Every deal is played in all rotations of this order, so that each player has every seat with the
+    same cards. The results of each player are the number of its seats, its mean winnings per hand
+    and seat and, with a tree, the exact value of these. Weighted by the number of seats, the
+    winnings sum to zero.
     """
     scale, unit = get_result_unit(game)
     blocks = play_deals(game, [players[name] for name in seat_order], deals, seed) * scale
@@ -196,7 +200,9 @@ def play_mixed_table(
             name: compute_checked_probs(game, player, tree.infoset_records)
             for name, player in players.items()
         }
-        exact_by_seat = compute_exact_values(tree, [policies[name] for name in seat_order]) * scale
+        exact_by_seat = (
+            compute_exact_match_values(tree, [policies[name] for name in seat_order]) * scale
+        )
     results = []
     for name in dict.fromkeys(seat_order):
         seats = [seat for seat, other in enumerate(seat_order) if other == name]
@@ -218,13 +224,13 @@ def summarize_blocks(player: str, measure: str, blocks: np.ndarray, unit: str, k
 def compute_half_width(blocks: np.ndarray) -> float:
     """Return half the 95 % interval of the mean of blocks [N], N >= 30, by Student's t."""
     normal = NormalDist().inv_cdf(0.975)
-    # Cornish-Fisher expansion of the quantile: 2.042 for 30 blocks, exactly 2.045.
+    # The Cornish-Fisher expansion approximates the t quantile: 2.042 for 30 blocks, exactly 2.045.
     quantile = normal + (normal**3 + normal) / (4 * (len(blocks) - 1))
     return float(quantile * blocks.std(ddof=1) / sqrt(len(blocks)))
 
 
 def get_result_unit(game: Game) -> tuple[float, str]:
-    """Return the factor from chips to the unit of results, and its name, such as mbb/hand."""
+    """Return the factor that converts chips to the unit of results, and the unit's name."""
     if game.unit == "big blind":
         return 1000 / game.unit_chips, "mbb/hand"
     return 1 / game.unit_chips, f"{game.unit}/{game.hand_noun}"

@@ -1,4 +1,4 @@
-"""Everything that is measured in a match: winnings, hands won, returns and playing style."""
+"""Measurements of a match: winnings, share of hands won, distribution of returns, playing style."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.evaluation.matches.duplicate_match import (
-    compute_exact_values,
+    compute_exact_match_values,
     get_result_unit,
     play_match,
     summarize_blocks,
@@ -58,7 +58,13 @@ class ReturnDistribution:
 
 @dataclass(frozen=True)
 class MatchResults:
-    """Measurements of one match: what the first player won, and the styles of both players."""
+    """Measurements of one match.
+
+    Attributes:
+        results: winnings of the first player and the share of hands that it won.
+        styles: statistics of the playing style of both players; empty except in hold'em.
+        distribution: how often the first player won each amount.
+    """
 
     results: list[Result]
     styles: list[Result]
@@ -76,7 +82,10 @@ def measure_match(
     seed: int,
     reducer_factory: ReducerFactory | None,
 ) -> MatchResults:
-    """Play a match and measure it; the arguments are those of `play_match` and the game's tree."""
+    """Play a match and measure it; the arguments are those of `play_match` and the game tree.
+
+    With a tree, the exact value of the winnings is computed as well.
+    """
     payoffs: list[np.ndarray] = []  # chips that the first player wins in each hand
     rotations: list[np.ndarray] = []
 
@@ -93,9 +102,10 @@ def measure_match(
     results = [winnings]
     if tree is not None:
         policies = [
-            compute_checked_probs(game, one, tree.infoset_records) for one in (player, opponent)
+            compute_checked_probs(game, policy_player, tree.infoset_records)
+            for policy_player in (player, opponent)
         ]
-        values = compute_exact_values(tree, [policies[0]] + [policies[1]] * (game.seats - 1))
+        values = compute_exact_match_values(tree, [policies[0]] + [policies[1]] * (game.seats - 1))
         exact = float(values[0]) * get_result_unit(game)[0]
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
     all_payoffs = np.concatenate(payoffs)

@@ -1,8 +1,8 @@
 """How players play hold'em: the usual statistics of playing style.
 
 hands       number of hands dealt to the player
-vpip        share of hands in which it voluntarily put chips in before the flop: a call or a
-            raise, so that completing the small blind counts, but no blind and no check
+vpip        share of hands in which it voluntarily put chips into the pot before the flop, by a
+            call or a raise; completing the small blind counts, blinds and checks do not
 pfr         share of hands in which it raised before the flop
 aggression  bets and raises divided by calls of a bet, on all streets; None without a call
 showdown    share of hands that it took to a showdown
@@ -34,7 +34,7 @@ class StyleCounter:
 
     def __init__(self) -> None:
         self.counts = np.zeros((2, 6), np.int64)
-        """By player and statistic."""
+        """Counts by player and by the indices `HAND_COUNT` to `SHOWDOWN_COUNT`."""
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Count finished hands [B], in which the first player has seat `rotation` [B]."""
@@ -42,7 +42,7 @@ class StyleCounter:
         _count_hands(tables.gather_definitions(), records, rotation, self.counts)
 
     def list_results(self, player: str, opponent: str) -> list[Result]:
-        """Return the statistics of both players, such as `vpip`."""
+        """Return the statistics of both players as results, such as `vpip`."""
         return [
             Result(name, statistic, value, None, STYLE_UNITS[statistic], f"{AGAINST}{other}")
             for name, other, counts in zip(
@@ -54,7 +54,7 @@ class StyleCounter:
 
 
 def compute_style(counts: np.ndarray) -> dict[str, float | None]:
-    """Return the statistics for counts [6] of at least one hand."""
+    """Return the statistics of playing style for counts [6] of at least one hand."""
     hands, vpip, pfr, raises, calls, showdowns = counts.tolist()
     shares = {"vpip": vpip / hands, "pfr": pfr / hands}
     aggression = raises / calls if calls else None
@@ -73,8 +73,8 @@ def is_holdem(game: Game) -> bool:
 
 @jit
 def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
-    """Replay finished hands and add to the counts, [player, statistic]."""
-    hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # of one hand, by seat and statistic
+    """Replay finished hands and add to the counts of both players, [2, 6]."""
+    hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # counts of one hand by seat
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
         hand_counts[:] = 0

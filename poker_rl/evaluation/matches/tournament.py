@@ -1,7 +1,8 @@
 """Tournaments: which players meet at each table, and the ranking that follows from the results.
 
-All tables are dealt the same cards, so what two players won can be compared deal by deal: the
-interval of a difference is narrower than those of the two means. Intervals treat deals as samples.
+All tables are dealt the same cards, so the winnings of two players are compared deal by deal. The
+interval of their difference is therefore narrower than the intervals of the two means suggest. The
+deals are the independent samples for all intervals.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ from poker_rl.games.game import Game
 TableKind = Literal["one_against_rest", "mixed"]
 
 
-def create_line_ups(
+def create_seat_orders(
     game: Game, player_count: int, table_kind: TableKind, rounds: int, seed: int
 ) -> list[tuple[int, ...]]:
-    """Return the tables of a tournament, each as the indices of the players in seat order.
+    """Return the seat order of each table of a tournament: the index of the player in each seat.
 
-    Heads-up every pair meets once. With more seats, `one_against_rest` has two tables for each
-    pair, in which one player plays against the other in all other seats; `mixed` has random tables
-    of different players, at which all players sit equally often in every round.
+    With two seats, every pair meets once. With more seats and `one_against_rest`, each pair meets
+    twice, so that each player once has one seat while its opponent has all others. With `mixed`,
+    each table has different players, chosen at random; in every round all players are at the same
+    number of tables.
     """
     players = range(player_count)
     if game.seats == 2:
@@ -54,7 +56,7 @@ def create_line_ups(
     generator = np.random.default_rng(seed)
     seat_orders = []
     for _ in range(rounds):
-        # Each table takes the next players around a circle of all of them.
+        # The players are arranged in a circle, and each table takes the next ones.
         circle = generator.permutation(player_count)
         for table in range(player_count // gcd(player_count, game.seats)):
             positions = np.arange(table * game.seats, (table + 1) * game.seats) % player_count
@@ -62,8 +64,11 @@ def create_line_ups(
     return seat_orders
 
 
-def list_scored_players(seat_order: Sequence[int]) -> list[int]:
-    """Return the players whose results at a table count: all, or the one against the rest."""
+def list_counted_players(seat_order: Sequence[int]) -> list[int]:
+    """Return the players whose results at a table count in the tournament.
+
+    These are all players, or only the first one if another player has several seats.
+    """
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 
 
@@ -73,9 +78,9 @@ class TournamentResults:
 
     Attributes:
         player_names: the players, the best first.
-        results: for each player what it won in a hand, the mean over its tables (`won`), how much
-            more the player ranked above it won (`behind`) and, heads-up, its rating (`elo`); then
-            what each player won at the tables where another one sat too (`won/<name>`).
+        results: for each player its mean winnings per hand over its tables (`won`), how much more
+            the player ranked above it won (`behind`) and, with two seats, its rating (`elo`). Then
+            for each pair the winnings of one player at the tables of both (`won/<name>`).
         explained_variance: share of the variance of the results that one rating for each player
             explains; None for two players.
         cycle: three players, of whom each beats the next and the last the first; else empty.
@@ -90,19 +95,19 @@ class TournamentResults:
     explained_variance: float | None
     cycle: list[str]
 
-    def find(self, player: str, measure: str) -> Result | None:
-        """Return the result of a player; None if there is no such measure."""
+    def find_result(self, player: str, measure: str) -> Result | None:
+        """Return the result of a player for a measure; None if there is none."""
         matching = (r for r in self.results if (r.player, r.measure) == (player, measure))
         return next(matching, None)
 
     def format_cell(self, player: str, measure: str) -> str:
-        """Return the number of a result as text; "-" if there is no such measure."""
-        result = self.find(player, measure)
-        return "-" if result is None else result.number
+        """Return the value of a result as text; "-" if the player has no such measure."""
+        result = self.find_result(player, measure)
+        return "-" if result is None else result.formatted_value
 
     @property
-    def protocol(self) -> str:
-        """A sentence on the tables and deals that were played."""
+    def description(self) -> str:
+        """A text that says which tables and deals were played."""
         seat_count = self.game.seats
         tables_text = f"one player against another in all {seat_count - 1} other seats"
         if seat_count == 2:
@@ -117,7 +122,7 @@ class TournamentResults:
 
     @property
     def cell_meaning(self) -> str:
-        """A phrase that says what the numbers in the cross table are."""
+        """A phrase that explains the numbers in the cross table."""
         if self.game.seats == 2:
             return "what the row's player won from the column's"
         if self.table_kind == "mixed":
@@ -126,7 +131,7 @@ class TournamentResults:
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences on the ratings and on the largest cycle."""
+        """Sentences about the ratings and the largest cycle; empty if there are neither."""
         sentences = []
         if self.explained_variance is not None:
             sentences.append(
@@ -140,7 +145,7 @@ class TournamentResults:
         return sentences
 
 
-def compute_results(
+def compute_tournament_results(
     game: Game,
     names: Sequence[str],
     seat_orders: Sequence[tuple[int, ...]],
@@ -148,10 +153,10 @@ def compute_results(
     table_kind: TableKind,
     rounds: int,
 ) -> TournamentResults:
-    """Rank the players of a tournament by the results of its tables, from `create_line_ups`.
+    """Rank the players of a tournament by the results of its tables, from `create_seat_orders`.
 
-    `blocks` holds for each table what its `list_scored_players` won in each deal, [scored, deals]
-    in chips a hand.
+    `blocks` holds an array for each table: what each of its `list_counted_players` won in each
+    deal, [counted players, deals] in chips a hand.
     """
     scale, unit = get_result_unit(game)
     results_of_player: dict[int, list[np.ndarray]] = {}
@@ -159,7 +164,7 @@ def compute_results(
     design_rows, mean_results = [], []
     for seat_order, block in zip(seat_orders, blocks, strict=True):
         for player, deal_results in zip(
-            list_scored_players(seat_order), block * scale, strict=True
+            list_counted_players(seat_order), block * scale, strict=True
         ):
             results_of_player.setdefault(player, []).append(deal_results)
             for other in sorted(set(seat_order) - {player}):
@@ -169,11 +174,11 @@ def compute_results(
             design_rows.append(design_row)
             mean_results.append(deal_results.mean())
     centered_results = np.array(mean_results)
-    if game.seats > 2:  # sitting alone against the rest may gain or cost something by itself
+    if game.seats > 2:  # one player against several equal ones may have an advantage in itself
         centered_results -= centered_results.mean()
     mean_of_player = {
         player: np.mean(deal_results, axis=0) for player, deal_results in results_of_player.items()
-    }  # [deals] for each player
+    }  # mean winnings of each player, [deals]
     ranked = sorted(mean_of_player, key=lambda player: -mean_of_player[player].mean())
 
     def summarize(player: int, measure: str, deal_results: np.ndarray, kind: str) -> Result:

@@ -20,22 +20,22 @@ from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
 CELL_WIDTH = 0.85  # inches
 NAME_LINE_LENGTH = 18  # characters in a line of a player's name
-LINEAR_SHARE = 0.1  # share of the largest result beyond which colors are logarithmic
+LINEAR_SHARE = 0.1  # results above this share of the largest one have a logarithmic color scale
 
 
 def draw_cross_table(results: TournamentResults) -> Figure:
-    """Draw a heat map with signed numbers and intervals in its cells, the players by rank."""
+    """Draw a heat map of winnings, with numbers and intervals in its cells and players by rank."""
     names, player_count = results.player_names, len(results.player_names)
     cells = {
         (row, column): result
         for (row, a), (column, b) in product(enumerate(names), repeat=2)
-        if (result := results.find(a, f"won/{b}")) is not None
+        if (result := results.find_result(a, f"won/{b}")) is not None
     }
     winnings_matrix = np.full((player_count, player_count), np.nan)
     for position, result in cells.items():
         winnings_matrix[position] = result.value
     max_abs_winnings = float(np.nanmax(np.abs(winnings_matrix))) or 1.0
-    # On a linear scale one very large result would make all others pale.
+    # On a linear color scale, one very large result would make all other cells pale.
     norm = SymLogNorm(
         LINEAR_SHARE * max_abs_winnings, vmin=-max_abs_winnings, vmax=max_abs_winnings
     )
@@ -46,7 +46,7 @@ def draw_cross_table(results: TournamentResults) -> Figure:
     ax = figure.subplots()
     ax.imshow(winnings_matrix, cmap="PuOr", norm=norm, aspect="auto")
     for (row, column), result in cells.items():
-        cell_text = result.number.replace("-", "\N{MINUS SIGN}")
+        cell_text = result.formatted_value.replace("-", "\N{MINUS SIGN}")
         sign = "+" if result.value > 0 else ""
         text = (sign + cell_text).replace(" ± ", "\n± ")
         draw_cell_text(ax, column, row, text, is_dark=abs(norm(result.value) - 0.5) > 0.3)
@@ -66,5 +66,5 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         draw_lines(borders, -0.5, player_count - 0.5, color="white", linewidth=2)
     title = f"{results.game.name}: {results.cell_meaning}, {results.results[0].unit}"
     set_figure_title(figure, title)
-    add_footnote(figure, f"{results.protocol}; players by rank")
+    add_footnote(figure, f"{results.description}; players by rank")
     return figure

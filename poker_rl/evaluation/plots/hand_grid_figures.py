@@ -35,9 +35,9 @@ ACTION_TYPE_ORDER = [2, 1, 0]  # from the left of a cell: raise, call, fold
 
 
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
-    """Return, by name, figures of each player's policy before and on the flop; only in hold'em.
+    """Return figures by name of each player's policy before the flop and on it; {} if no hold'em.
 
-    With a variable number of seats, there are as many as possible. If a player has several
+    In a game with a variable number of seats, the largest number is drawn. If a player has several
     instances, the first is drawn.
     """
     if not supports_hand_grid(game):
@@ -60,7 +60,7 @@ def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[s
 
 
 def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -> Figure:
-    """Draw grids, each in a panel, with cells divided by action probabilities."""
+    """Draw each grid in a panel, with each cell divided in proportion to action probabilities."""
     figure, axes = create_panels(len(grids))
     labels = list(ranks[::-1])
     for grid, ax in zip(grids, axes, strict=True):
@@ -71,7 +71,7 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -
 
 
 def draw_flop_policies(policies: Sequence[tuple[str, np.ndarray]], title: str) -> Figure:
-    """Draw policies on the flop, each in a panel with a row for each kind of made hand."""
+    """Draw each policy on the flop in a panel, with made hands as rows and textures as columns."""
     figure, axes = create_panels(len(policies))
     for (panel_title, probs), ax in zip(policies, axes, strict=True):
         _draw_panel(ax, panel_title, probs, MADE_HANDS, list(FLOPS_OF_TEXTURE), is_labelled=True)
@@ -89,6 +89,7 @@ def _draw_panel(
     column_labels: Sequence[str],
     is_labelled: bool = False,
 ) -> None:
+    """Draw probabilities [rows, columns, 3] of action types in one panel."""
     colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_ORDER]
     draw_cells(ax, probs[..., ACTION_TYPE_ORDER], colors, is_labelled)
     ax.set_xticks(np.arange(len(column_labels)) + 0.5, column_labels)
@@ -98,11 +99,11 @@ def _draw_panel(
 
 
 def _finish_figure(figure: Figure, title: str, note: str) -> None:
-    """Add the title, the legend of action types and the footnote."""
+    """Add the title, the legend of action types and the footnote to a figure."""
     figure.legend(
         [Patch(color=ACTION_COLORS[action_type]) for action_type in ACTION_TYPE_ORDER],
         [ACTION_TYPE_NAMES[action_type] for action_type in ACTION_TYPE_ORDER],
-        loc="outside upper right",  # beside the title, where it takes no width from the grids
+        loc="outside upper right",  # beside the title, so that the grids have the full width
         ncols=len(ACTION_TYPE_ORDER),
         borderpad=0,
         frameon=False,

@@ -22,7 +22,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from poker_rl.storage.disk import atomic_replacement
 
-# A player has the same color in every figure, whatever else is drawn there.
+# A player with one of these names has the same color in every figure.
 PLAYER_COLORS = {
     "current": "#0072B2",
     "weight_average": "#D55E00",
@@ -30,22 +30,22 @@ PLAYER_COLORS = {
     "greedy": "#CC79A7",
 }
 OTHER_COLORS = ("#E69F00", "#56B4E9", "#666666")
-INK_COLOR, GREY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
+INK_COLOR, GRAY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
 MAX_PANEL_COLUMNS = 3
-LINE_STYLES = ("-", "--", ":")  # of the first, second and third line in a color
+LINE_STYLES = ("-", "--", ":")  # for the first, second and third line of the same color
 FIGURE_DPI = 150
-MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend stands beside the axes
+MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend is drawn beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
-LEGEND_LINE_LENGTH = 28  # characters; a legend with longer names stands beside the axes
-MIN_LOG_RATIO = 4  # ratio of the largest to the smallest value from which an axis is logarithmic
+LEGEND_LINE_LENGTH = 28  # characters; a legend with longer names is drawn beside the axes
+MIN_LOG_RATIO = 4  # smallest ratio of the largest to the smallest value for a logarithmic axis
 
 
 def assign_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return a color and a line style for each name.
 
-    A player has its own color, and so has an instance of it, `average.7`; other names have the
-    next free color. Names of the same color differ in their line styles.
+    A player in `PLAYER_COLORS` and its instances, such as `average.7`, have the color given there;
+    other names have the next free color. Names of the same color differ in their line styles.
     """
     names = list(dict.fromkeys(names))
     own_colors = {name: PLAYER_COLORS.get(name.partition(".")[0]) for name in names}
@@ -62,7 +62,7 @@ def assign_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 def create_figure(
     width: float, height: float, rows: int = 1, columns: int = 1
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure, with sizes in inches, and its axes row by row."""
+    """Return a figure of a size in inches, and its axes row by row."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for ax in axes:
@@ -83,7 +83,7 @@ def create_panels(count: int) -> tuple[Figure, list[Axes]]:
 
 
 def style_axes(ax: Axes) -> None:
-    """Remove the box of axes and draw a light grid."""
+    """Remove the top and right border of axes and draw a light grid."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(INK_COLOR)
     ax.tick_params(which="both", colors=INK_COLOR, labelsize=9)
@@ -108,7 +108,7 @@ def label_axes(ax: Axes, title: str, x_label: str, y_label: str) -> None:
     """Set the title at the left, the names of the axes and the style of the ticks."""
     inches = ax.get_position().width * ax.get_figure().get_figwidth()  # type: ignore[union-attr]
     title = wrap_text(title, TITLE_CHARACTERS_PER_INCH * inches)
-    # Users name folders, players and units: a "$" in them must not start mathematics.
+    # Names chosen by users may contain "$", which matplotlib would read as the start of a formula.
     ax.set_title(title, loc="left", fontsize=11, color=INK_COLOR, parse_math=False)
     ax.set_xlabel(x_label, color=INK_COLOR, parse_math=False)
     ax.set_ylabel(y_label, color=INK_COLOR, parse_math=False)
@@ -121,9 +121,9 @@ class CurveLine:
     """Curve of y over x [N].
 
     Attributes:
-        bands: (name, low, high) around the curve, the widest first.
-        player: the player whose color the curve has; None for the color of its own name.
-        color: the color of the curve, whatever its name is.
+        bands: shaded areas around the curve, the widest first, as (name, low [N], high [N]).
+        player: the player whose color the curve has; with None, `name` determines the color.
+        color: color of the curve; it takes precedence over `player` and `name`.
     """
 
     name: str
@@ -135,13 +135,13 @@ class CurveLine:
 
 
 def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) -> None:
-    """Draw curves with their bands and a legend, which names the bands of a single curve.
+    """Draw curves with their bands and a legend; the legend names bands only for a single curve.
 
     A curve of one point has a marker, and bars instead of bands.
 
     Args:
-        log_scale: whether the axes are logarithmic if their positive values differ enough. Below
-            its first positive value the x axis is linear, so that it contains 0.
+        log_scale: whether axes with a wide range of positive values are logarithmic. Below its
+            first positive value the x axis is linear, so that it contains 0.
     """
     lines = list(lines)
     styles = assign_styles(line.player or line.name for line in lines)
@@ -195,7 +195,7 @@ def is_wide_range(values: Sequence[float]) -> bool:
 
 
 def set_log_ticks(axis: Axis, values: Sequence[float], more_ticks: Sequence[float] = ()) -> None:
-    """Set the ticks of a logarithmic axis, some between powers of ten if there are few of these."""
+    """Set the ticks of a logarithmic axis, also between powers of ten if these are too few."""
     low, high = min(values), max(values)
     multiples = (1, 2, 3, 5) if high < 10 * low else (1, 3) if high < 1000 * low else (1,)
     log_ticks = np.array(LogLocator(subs=multiples).tick_values(low, high))
@@ -237,14 +237,14 @@ def set_figure_title(figure: Figure, title: str) -> None:
 
 
 def add_footnote(figure: Figure, text: str) -> None:
-    """Add small grey text at the foot of a figure, which grows so that its axes keep their size."""
+    """Add small gray text at the foot of a figure, which grows so that its axes keep their size."""
     lines = wrap_text(text, FOOTNOTE_CHARACTERS_PER_INCH * figure.get_figwidth())
     figure.set_figheight(
         figure.get_figheight() + FOOTNOTE_LINE_HEIGHT * (lines.count("\n") + bool(lines))
     )
     existing_text = figure.get_supxlabel()
     full_text = f"{existing_text}\n{lines}" if existing_text else lines
-    figure.supxlabel(full_text, x=0.01, ha="left", fontsize=7, color=GREY_COLOR, parse_math=False)
+    figure.supxlabel(full_text, x=0.01, ha="left", fontsize=7, color=GRAY_COLOR, parse_math=False)
 
 
 def save_png(figure: Figure, path: Path, origin: str) -> None:

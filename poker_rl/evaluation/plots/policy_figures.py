@@ -25,24 +25,25 @@ ACTION_COLORS = (
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
 MAX_INFOSETS = 2000  # more cells can't be distinguished
-SHADES_PER_CELL = 50  # pixels across the width of a cell
-MAX_LABELLED_COLUMNS = 8  # with more, probabilities do not fit in the cells
+PIXELS_PER_CELL = 50  # pixels across the width of a cell
+MAX_LABELED_COLUMNS = 8  # with more columns, probabilities do not fit in the cells
 
 
 def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
-    """Draw a policy [I, A], with each cell divided by the probabilities of its actions.
+    """Draw a policy [I, A], with a cell for each information set.
 
-    There is a panel for each seat and number of known cards. Rows are these cards, without suits if
-    these have no meaning, and columns the actions so far, as in the names of information sets.
-    Return None if there are too many cells, or if the names are built in another way.
+    A cell is divided in proportion to action probabilities. There is a panel for each seat and
+    number of known cards; its rows are these cards, without suits if suits have no meaning, and its
+    columns the actions so far. Return None if there are too many cells, or if the names of
+    information sets do not have the form "seat cards actions".
     """
     game = tree.game
     if tree.infoset_count > MAX_INFOSETS or game.action_count > len(ACTION_COLORS):
         return None
-    # Seat, cards, and actions so far.
+    # The name of an information set is its seat, its cards, and the actions so far.
     name_parts = [(*name.split(" "), "")[:3] for name in tree.infoset_names]
     card_counts = [len(cards) for _, cards, _ in name_parts]
-    # Hands of one or two cards can be pairs, but neither flushes nor straights.
+    # Suits matter only for flushes, which hands of one or two cards can't make.
     merges_suits = (
         isinstance(game, PokerGame)
         and len(game.suits) > 1
@@ -93,7 +94,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
 def draw_policy_panel(
     ax: Axes, name_parts: Sequence[tuple[str, ...]], probs: np.ndarray, title: str
 ) -> None:
-    """Draw probabilities [N, A] of information sets, named by seat, cards and actions so far.
+    """Draw the policy [N, A] at N information sets, named by seat, cards and actions so far.
 
     A cell is the mean over the information sets with its name.
     """
@@ -106,11 +107,11 @@ def draw_policy_panel(
     for position in set(positions):
         cells[position] = probs[[position == other for other in positions]].mean(0)
     is_crowded = max(len(action_labels), len(card_labels)) > 12
-    draw_cells(ax, cells, ACTION_COLORS, len(action_labels) <= MAX_LABELLED_COLUMNS)
+    draw_cells(ax, cells, ACTION_COLORS, len(action_labels) <= MAX_LABELED_COLUMNS)
     ax.set_xticks(np.arange(len(action_labels)) + 0.5, [text or "start" for text in action_labels])
     ax.set_yticks(np.arange(len(card_labels)) + 0.5, card_labels, parse_math=False)
     ax.tick_params(length=0, labelsize=7 if is_crowded else 9, colors=INK_COLOR)
-    if len(action_labels) > MAX_LABELLED_COLUMNS:
+    if len(action_labels) > MAX_LABELED_COLUMNS:
         ax.tick_params(axis="x", rotation=90)
     ax.set_title(title, loc="left", fontsize=9, color=INK_COLOR)
 
@@ -118,7 +119,7 @@ def draw_policy_panel(
 def draw_cells(
     ax: Axes, probs: np.ndarray, colors: Sequence[str], is_labelled: bool = False
 ) -> None:
-    """Draw cells [rows, columns, A], each divided from the left by its probabilities.
+    """Draw cells [rows, columns, A], divided from the left in proportion to their probabilities.
 
     Args:
         probs: probabilities of the actions in each cell; NaN for an empty cell.
@@ -126,13 +127,13 @@ def draw_cells(
         is_labelled: whether probabilities of at least 0.25 are written into the cells, in per cent.
     """
     rows, columns, action_count = probs.shape
-    shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
+    pixels = (np.arange(PIXELS_PER_CELL) + 0.5) / PIXELS_PER_CELL
     cumulative_probs = np.cumsum(np.nan_to_num(probs), axis=-1)[..., None, :]
-    shade_actions = (shades[:, None] >= cumulative_probs).sum(-1).clip(max=action_count - 1)
-    image = np.array([to_rgb(color) for color in colors])[shade_actions]
+    action_of_pixel = (pixels[:, None] >= cumulative_probs).sum(-1).clip(max=action_count - 1)
+    image = np.array([to_rgb(color) for color in colors])[action_of_pixel]
     image[np.isnan(probs[..., 0])] = 1
     ax.imshow(
-        image.reshape(rows, columns * SHADES_PER_CELL, 3),
+        image.reshape(rows, columns * PIXELS_PER_CELL, 3),
         aspect="auto",
         interpolation="nearest",
         extent=(0, columns, rows, 0),

@@ -25,7 +25,7 @@ from poker_rl.storage.run_folder import read_metrics_rows
 AGAINST_TAG_PATTERN = re.compile(r"eval/\w+/against/(.+?)((?:/p\d+)?(?:/half_width)?)")
 COUNTER_TAGS = ("hands", "decisions", "updates", "iterations")
 
-Curves = Mapping[str, np.ndarray]  # columns of a metrics.jsonl by tag, [rows] each
+Curves = Mapping[str, np.ndarray]  # columns of a metrics.jsonl by tag, each [rows]
 
 
 def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
@@ -39,7 +39,7 @@ def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
 
 
 def list_players(curves: Curves, measure: str) -> list[str]:
-    """Return the players for which the curves have a measure."""
+    """Return the names of the players whose curves include a measure."""
     tag_suffix = f"/{measure}"
     return [
         tag[5 : -len(tag_suffix)]
@@ -49,7 +49,10 @@ def list_players(curves: Curves, measure: str) -> list[str]:
 
 
 def build_player_line(curves: Curves, x_axis: str, player: str, measure: str) -> CurveLine:
-    """Return a player's curve of a measure: the median and bands if it has several instances."""
+    """Return a player's curve of a measure.
+
+    For a player with several instances, it is their median or mean with bands of percentiles.
+    """
     tag, line_name = f"eval/{player}/{measure}", player.replace("_", " ")
     players = list(dict.fromkeys(tag.split("/")[1] for tag in curves if tag.startswith("eval/")))
     if players[1:] and player == players[0]:
@@ -58,7 +61,7 @@ def build_player_line(curves: Curves, x_axis: str, player: str, measure: str) ->
     matches = map(percentile_pattern.fullmatch, curves)
     percentiles = sorted(int(match[1]) for match in matches if match)
     if not percentiles:
-        is_recorded = np.isfinite(curves[tag])  # rows may lack a measure
+        is_recorded = np.isfinite(curves[tag])  # False for rows without the measure
         x, y = curves[x_axis][is_recorded], curves[tag][is_recorded]
         half_widths = curves.get(f"{tag}/half_width")
         if half_widths is None:
@@ -95,7 +98,10 @@ def draw_measures(
     note: str,
     log_scale: bool = False,
 ) -> Figure | None:
-    """Draw a panel for each recorded measure with a curve for each player; None without any."""
+    """Draw a panel for each measure that was recorded, with a curve for each player.
+
+    `titles` holds the title of each measure. Return None if no measure was recorded.
+    """
     panels = []
     for measure, title in titles.items():
         players = list_players(curves, measure)
@@ -113,7 +119,7 @@ def draw_measures(
 def draw_exploitability(
     curves: Curves, x_axis: str, unit: str, other_seats_player: str | None
 ) -> Figure | None:
-    """Draw the exploitability of every player over the run, with logarithmic axes."""
+    """Draw the exploitability of every player during the run, with logarithmic axes."""
     note = "exact, over the whole game tree"
     if other_seats_player is not None:
         note += f"; {shorten_player_name(other_seats_player)} in every seat but the first"
@@ -123,7 +129,7 @@ def draw_exploitability(
 
 
 def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
-    """Draw what every player wins from each opponent over the run, with 95 % intervals."""
+    """Draw what every player wins from each opponent during the run, with 95 % intervals."""
     titles = {
         f"against/{name}": f"Against {shorten_player_name(name)}" for name in list_opponents(curves)
     }
@@ -131,7 +137,7 @@ def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
 
 
 def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Figure:
-    """Draw how often each return of a hand occurred, in per cent, with a panel for each match."""
+    """Draw the distribution of winnings in a hand, in per cent, with a panel for each match."""
     figure, axes = create_panels(len(distributions))
     styles = assign_styles(distribution.player for distribution in distributions)
     for ax, distribution in zip(axes, distributions, strict=True):
@@ -152,7 +158,7 @@ def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Fi
 
 
 def draw_losses(curves: Curves, x_axis: str) -> Figure | None:
-    """Draw every loss over the run, each in its own panel."""
+    """Draw every training loss during the run in its own panel."""
     tags = [tag for tag in curves if tag.startswith("loss/")]
     if not tags:
         return None
@@ -163,5 +169,5 @@ def draw_losses(curves: Curves, x_axis: str) -> Figure | None:
         title = f"{tag[5:].replace('_', ' ').capitalize()} loss"
         panels.append(Panel(title, [CurveLine(tag, x, y, player="loss")], "loss"))
     figure = draw_panels(panels, x_axis)
-    add_footnote(figure, "each point is the mean of the updates since the point before")
+    add_footnote(figure, "each point is the mean of the updates since the point before it")
     return figure

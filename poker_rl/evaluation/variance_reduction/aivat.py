@@ -1,10 +1,10 @@
 """AIVAT, which removes luck from results (Burch et al. 2018, arXiv:1612.06915).
 
-A value function estimates what a table is worth to each seat. At each decision of chance, or of a
-player whose policy is known, the mean of the value over all outcomes, less the value of the actual
-outcome, is added to the result. Each of these terms has mean 0 given everything before it. So the
-result stays unbiased for every value function and whatever players of unknown policy do. A better
-value function leaves less luck; it must not depend on the hands whose results it adjusts.
+A value function estimates what a table is worth to each seat. For each card dealt, and each action
+of a player whose policy is known, a term is added to the result: the mean value over all possible
+outcomes minus the value of the actual outcome. Given everything before it, each term has mean 0, so
+the result is unbiased for every value function, even if some policies are unknown. The better the
+value function, the more luck is removed. It must not depend on the hands whose results it adjusts.
 
 The deck is shuffled before the first move, but these terms treat a card as dealt when it is seen:
 the hole cards before the first action, the board street by street, and after an all-in the rest of
@@ -25,14 +25,14 @@ from poker_rl.evaluation.variance_reduction.pot_equity import (
 from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory, replay_hand
 from poker_rl.games.poker import betting
-from poker_rl.games.poker.hand_packer import HandPacker
 from poker_rl.games.poker.record_dtypes import MAX_STREETS
+from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_BATCH = 2**16  # tables in a batch; a table of no-limit poker takes 1.5 kB
-# First column of each kind of term. The cards, the measured seat's own actions and the other seats'
-# actions have a column for each street, all-ins have a single one.
+# First column of each kind of term. There is one column for each street for the cards, for the
+# measured seat's own actions and for the other seats' actions, and a single one for all-ins.
 CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
     street * MAX_STREETS for street in range(4)
 )
@@ -42,9 +42,9 @@ COLUMN_COUNT = ALL_IN_COLUMN + 1
 def compute_luck_adjusted_payoff(
     game: Game, history: HandHistory, seat: int, players: Sequence[Player | None]
 ) -> float:
-    """Return what a seat won in a finished hand less its luck, in chips.
+    """Return what a seat won in a finished hand without its luck, in chips.
 
-    The player of a seat is None if its policy is unknown, as a person's.
+    The player of a seat is None if its policy is unknown, as that of a human.
     """
     *_, record = replay_hand(game, history)
     final_tables = Tables(game, 0, 0)
@@ -64,22 +64,24 @@ def compute_aivat_terms(
     player_by_seat: np.ndarray,
     value_function: EquityValueFunction,
 ) -> np.ndarray:
-    """Return the terms that, added to what a seat [B] won in finished hands, remove luck.
+    """Return the AIVAT terms; added to the winnings of the measured seats, they remove luck.
 
     Args:
         records: tables of the finished hands [B].
+        measured_seat: the seat whose winnings are adjusted in each hand, [B].
         players: the players of these hands; None for an unknown policy.
         player_by_seat: index into `players` for each seat, [B, seats].
 
     Returns:
-        [B, COLUMN_COUNT, V]: columns for the cards, the measured seat's actions and the other
-        seats' actions on each street, and a last one for the cards that follow an all-in.
+        Terms [B, COLUMN_COUNT, V], for V value functions. The columns are the cards, the measured
+        seat's actions and the other seats' actions on each street, and at the end the cards that
+        follow an all-in.
 
     Raises:
         ConfigError: if the game is not poker.
     """
     check_is_poker(game)
-    packer, terms = HandPacker(game), []
+    packer, terms = TablePacker(game), []
     row_count = np.cumsum(records["moves"].astype(np.int64)) * game.action_count
     batch_of_hand = row_count // MAX_ROWS_PER_BATCH
     for batch in np.split(np.arange(len(records)), np.flatnonzero(np.diff(batch_of_hand)) + 1):
@@ -98,13 +100,14 @@ def check_is_poker(game: Game) -> None:
 
 def _compute_batch_terms(
     game: Game,
-    packer: HandPacker,
+    packer: TablePacker,
     records: np.ndarray,
     measured_seat: np.ndarray,
     players: Sequence[Player | None],
     player_by_seat: np.ndarray,
     value_function: EquityValueFunction,
 ) -> np.ndarray:
+    """Return the terms of `compute_aivat_terms` for a batch of B hands, which have D decisions."""
     hand_count = len(records)
     move_counts = records["moves"].astype(np.int64)
     hand_of_decision = np.repeat(np.arange(hand_count), move_counts)  # [D]
@@ -120,7 +123,7 @@ def _compute_batch_terms(
     acting_seat = before["to_act"].astype(np.int64)
     acting_player = player_by_seat[hand_of_decision, acting_seat]
     decisions = np.arange(len(hand_of_decision))
-    # Where the policy is unknown, the taken action is the only branch.
+    # An unknown policy counts as certain to take the action that it took; its term is then 0.
     action_probs = np.zeros((len(decisions), game.action_count))
     action_probs[decisions, taken_actions] = 1
     for player_index, player in enumerate(players):
@@ -143,7 +146,7 @@ def _compute_batch_terms(
         weighted_values, np.flatnonzero(np.diff(decision_of_branch, prepend=-1))
     )
     is_taken = action_of_branch == taken_actions[decision_of_branch]
-    taken_values = branch_values[is_taken]  # before the cards that follow this action
+    taken_values = branch_values[is_taken]  # values before the cards that follow this action
     is_measured_seat = acting_seat == measured_seat[hand_of_decision]
     terms_by_column = np.zeros((hand_count, COLUMN_COUNT, branch_values.shape[1]))
     column = np.where(is_measured_seat, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN) + street
@@ -155,7 +158,7 @@ def _compute_batch_terms(
         is_over,
         board_cards_by_street[hand_of_decision].max(1),
         board_cards_by_street[hand_of_decision, street_after],
-    )  # the column of the street after the last one holds 0
+    )  # `shown` has a column of zeros after the last street
     dealing_decisions = np.flatnonzero(board_cards_after > board_cards_known)
     values_after_deal = _select_seat(
         value_function.compute_values(
@@ -179,6 +182,6 @@ def _compute_batch_terms(
 
 
 def _select_seat(values: np.ndarray, seat: np.ndarray) -> np.ndarray:
-    """Return the values [B, V] of one seat [B] of each table [B, seats, V]."""
+    """Return the values [B, V] of one seat of each table, given values [B, seats, V]."""
     seat_values: np.ndarray = values[np.arange(len(seat)), seat]
     return seat_values

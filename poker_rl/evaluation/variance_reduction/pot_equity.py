@@ -1,7 +1,7 @@
 """Value function of poker: pot equity, as if all live seats called and then only checked.
 
-The equity of a seat is its share of the pot at a showdown, with all cards to come equally likely.
-All hole cards are known, as in a review of the hand.
+The equity of a seat is its expected share of the pot at a showdown, with all hole cards known and
+all cards to come equally likely. A seat is live if it has not folded.
 """
 
 # numba infers the types of compiled functions; table records have none that mypy could check.
@@ -17,18 +17,19 @@ from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_SEA
 from poker_rl.games.poker.record_dtypes import has_stacks
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
-MAX_CACHED_SHARES = 64  # sets of shares that are kept for one deal
-HOLE_CARDS_UNKNOWN = -1  # number of known board cards before the hole cards are known
+MAX_CACHED_SHARES = 64  # entries in the cache of pot shares for one deal
+HOLE_CARDS_UNKNOWN = -1  # in place of a number of board cards, before the hole cards are dealt
 
 
 class EquityValueFunction:
-    """Value function for any game of poker: equity times pot less the seat's stake, and equity.
+    """Value function for any game of poker with two values for each seat.
 
-    The second value, with a fitted weight, stands for bets on later streets, which depend little on
-    the pot.
+    The first value is equity times pot minus the seat's stake, in chips. The second value is the
+    equity itself; with a fitted weight it estimates the effect of bets on later streets, which
+    hardly depends on the present pot.
 
-    Boards that can still come are enumerated if there are at most `max_boards`. Otherwise that
-    number is sampled by a generator that depends on the deal alone, so that a hand
+    Boards that can still come are enumerated if there are at most `max_boards`. Otherwise
+    `max_boards` of them are sampled by a generator whose seed is a hash of the deal, so that a hand
     always has the same value.
     """
 
@@ -36,10 +37,11 @@ class EquityValueFunction:
         self._definitions, self._seats, self._max_boards = game.definitions, game.seats, max_boards
 
     def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
-        """Return the values [B, seats, 2] of tables [B] with so many known board cards [B].
+        """Return the values [B, seats, 2] of tables [B].
 
-        For a finished hand, the first value is the mean payoff in chips over the boards that could
-        have come, with side pots and odd chips.
+        `board_cards_known` [B] is the number of known board cards. For a finished hand, the first
+        value is the mean payoff in chips over the boards that could have come, with side pots and
+        odd chips.
         """
         values = np.zeros((len(records), self._seats, 2))
         known, scratch_table = board_cards_known.astype(np.int64), np.empty(1, records.dtype)
@@ -50,7 +52,7 @@ class EquityValueFunction:
 
 @jit
 def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_table, values_out):
-    """Write the values [B, seats, 2] of tables [B], given their games and known board cards [B]."""
+    """Write the values [B, seats, 2] of tables [B]; see `EquityValueFunction.compute_values`."""
     cached_shares = np.empty((MAX_CACHED_SHARES, MAX_SEATS))
     mean_payoffs = np.empty(MAX_SEATS)
     cache_keys = np.empty((MAX_CACHED_SHARES, 2), np.int64)  # known board cards, folded seats
@@ -62,7 +64,7 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
         scratch_table[0] = tables[i]
         table = scratch_table[0]
         board_size = game.dealt - game.seats * game.hole
-        # The board does not matter to a single live seat.
+        # A single live seat wins the pot with any board, so no board is sampled.
         known_cards = board_size if table.live == 1 else board_cards_known[i]
         folded_bits = 0
         for seat in range(game.seats):
@@ -87,7 +89,7 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
             values_out[i, seat, 0] = share * pot - _compute_called_stake(game, table, seat)
             values_out[i, seat, 1] = share
         if table.over:
-            scratch_table[0] = tables[i]  # with the original deck
+            scratch_table[0] = tables[i]  # restores the original deck
             _average_over_boards(game, table, known_cards, max_boards, True, mean_payoffs)
             for seat in range(game.seats):
                 values_out[i, seat, 0] = mean_payoffs[seat]
@@ -115,9 +117,10 @@ def _compute_called_stake(game, table, seat):
 
 @jit
 def _average_over_boards(game, table, board_cards_known, max_boards, use_payoffs, means_out):
-    """Write each seat's mean share of the pot over the boards that can still come.
+    """Write each seat's share of the pot, the mean over the boards that can still come.
 
-    With `use_payoffs` it is the mean payoff of a finished hand. The table's deck is overwritten.
+    With `use_payoffs` its mean payoff of a finished hand is written instead. The table's deck is
+    overwritten.
     """
     for seat in range(game.seats):
         means_out[seat] = 0
@@ -126,7 +129,7 @@ def _average_over_boards(game, table, board_cards_known, max_boards, use_payoffs
             means_out[seat] = (1 - table.folded[seat]) / table.live
         return
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
-    # Positions in `unseen_cards` of the board cards to come
+    # Positions of the board cards to come in `unseen_cards`
     chosen_positions = np.empty(MAX_BOARD_CARDS, np.int64)
     board_payoffs = np.empty(MAX_SEATS, np.int64)
     known_count = game.seats * game.hole + board_cards_known
@@ -159,7 +162,7 @@ def _average_over_boards(game, table, board_cards_known, max_boards, use_payoffs
 
 @jit
 def _list_unseen_cards(game, table, known_count, unseen_cards):
-    """Write the cards that are not among the first `known_count` of the deck; return how many."""
+    """Write all cards but the first `known_count` of the deck, sorted; return their number."""
     for card in range(game.cards):
         unseen_cards[card] = card
     for position in range(known_count):
@@ -183,7 +186,7 @@ def _count_combinations(count, size):
 
 @jit
 def _advance_combination(positions, size, count):
-    """Write the next combination of ascending positions, if there is one."""
+    """Replace ascending positions by the next combination, if there is one."""
     j = size - 1
     while j >= 0 and positions[j] == count - size + j:
         j -= 1
@@ -195,7 +198,7 @@ def _advance_combination(positions, size, count):
 
 @jit
 def _add_pot_shares(game, table, shares_out):
-    """Add to each seat its share of a pot that all live seats contest."""
+    """Add to `shares_out` each seat's share of a pot that all live seats contest."""
     hole_card_count = game.seats * game.hole
     board_size = game.dealt - hole_card_count
     for i in range(board_size):

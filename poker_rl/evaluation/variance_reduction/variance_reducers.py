@@ -5,9 +5,9 @@ expected value is 0 whatever the players do. A weighted sum of the columns is ad
 Weights are fitted on one half of the deals and used on the other half (cross-fitting). So they do
 not depend on the results that they adjust, and the mean stays unbiased.
 
-    control_variate  what a control player wins in the same seat of the same deal when it has every
-                     seat (Davidson, Archibald and Bowling 2013). Over the rotations of a duplicate
-                     deal that sums to 0, so here each hand has its own cards.
+    control_variate  the winnings of a control player that plays the same deal in every seat, in the
+                     seat of the measured player (Davidson, Archibald and Bowling 2013). They sum to
+                     0 over the rotations of a duplicate deal, so here each hand has its own cards.
     aivat            the terms of AIVAT over duplicate deals, with pot equity as value function
 """
 
@@ -27,12 +27,12 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 
 VarianceReductionMethod = Literal["none", "control_variate", "aivat"]
-MIN_SPREAD = 0.1  # standard deviations below it are negligible; in the game's unit, or in equity
-PRIOR_WEIGHT_DEALS = 30  # the prior counts like so many deals; few deals alone would fit noise
+MIN_SPREAD = 0.1  # lower bound of a column's standard deviation, in the game's unit or in equity
+PRIOR_WEIGHT_DEALS = 30  # weight of the prior, in deals; weights of few deals alone would fit noise
 
 
 class ControlVariateReducer:
-    """Reducer that subtracts a multiple of what a control player wins when it has every seat."""
+    """Reducer that subtracts a multiple of the winnings of a control player in the same deals."""
 
     duplicate = False  # whether the hands of a deal have the same cards
 
@@ -43,7 +43,7 @@ class ControlVariateReducer:
         self._control_results: list[np.ndarray] = []
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
-        """Play the deals of tables [B] with the control player."""
+        """Play the deals of finished tables [B] again, with the control player in every seat."""
         control_tables = Tables(self._game, len(rotation), 0)
         control_tables.deal_unchecked(tables.records["deck"], tables.records["variant"])
         rows = np.arange(len(rotation))
@@ -57,7 +57,7 @@ class ControlVariateReducer:
         self._control_results.append(average_by_deal(control_payoffs[:, None], rotation))
 
     def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
-        """Subtract from each deal's result a fitted multiple of the control player's result."""
+        """Return results [deals], each minus a fitted multiple of the control player's result."""
         min_spread = np.array([MIN_SPREAD * self._game.unit_chips])
         return add_cross_fitted_columns(
             blocks, np.concatenate(self._control_results), np.zeros(1), min_spread
@@ -65,9 +65,9 @@ class ControlVariateReducer:
 
 
 class AivatReducer:
-    """Reducer that adds the AIVAT terms of every hand; it calls all players for their policies."""
+    """Reducer that adds the AIVAT terms of every hand; it needs the policies of all players."""
 
-    duplicate = True
+    duplicate = True  # whether the hands of a deal have the same cards
 
     def __init__(self, game: Game, players: Sequence[Player]) -> None:
         self._game, self._value_function = game, EquityValueFunction(game)
@@ -75,7 +75,7 @@ class AivatReducer:
         self._terms: list[np.ndarray] = []
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
-        """Compute the terms of finished hands."""
+        """Compute the AIVAT terms of finished hands."""
         seats = tables.count_seats()[:, None]
         player_by_seat = self._first_occurrences[
             (np.arange(self._game.seats) - rotation[:, None]) % seats
@@ -85,11 +85,14 @@ class AivatReducer:
         self._terms.append(average_by_deal(hand_terms, rotation))
 
     def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
-        """Add the terms with fitted weights, as equity times pot ignores bets on later streets."""
+        """Return results [deals] plus their AIVAT terms with fitted weights.
+
+        The weights are fitted because the value function ignores bets on later streets.
+        """
         deal_terms = np.concatenate(self._terms)  # [deals, columns, V]
         prior = np.zeros(deal_terms.shape[1:])
         min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
-        # The first value is equity times pot, in chips; the second one is equity.
+        # The first value is in chips and has the weight 1 in AIVAT; the second one is equity.
         prior[:, 0] = 1
         min_spread[:, 0] *= self._game.unit_chips
         return add_cross_fitted_columns(
@@ -99,7 +102,7 @@ class AivatReducer:
 
 VarianceReducer = ControlVariateReducer | AivatReducer
 ReducerFactory = Callable[[Sequence[Player], int], VarianceReducer]
-"""Function that creates a reducer from the players by seat in rotation 0, and a seed."""
+"""Function that creates a reducer, given the player of each seat in rotation 0 and a seed."""
 
 
 def build_reducer_factory(
@@ -107,7 +110,7 @@ def build_reducer_factory(
 ) -> ReducerFactory | None:
     """Return a factory of reducers for matches of a game; None for the method "none".
 
-    Without `control_player`, a control variate takes the match's first player.
+    Without `control_player`, the first player of the match is its own control player.
     """
     if method == "none":
         return None
@@ -136,11 +139,13 @@ def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray
 def add_cross_fitted_columns(
     blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
 ) -> np.ndarray:
-    """Return blocks [N] plus columns [N, C], each half with weights fitted on the other half.
+    """Return blocks [N] plus weighted columns [N, C].
 
-    The weights are shrunk towards `prior` [C], most for few deals. `min_spread` [C] is a lower
-    bound of a column's standard deviation, without which a column that hardly varies in one half
-    would get a huge weight there and swamp the other half.
+    The weights of each half of the deals are fitted on the other half.
+
+    The weights are shrunk towards `prior` [C]: the fewer deals, the more. `min_spread` [C] is a
+    lower bound of each column's standard deviation. Without it, a column that hardly varies in one
+    half could get a huge weight, which would add noise to the other half.
     """
     half = len(blocks) // 2
     adjusted = np.empty(len(blocks))
@@ -153,7 +158,10 @@ def add_cross_fitted_columns(
 def fit_weights(
     blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
 ) -> np.ndarray:
-    """Return the weights [C] for which blocks [N] plus weighted columns [N, C] vary least."""
+    """Return weights [C] that minimize the variance of blocks [N] plus weighted columns [N, C].
+
+    They are those of a ridge regression with the mean `prior` [C].
+    """
     column_spread = np.maximum(columns.std(0), min_spread)
     scaled_columns = (columns - columns.mean(0)) / column_spread
     residual = blocks - blocks.mean() + scaled_columns @ (prior * column_spread)

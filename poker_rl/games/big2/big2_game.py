@@ -59,7 +59,7 @@ class Big2(DisplayedGame):
         raise ConfigError(f"game: {self.name} has {self.count_deals():.2g} deals, too many to list")
 
     def action_name(self, action: int) -> str:
-        """Return the positions that an action plays, counted from 1, such as `2+3`, or `pass`."""
+        """Return the positions in the hand of the cards played, from 1, as `2+3`, or `pass`."""
         return "+".join(str(1 + position) for position in ACTION_POSITIONS[action]) or "pass"
 
     def move_name(self, record: np.void, action: int) -> str:
@@ -131,8 +131,8 @@ class Big2(DisplayedGame):
     def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far at tables [B], as integers [B, turns], and their number [B].
 
-        Tables keep the turn in which each card was played. When a card was played, its position in
-        the hand was the number of lower cards that its seat still held: those played in the same
+        A table has for each card the turn in which it was played. The position of the card in the
+        hand was then the number of lower cards that its seat still held: those played in the same
         turn or later, or not at all.
         """
         turn, deck = records["turn"], records["deck"].astype(np.int64)

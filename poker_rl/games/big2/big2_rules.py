@@ -40,7 +40,7 @@ NO_CARD = -1
 INFOSET_KEY_SIZE = 2 + DECK_SIZE  # bytes in the key of an information set
 IN_HAND_MARK = 255  # marks the cards of the seat in an information-set key
 
-# A bit for each type of combination but the single; a straight flush has two of them.
+# A bit for each type of combination; bit 0 is the single, and a straight flush has two bits.
 PAIR_BIT, TRIPLE_BIT, TWO_PAIR_BIT, QUADS_BIT, STRAIGHT_BIT, FLUSH_BIT, FULL_HOUSE_BIT = (
     2 << i for i in range(7)
 )
@@ -63,7 +63,7 @@ OPPONENTS_OFFSET = HAND_SIZE * OWN_CARD_FEATURES
 HIGH_CARDS_OFFSET = OPPONENTS_OFFSET + (SEATS - 1) * OPPONENT_FEATURES
 TO_BEAT_OFFSET = HIGH_CARDS_OFFSET + 16
 OBSERVATION_SIZE = TO_BEAT_OFFSET + RANK_COUNT + SUIT_COUNT + 1 + COMBINATION_TYPE_COUNT + 3
-FIRST_QUEEN, FIRST_ACE = 9 * SUIT_COUNT, 11 * SUIT_COUNT  # the first card of the rank
+FIRST_QUEEN, FIRST_ACE = 9 * SUIT_COUNT, 11 * SUIT_COUNT  # the lowest card of the rank
 
 DEFINITION_DTYPE = np.dtype([("seats", "i1"), ("dealt", "i1"), ("cards", "i1")])
 
@@ -72,14 +72,14 @@ TABLE_DTYPE = np.dtype(
         ("key", "u8"),  # random state: a key and a counter
         ("draws", "u8"),
         ("played", "i8", SEATS),  # bit c: the seat has played card c
-        ("strength", "i2"),  # of the hand to beat; NO_COMBINATION if there is none
-        ("error", "i2"),  # 1 + the illegal action; `Tables` checks it
+        ("strength", "i2"),  # strength of the hand to beat; NO_COMBINATION if there is none
+        ("error", "i2"),  # 1 + the action if the last one was illegal; `Tables` checks it
         ("to_act", "u1"),
         ("size", "i1"),  # number of cards of the hand to beat; 0 if there is none
-        ("passes", "i1"),  # since the hand to beat was played
-        ("turns", "u1"),  # turns taken, including the automatic three of diamonds
+        ("passes", "i1"),  # number of passes since the hand to beat was played
+        ("turns", "u1"),  # number of turns, including the automatic three of diamonds
         ("over", "i1"),
-        ("variant", "u1"),  # always 0, as there is one definition
+        ("variant", "u1"),  # always 0, since there is one definition
         ("left", "i1", SEATS),  # number of cards in each hand
         ("shown", "u1", SEATS),  # COMBINATION_BITS of all that each seat has played
         ("deck", "i1", DECK_SIZE),  # thirteen cards per seat
@@ -305,7 +305,7 @@ def reveal(game, table, seat, out):
 
 @jit
 def resample_hidden_cards(game, table):
-    """Deal the cards held by the other seats again; each gets as many as it has left."""
+    """Deal again the cards that the other seats hold; each gets as many as it has left."""
     seat, seen_mask = table.to_act, 0
     for i in range(table.left[seat]):
         seen_mask |= 1 << table.hand[seat, i]
@@ -327,10 +327,11 @@ def resample_hidden_cards(game, table):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the key of an information set: seat, turns taken, and the turn of each played card.
+    """Write the key of an information set: seat, number of turns taken, and a byte for each card.
 
-    The turn of a card also tells who played it, since seats act in turn; in turns without a card
-    the seat passed.
+    The byte is the turn in which the card was played, a mark if the seat holds it, else 0. Since
+    seats act in turn, the turn also shows who played a card, and that the seat of a turn without
+    cards passed.
     """
     out[0] = seat
     out[1] = table.turns

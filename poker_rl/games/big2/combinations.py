@@ -166,10 +166,11 @@ def mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
 
 
 @jit
-def mark_legal_series(hand, held_count, shift, bits, step, strength_to_beat, mask):
-    """Mark in the action mask five cards whose keys rise by `step`, if they are strong enough.
+def mark_legal_straights_or_flushes(hand, held_count, shift, bits, step, strength_to_beat, mask):
+    """Mark in the action mask the straights or the flushes that beat `strength_to_beat`.
 
-    The key of a card is its rank or suit, by the number of bits to `shift` and a mask of `bits`.
+    Both are five cards whose keys, `card >> shift & bits`, rise by `step` from card to card. In a
+    straight the key is the rank and the step 1, in a flush the key is the suit and the step 0.
     """
     for a in range(held_count - 4):
         key = hand[a] >> shift & bits
@@ -214,11 +215,11 @@ def mark_legal_five_cards(hand, held_count, strength_to_beat, mask):
         cards_per_suit += 1 << ((hand[i] & 3) << 2)
         has_triple |= i >= 2 and has_same_rank(hand[i], hand[i - 2])
     if ranks_held & ranks_held >> 1 & ranks_held >> 2 & ranks_held >> 3 & ranks_held >> 4:
-        mark_legal_series(hand, held_count, 2, 15, 1, strength_to_beat, mask)  # straights
+        mark_legal_straights_or_flushes(hand, held_count, 2, 15, 1, strength_to_beat, mask)
     has_flush = False
     for suit in range(SUIT_COUNT):
         has_flush |= cards_per_suit >> (suit << 2) & 15 >= MAX_COMBINATION_SIZE
     if has_flush:
-        mark_legal_series(hand, held_count, 0, 3, 0, strength_to_beat, mask)
+        mark_legal_straights_or_flushes(hand, held_count, 0, 3, 0, strength_to_beat, mask)
     if has_triple:
         mark_legal_full_houses(hand, held_count, strength_to_beat, mask)

@@ -92,10 +92,10 @@ def start(game, table):
 @jit
 def mark_action_feature(game, table, action):
     """Append an action's cell in the betting block (see `observation.observe`) to `table.mark`."""
-    action_type = RAISE - action  # raise, call, fold
-    cell = (table.to_act * game.streets + table.street) * game.levels + table.raises
-    table.mark[table.marks] = cell * game.kinds + action_type
-    table.marks += action_type < game.kinds
+    action_type = RAISE - action  # 0 raise, 1 call, 2 fold
+    cell = (table.to_act * game.streets + table.street) * game.raise_levels + table.raises
+    table.mark[table.marks] = cell * game.type_count + action_type
+    table.marks += action_type < game.type_count
 
 
 @jit
@@ -165,7 +165,8 @@ def compute_pot_after_call(game, table):
 @jit
 def compute_sized_raise_to(game, table, size_index, pot):
     """Return the chips that a raise by a listed bet size raises to, in the legal range."""
-    increment = (np.int64(game.size[size_index]) * pot + FULL_POT // 2) // FULL_POT  # halves up
+    # Rounded to whole chips, halves up.
+    increment = (np.int64(game.size[size_index]) * pot + FULL_POT // 2) // FULL_POT
     target = min(table.price + increment, np.int64(game.stack[table.to_act]))
     return max(target, np.int64(compute_min_raise_to(game, table)))
 
@@ -208,7 +209,8 @@ def legal(game, table, mask):
         return
     if game.sizes == 0:
         for target in range(compute_min_raise_to(game, table), game.stack[table.to_act] + 1):
-            mask[np.uint64(target)] = True  # an unsigned index can be compiled to a fill of bytes
+            # With an unsigned index the compiler turns the loop into one fill of bytes.
+            mask[np.uint64(target)] = True
     else:
         pot, previous_target = compute_pot_after_call(game, table), 0
         for size in range(game.sizes):
@@ -221,8 +223,8 @@ def legal(game, table, mask):
 def step(game, table, action):
     """Play one action of the seat to act; an illegal one only sets `table.error`.
 
-    Values are read first and selected later. So the compiler needs no branches, which the processor
-    would often mispredict.
+    All values are read first and selected later. So the compiled code has few branches, which the
+    processor would often mispredict.
     """
     folds = (action == FOLD) & can_fold(table)
     target = 0
@@ -244,7 +246,7 @@ def step(game, table, action):
 
     seat, street = table.to_act, table.street
     seats_in_hand = table.live - folds
-    responders = seats_in_hand  # number of seats that answer a raise, plus the raiser
+    responders = seats_in_hand  # number of seats that may act after a raise, with the raiser
     price = table.price + raises * game.raise_size[street]
     chips_in = price
     is_last_street = street + 1 == game.streets
@@ -279,7 +281,7 @@ def step(game, table, action):
         if is_street_closed:
             seat, raise_count, pending = opener, 0, seats_in_hand
         if has_stacks(table):
-            raise_count = min(raise_count, game.levels - 1)
+            raise_count = min(raise_count, game.raise_levels - 1)
             if is_street_closed:
                 pending = table.able[0]
                 table.acted[0] = 0

@@ -9,7 +9,12 @@ import numpy as np
 from poker_rl.config.validation import NonNegativeInt, PositiveInt
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.poker_game import PokerGame, StackSize, list_by_seat, require
-from poker_rl.games.poker.record_dtypes import LIMIT_TABLE_DTYPE, MAX_MOVES, MAX_POT, STACKS_TABLE
+from poker_rl.games.poker.record_dtypes import (
+    LIMIT_STACKS_TABLE_DTYPE,
+    LIMIT_TABLE_DTYPE,
+    MAX_MOVES,
+    MAX_POT,
+)
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -72,7 +77,7 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
 
     @property
     def table_dtype(self) -> np.dtype[np.void]:
-        return LIMIT_TABLE_DTYPE if self.stacks is None else STACKS_TABLE
+        return LIMIT_TABLE_DTYPE if self.stacks is None else LIMIT_STACKS_TABLE_DTYPE
 
     def build_definition(self, seat_slots: int) -> np.ndarray:
         max_raises = [self.max_raises[0] + self.forced_raises, *self.max_raises[1:]]

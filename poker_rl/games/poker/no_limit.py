@@ -90,7 +90,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         return max(self.starting_stacks)
 
     def _bound_raise_count(self, seats: int) -> int:
-        """Return an upper bound of the raises in a hand: full ones, and a short all-in per seat."""
+        """Return an upper bound of the raises in a hand: full ones and one short all-in a seat."""
         return (self.max_chips_per_seat - max(self.forced_bets)) // self.min_bet + seats
 
     @property
@@ -101,7 +101,8 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         )
 
     def build_definition(self, seat_slots: int) -> np.ndarray:
-        # The layout depends on `seat_slots`, so it is the same for any number of seats.
+        # The number of raise levels depends on `seat_slots`, not on `seats`, so that observations
+        # have the same layout for any number of seats.
         raise_levels = min(
             self._bound_raise_count(seat_slots) + self.forced_raises + 1, MAX_RAISE_LEVELS
         )

@@ -19,17 +19,18 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables, tables_from_records
 
 ACTION_PATTERN = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
-# Chips over the hand (h or nothing) or on the street (s).
+# The number is the chips put in during the whole hand (h or no letter) or on the street (s).
 AMOUNT_PATTERN = re.compile(r"[br](\d+)([hs]?)")
 LETTER_OF_WORD = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
-CHECK_LETTERS, NO_BET_LETTERS = ("x", "k"), ("x", "k", "b")
+CHECK_LETTERS = ("x", "k")
+NO_BET_LETTERS = (*CHECK_LETTERS, "b")  # allowed only while there is no bet to call
 
 
 class Bet(NamedTuple):
-    """A bet or raise, given by the chips that its seat has then put in."""
+    """A bet or raise, described by the chips that its seat has put in after it."""
 
-    to: int  # chips put in over the whole hand, with blinds and ante
-    on_street: int  # chips put in on the street, with blinds
+    to: int  # chips put in during the whole hand, with blinds and ante
+    on_street: int  # chips put in on this street, with blinds
 
 
 def parse_position(
@@ -99,7 +100,7 @@ def list_hand_combinations(game: PokerGame, text: str) -> list[list[int]] | None
 def list_bets(game: DisplayedPoker, record: np.void) -> tuple[list[Bet], np.ndarray]:
     """Return the bets and raises so far, and the chips that each seat put in on earlier streets.
 
-    The latter are an array [seats]; on the first street they are the antes.
+    These chips are an array [seats]; on the first street they are the antes.
     """
     played = game.get_variant_game(record)
     tables = Tables(game, 1, 0)

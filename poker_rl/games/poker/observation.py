@@ -19,24 +19,26 @@ from poker_rl.games.poker.record_dtypes import (
 def observe(game, table, seat, out):
     """Write the observation of a seat, the observer; without stacks all features are 0 or 1.
 
-    [room, streets, levels, kinds]  the betting block, with a cell for each action so far by seat
-                                    (from the observer on), street, number of raises before it and
-                                    type (raise, call, fold). Blinds that differ count as a call
-                                    (small) and a raise (big). An unused seat has a fold before any
-                                    raise, which no real seat can have
-    [cards]                         the observer's hole cards
-    [cards]                         the board, once for each street that deals board cards
+    [seat_slots, streets, raise_levels, type_count]
+               the betting block: a cell for each seat (from the observer on), street, number of
+               raises before the action, and action type (raise, call, fold). It is 1 if there was
+               such an action. Blinds that differ count as a call (small) and a raise (big). An
+               unused seat has a fold before any raise, which no real seat can have
+    [cards]    the observer's hole cards
+    [cards]    board cards, a block for each street that deals some
 
     With stacks, an action's cell holds the chips that its seat had put in after it. If actions
     share a cell, which happens after many raises on a street, the newest counts. All chips are
     shares of the most that a seat can put in. These features follow the cards:
 
-    [room, 3]  for each seat from the observer on: chips put in, chips left, whether it can win
-    [3]        the pot, the chips that a seat needs to have put in, the observer's chips to call
+    [seat_slots, 3]  for each seat from the observer on: chips put in, chips left, whether it has
+                     not folded
+    [3]              the pot, the chips that a seat must have put in to stay in the hand, the
+                     observer's chips to call
     """
     fill_zeros(out)
-    betting_block_size = game.seats * game.plane
-    own_offset = seat * game.plane
+    betting_block_size = game.seats * game.seat_cells
+    own_offset = seat * game.seat_cells
     marks = table.marks  # read once; the compiler would read it again after each write
     if has_stacks(table):
         for i in range(marks):
@@ -47,16 +49,16 @@ def observe(game, table, seat, out):
         for i in range(marks):
             cell = table.mark[i] - own_offset
             out[np.uint64(cell if cell >= 0 else cell + betting_block_size)] = 1
-    for i in range(game.seats, game.room):
-        out[np.uint64(i * game.plane + RAISE - FOLD)] = 1
+    for i in range(game.seats, game.seat_slots):
+        out[np.uint64(i * game.seat_cells + RAISE - FOLD)] = 1
     deck_start = seat * game.hole
     deck_stop = deck_start + game.hole
     for i in range(deck_start, deck_stop):
-        out[np.uint64(game.own_plane + get_deck_card(table, i))] = 1
+        out[np.uint64(game.hole_offset + get_deck_card(table, i))] = 1
     deck_start = game.seats * game.hole
     board_count = game.shown[table.street]
     for i in range(board_count):
-        out[np.uint64(game.card_plane[i] + get_deck_card(table, deck_start + i))] = 1
+        out[np.uint64(game.board_offset[i] + get_deck_card(table, deck_start + i))] = 1
     if has_stacks(table):
         observe_chip_features(game, table, seat, out)
 
@@ -64,7 +66,7 @@ def observe(game, table, seat, out):
 @jit
 def observe_chip_features(game, table, seat, out):
     """Write the chip features, which come last in observations of games with stacks."""
-    offset, pot, chip = game.chip_plane, np.int64(game.dead_pot), game.chip
+    offset, pot, chip = game.chip_offset, np.int64(game.dead_pot), game.chip
     for i in range(game.seats):
         seat_index = seat + i if seat + i < game.seats else seat + i - game.seats
         paid = table.paid[seat_index]
@@ -73,7 +75,7 @@ def observe_chip_features(game, table, seat, out):
         out[np.uint64(offset + 1)] = (game.stack[seat_index] - paid) * chip
         out[np.uint64(offset + 2)] = 1 - table.folded[seat_index]
         offset += 3
-    offset = game.chip_plane + 3 * game.room
+    offset = game.chip_offset + 3 * game.seat_slots
     out[np.uint64(offset)] = pot * chip
     out[np.uint64(offset + 1)] = table.price * chip
     out[np.uint64(offset + 2)] = (min(table.price, game.stack[seat]) - table.paid[seat]) * chip
@@ -86,11 +88,11 @@ def history(game, table, seat, out):
     Blinds that differ count as actions: the small blind as a call, the big blind as a raise. If
     there are more than L actions, only the first L are written. The features of an action are
 
-    [room]     the seat that acted, from the observer on
-    [streets]  the street
-    [3]        fold, call or raise
-    [1]        chips put in by this action
-    [2]        only with stacks: the starting stack of the seat, and the share of it that is left
+    [seat_slots]  the seat that acted, counted from the observer
+    [streets]     the street
+    [3]           fold, call or raise
+    [1]           chips put in by this action
+    [2]           only with stacks: the starting stack of the seat, and the share of it that is left
 
     Chips are shares of the most that a seat can put in. A fold that ends a hand may be missing.
     """
@@ -103,8 +105,8 @@ def history(game, table, seat, out):
     for i in range(min(int(table.marks), len(out))):
         fill_zeros(out[i])
         cell = table.mark[i]
-        action = RAISE - cell % game.kinds
-        street_cell = cell // game.kinds // game.levels
+        action = RAISE - cell % game.type_count
+        street_cell = cell // game.type_count // game.raise_levels
         actor, street = street_cell // game.streets, street_cell % game.streets
         if has_stacks(table):
             chips_after = np.int64(table.chips[i])
@@ -114,7 +116,7 @@ def history(game, table, seat, out):
             price += game.raise_size[street] if action == RAISE else 0
             chips_after = np.int64(chips_in[actor] if action == FOLD else price)
         out[i, (actor - seat) % game.seats] = 1
-        offset = game.room
+        offset = game.seat_slots
         out[i, offset + street] = 1
         offset += game.streets
         out[i, offset + action] = 1
@@ -139,7 +141,7 @@ def reveal(game, table, seat, out):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the key of a seat's information set: seats, seat, actions, hole cards and board.
+    """Write the key of an information set: number of seats, seat, actions, hole cards and board.
 
     Cards dealt together are sorted, since their order means nothing. An action takes one byte, in
     no-limit two.
@@ -163,7 +165,7 @@ def infoset(game, table, seat, out):
 
 @jit
 def write_sorted_cards(table, start, count, out, offset):
-    """Write `count` cards of the deck from `start` on, sorted; return the next offset of `out`."""
+    """Write `count` cards of the deck from `start` on, sorted; return the offset after them."""
     for i in range(count):
         card = get_deck_card(table, start + i)
         position = offset + i
@@ -176,7 +178,7 @@ def write_sorted_cards(table, start, count, out, offset):
 
 @jit
 def resample_hidden_cards(game, table):
-    """Deal the hole cards of the other seats and the board cards to come again."""
+    """Deal again the hole cards of the other seats and the board cards that are still to come."""
     hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
     hidden_count, unseen_count = find_unseen_cards(game, table, hidden_positions, unseen_cards)

@@ -1,9 +1,9 @@
 """Export of hold'em hands to the PHH format, which PokerKit replays (Kim, arXiv:2312.11753).
 
-PHH lists players in the order of the seats here. Its fixed limit allows one more raise before the
-flop than this project. It has no unlimited stacks, so a hand with them is written with stacks one
-chip larger than the most that a seat can put in. If a pot does not divide evenly, PokerKit may give
-the odd chips to other winners; `finishing_stacks` follow this project's rules.
+PHH lists the players in the order of this project's seats. Fixed limit in PHH allows one more raise
+before the flop than this project does. PHH has no unlimited stacks, so a hand with them is written
+with stacks one chip larger than the most that a seat can put in. If a pot does not divide evenly,
+PokerKit may give the odd chips to other winners; `finishing_stacks` follow this project's rules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from poker_rl.games.tables import tables_from_records
 
 NOT_HOLDEM = "is not hold'em with a deck of 52"
 HOLDEM_BOARD_CARDS = [0, 3, 1, 1]
-BIG_BET_FACTOR = 2  # a big bet in small bets; fixed limit has big bets from the turn on
+BIG_BET_FACTOR = 2  # a big bet, the raise size from the turn on, is two small bets
 
 
 def check_phh_support(game: Game) -> DisplayedPoker:
@@ -84,8 +84,8 @@ def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) ->
     elif isinstance(variant_game, FixedLimitPoker):
         small_bet = variant_game.raise_sizes[0]
         fields |= {"small_bet": small_bet, "big_bet": BIG_BET_FACTOR * small_bet}
-    # Heads-up, PHH lists the small blind first although the second player posts it; PokerKit reads
-    # antes in that order too.
+    # In a heads-up hand PHH lists the small blind first, although the second player posts it.
+    # PokerKit reads the antes in the same order.
     order = -1 if variant_game.seats == 2 else 1
     fields |= {
         "antes": variant_game.antes[::order],

@@ -1,8 +1,8 @@
-"""Hands of hold'em from files in the PHH format, which PokerKit parses (Kim, arXiv:2312.11753).
+"""Reader of hold'em hands in the PHH format, which PokerKit parses (Kim, arXiv:2312.11753).
 
-The rules of a game with the same blinds, bets and stacks, counted in big blinds, replay the hands.
-Unused cards replace those that a file does not show; no decision of a seat whose own cards are
-known depends on them.
+A hand is replayed by the rules of a game that has the same blinds, bets and stacks, counted in big
+blinds. Unused cards replace the cards that the file does not show; no decision of a seat whose own
+cards are known depends on them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
 MAX_PHH_BYTES = 64 * MIB
-MAX_AMOUNT_LENGTH = 20  # characters
+MAX_AMOUNT_LENGTH = 20  # characters of a number in a file
 PHH_SUFFIXES = (".phh", ".phhs")
 ILLEGAL_ACTION, UNREADABLE = "actions that the game does not allow", "values that can't be read"
 FRACTION_OF_CHIP = "amounts that are no whole chips here; round_amounts=true rounds them"
@@ -40,7 +40,7 @@ UNREADABLE_ERRORS = (
 
 
 class UnsupportedHandError(Exception):
-    """Reason why a game can't express a hand."""
+    """Error for a hand that the rules of the game can't replay; the text is the reason."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RecordedHand:
     players: tuple[str, ...]  # name of each seat's player, such as p1 if the file names none
     records: np.ndarray  # the table before each action, [actions]
     actions: np.ndarray  # [actions]
-    rounded_amounts: int
+    rounded_amounts: int  # number of raises whose amount was rounded
     has_cards: tuple[bool, ...]  # by seat, whether the file shows its hole cards
 
 
@@ -60,7 +60,7 @@ class RecordedDecisions:
     """Decisions of seats whose hole cards are known, N in all.
 
     Attributes:
-        left_out: names of the hands that the game can't express, by reason.
+        left_out: names of the hands that the rules can't replay, keyed by the reason.
         hand: index of each decision's hand in `hands`, [N].
     """
 
@@ -133,7 +133,7 @@ def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
     for file in files:
         try:
             with open_regular_file(file, MAX_PHH_BYTES) as opened, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of fields that PHH does not list
+                warnings.simplefilter("ignore")  # PokerKit warns of fields that PHH does not list
                 text = opened.read().decode()
                 has_many = file.suffix == PHH_SUFFIXES[1]
                 load: Any = HandHistory.loads_all if has_many else HandHistory.loads
@@ -200,9 +200,9 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 
 def _parse_amount(value: Any) -> Fraction:
-    """Return a number of the file; raise ValueError if it is none, or long or with an exponent.
+    """Return a number in the file; raise ValueError if it is no number or could be very large.
 
-    A number such as 1e999999999 would take all memory.
+    A number such as 1e999999999 would take all memory, so exponents are not allowed.
     """
     text = str(value)
     if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():

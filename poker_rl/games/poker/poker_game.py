@@ -128,7 +128,7 @@ class PokerGame(Game):
         )
 
     def compute_playable_stacks(self, stacks: list[int]) -> list[int]:
-        """Return the chips that each seat can play with, which are without the dead antes.
+        """Return the chips that each seat can play with, which excludes the dead antes.
 
         If a seat's forced bet is at least the stack of every other seat, nobody can raise it, so
         its playable stack is this bet.
@@ -157,7 +157,7 @@ class PokerGame(Game):
 
     @property
     def dead_antes(self) -> list[int]:
-        """The part of each seat's ante above the smallest ante, which others need not match."""
+        """The part of each seat's ante above the smallest ante; other seats need not match it."""
         return [ante - min(self.antes) for ante in self.antes]
 
     @property
@@ -195,7 +195,7 @@ class PokerGame(Game):
 
     @property
     def variant_games(self) -> Sequence[PokerGame]:
-        """A list of the game itself, as its number of seats is fixed."""
+        """A list of the game itself, since its number of seats is fixed."""
         return [self]
 
     def get_variant_game(self, record: np.void) -> PokerGame:
@@ -236,37 +236,38 @@ class PokerGame(Game):
             "short_deck": self.ranking == SHORT_DECK,
             "price": max(self.forced_bets),
             "forced_raises": self.forced_raises,
-            "levels": raise_levels,
-            "kinds": action_type_count,
-            "plane": seat_block_size,
-            "room": seat_slots,
-            "own_plane": own_cards_offset,
+            "raise_levels": raise_levels,
+            "type_count": action_type_count,
+            "seat_cells": seat_block_size,
+            "seat_slots": seat_slots,
+            "hole_offset": own_cards_offset,
             "chip": 1 / self.max_chips_per_seat,
             "board": self.board_cards,
             "shown": np.cumsum(self.board_cards),
             "post": self.forced_bets,
             "opener": self.openers,
-            "card_plane": np.repeat(board_cards_offsets, self.board_cards),
+            "board_offset": np.repeat(board_cards_offsets, self.board_cards),
             "dead": self.dead_antes,
         }
         if self.starting_stacks is not None:
             fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
-            fields["chip_plane"] = own_cards_offset + self.deck_size * self._card_planes
+            fields["chip_offset"] = own_cards_offset + self.deck_size * self._card_block_count
         definition = np.zeros(1, DEFINITION_DTYPE)
-        for name, value in fields.items():  # lists may be shorter than their fields
+        for name, value in fields.items():  # a list may be shorter than the record's field
             definition[name].flat[: np.size(value)] = value
         return definition
 
     @property
-    def _card_planes(self) -> int:
-        """Number of card blocks in an observation: hole cards, and each street with a board."""
+    def _card_block_count(self) -> int:
+        """Number of card blocks in an observation: hole cards, and each street that deals some."""
         return 1 + sum(n > 0 for n in self.board_cards)
 
     @cached_property
     def observation_size(self) -> int:
         """Number of features, see `observation.observe`."""
-        cards_end = int(self.definitions[0]["own_plane"]) + self.deck_size * self._card_planes
-        chips = 0 if self.starting_stacks is None else 3 * int(self.definitions[0]["room"]) + 3
+        definition = self.definitions[0]
+        cards_end = int(definition["hole_offset"]) + self.deck_size * self._card_block_count
+        chips = 0 if self.starting_stacks is None else 3 * int(definition["seat_slots"]) + 3
         return cards_end + chips
 
     @property
@@ -286,7 +287,7 @@ class PokerGame(Game):
         With stacks there are two more.
         """
         chips = 1 if self.starting_stacks is None else 3
-        return int(self.definitions[0]["room"]) + len(self.board_cards) + 3 + chips
+        return int(self.definitions[0]["seat_slots"]) + len(self.board_cards) + 3 + chips
 
     def count_deals(self) -> int:
         """Return the number of different deals; the order of cards dealt together is ignored."""
@@ -317,6 +318,6 @@ def require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
-def list_by_seat(stacks: int | list[int], seats: int) -> list[int]:
-    """Return a list with an entry for each seat; a single number stands for all seats."""
-    return [stacks] * seats if isinstance(stacks, int) else stacks
+def list_by_seat(chips: int | list[int], seats: int) -> list[int]:
+    """Return a list of chips with an entry for each seat; a single number stands for all seats."""
+    return [chips] * seats if isinstance(chips, int) else chips

@@ -13,10 +13,11 @@ from poker_rl.games.poker.record_dtypes import get_deck_card
 def payoffs(game, table, out):
     """Write the chips won by each seat, which sum to zero.
 
-    A pot has the chips up to the smallest stake of the seats that can win it, and the chips above
-    it form the next pot. The best hands split a pot; if it does not divide evenly, the first
+    The main pot has the chips of each seat up to the smallest stake of the seats that have not
+    folded, and all antes. The chips above this stake form the next pot in the same way, for the
+    seats that put them in. The best hands split a pot; if it does not divide evenly, the first
     winners left of the button get one odd chip each. An uncalled bet returns as a pot with one
-    winner. The main pot has all antes.
+    winner.
     """
     rank_hands(game, table)
     for seat in range(len(out)):

@@ -29,26 +29,30 @@ DEFINITION_DTYPE = np.dtype(
         ("suits", "i1"),
         ("cards", "i1"),  # number of cards in the deck
         ("dealt", "i1"),  # number of hole and board cards in a whole hand
-        ("hole", "i1"),
+        ("hole", "i1"),  # number of hole cards of a seat
         ("streets", "i1"),
         ("board", "i1", MAX_STREETS),  # number of board cards dealt at each street
-        ("shown", "i1", MAX_STREETS),  # board cards visible on each street; 0 beyond the last
+        (
+            "shown",
+            "i1",
+            MAX_STREETS,
+        ),  # number of visible board cards on each street; 0 on unused ones
         ("ante", "i4"),  # the smallest of the seats' antes
         ("post", "i4", MAX_SEATS),  # `ante` plus the blind of each seat
         ("price", "i4"),  # the largest `post`, which a seat has to match at first
-        ("opener", "i1", MAX_STREETS),
+        ("opener", "i1", MAX_STREETS),  # the seat that acts first on each street
         ("raise_size", "i4", MAX_STREETS),
-        ("max_raises", "i1", MAX_STREETS),  # per street; the big blind counts as one
+        ("max_raises", "i1", MAX_STREETS),  # per street; the big blind counts as a raise
         ("forced_raises", "i1"),  # 1 if the big blind counts as the first raise
-        ("levels", "i1"),  # an observation distinguishes 0 to levels - 1 raises
-        ("kinds", "i1"),  # action types in an observation: raise, call; from 3 seats on also fold
-        ("plane", "i2"),  # number of cells of a seat in the betting block
-        ("room", "i1"),  # seats that an observation has room for; some may be unused
-        ("own_plane", "i2"),  # offset of the hole cards in an observation
-        ("card_plane", "i2", MAX_BOARD_CARDS),  # offset of each board card's block
+        ("raise_levels", "i1"),  # an observation distinguishes 0 to raise_levels - 1 raises
+        ("type_count", "i1"),  # action types in an observation: 2 (raise, call), or 3 with fold
+        ("seat_cells", "i2"),  # number of cells of a seat in the betting block
+        ("seat_slots", "i1"),  # number of seats in an observation, of which some may be unused
+        ("hole_offset", "i2"),  # offset of the hole cards in an observation
+        ("board_offset", "i2", MAX_BOARD_CARDS),  # offset of each board card's block
         ("chip", "f4"),  # value of a chip in an observation: 1 / the most that a seat can put in
         # games with stacks only
-        ("chip_plane", "i2"),  # offset of the chip features in an observation
+        ("chip_offset", "i2"),  # offset of the chip features in an observation
         ("stack", "i4", MAX_SEATS),  # chips of each seat at first, without `dead` antes
         # no-limit only
         ("min_bet", "i4"),
@@ -57,7 +61,7 @@ DEFINITION_DTYPE = np.dtype(
         ("size", "i4", MAX_BET_SIZES),  # bet sizes in hundredths of the pot after calling
         ("last_raise", "u2"),  # number of moves in a hand after which nobody may raise
         ("short_deck", "i1"),  # 1 if hands rank as in short-deck hold'em
-        ("dead", "i4", MAX_SEATS),  # what each ante exceeds `ante` by; not in `paid`
+        ("dead", "i4", MAX_SEATS),  # the part of each seat's ante above `ante`; not in `paid`
         ("dead_pot", "i4"),  # sum of `dead`
         ("spare", "u1", 33),  # pads the record to a power of two, which makes indexing fast
     ]
@@ -91,13 +95,13 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("rank", "i4", MAX_SEATS),  # scratch memory of `payoffs` and `history`
         ("mark", "i2", MAX_MOVES + MAX_SEATS),  # cells of blinds and actions in the betting block
         ("line", "i2" if no_limit else "u1", MAX_MOVES),  # actions so far
-        ("chips", "i2", (chips_length,)),  # for each mark: chips that its seat had put in then
+        ("chips", "i2", (chips_length,)),  # for each mark: chips that its seat had put in after it
     ]
     return np.dtype([*fields, ("spare", "u1", -np.dtype(fields).itemsize % 8)])
 
 
 LIMIT_TABLE_DTYPE = build_table_dtype(stacks=False, no_limit=False)
-STACKS_TABLE = build_table_dtype(stacks=True, no_limit=False)
+LIMIT_STACKS_TABLE_DTYPE = build_table_dtype(stacks=True, no_limit=False)
 NO_LIMIT_TABLE_DTYPE = build_table_dtype(stacks=True, no_limit=True)
 
 

@@ -1,7 +1,7 @@
 """Suit isomorphism: renaming the suits to a canonical form, since all suits are worth the same.
 
-Two situations that differ only in the names of the suits are equivalent. If both have the same
-observation, a network has fewer situations to learn, with four suits down to 1/24.
+Two situations that differ only in the names of the suits are equivalent. If equivalent situations
+have the same observation, a network has fewer of them to learn: with four suits down to 1/24.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def observe_sorted(game, table, seat, out):
 def observe_log_chips(game, table, seat, logarithms, out):
     """Write `observe_sorted` of a game with stacks, with each number of chips k as logarithms[k].
 
-    A feature of 1 counts as the most chips that a seat can put in.
+    Before this step, chips are shares of the most chips that a seat can put in.
     """
     observe_sorted(game, table, seat, out)
     most_chips = np.float32(1) / game.chip
-    for start, stop in ((0, np.int64(game.own_plane)), (np.int64(game.chip_plane), len(out))):
+    for start, stop in ((0, np.int64(game.hole_offset)), (np.int64(game.chip_offset), len(out))):
         for j in range(start, stop):
             if out[j] != 0:
                 out[j] = logarithms[np.int64(out[j] * most_chips + np.float32(0.5))]
@@ -71,7 +71,8 @@ def invert_suit_order(game, order):
 @jit
 def compute_suit_order(game, table):
     """Return the canonical suit of each suit, two bits each from the lowest bits on."""
-    first = second = third = fourth = 0  # keys of the suits, with a bit for each card; larger first
+    # The key of each suit has a bit for each of its cards; suits are sorted by descending keys.
+    first = second = third = fourth = 0
     position, count = table.to_act * game.hole, game.hole
     for street in range(-1, table.street + 1):
         if street >= 0:
@@ -112,6 +113,6 @@ def rename_suits(game, table, start, count, order):
 
 @jit
 def get_suit(game, table, position):
-    """Return the suit of a card of the deck; with four suits without a slow division."""
+    """Return the suit of a card of the deck; with four suits no slow division is needed."""
     card = np.int64(table.deck[position])
     return card & 3 if game.suits == 4 else card % game.suits

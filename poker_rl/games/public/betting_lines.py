@@ -14,7 +14,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 
-MAX_LINES = 200_000  # for comparison: limit hold'em has 27,000
+MAX_LINES = 200_000  # limit on the betting lines of a game; limit hold'em has 27,000
 NO_SEAT = -1
 
 
@@ -22,8 +22,8 @@ NO_SEAT = -1
 class StreetLines:
     """The N betting lines of one street; each line comes after the line that it extends.
 
-    The first lines are entering lines, at which the street begins. `stakes` are the payoffs of each
-    seat after a fold, and at a showdown the payoff that each seat gets if it has the better hand.
+    The first lines are entering lines: the street begins after them. `stakes` are the payoffs of
+    each seat after a fold, and at a showdown the payoff that each seat gets if it wins.
     """
 
     entering_count: int
@@ -32,7 +32,9 @@ class StreetLines:
     seat: np.ndarray  # the seat to act, `NO_SEAT` where no seat acts on this street [N]
     decision_lines: np.ndarray  # the lines after which a seat acts [D]
     decision_records: np.ndarray  # a table at each decision line, with arbitrary cards [D]
-    continuing_lines: np.ndarray  # the entering lines of the next street, in its order
+    # The lines that end the street but not the hand. They are the entering lines of the next
+    # street, in the same order.
+    continuing_lines: np.ndarray
     terminal_lines: np.ndarray  # the lines with which the hand ends on this street [E]
     is_fold: np.ndarray  # whether each terminal line ends with a fold [E]
     stakes: np.ndarray  # chips [E, 2] float64

@@ -1,6 +1,6 @@
-"""Index of the information sets of heads-up poker, for tables with a row for each of them.
+"""Index of the information sets of heads-up poker, for arrays with a row for each of them.
 
-A game may have too many deals to enumerate and still few enough information sets for such a table:
+A game may have too many deals to enumerate and still few enough information sets for such an array:
 flop hold'em has 72 million if those that differ only in suit names are merged. Rows are ordered by
 board, then by betting line, then by hand.
 """
@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.tree import Board, PublicTree, encode_cards
+from poker_rl.games.public.tree import Board, PublicTree, number_card_sets
 from poker_rl.games.tables import tables_from_records
 
 
@@ -35,7 +35,7 @@ class BoardNode:
 
 
 class InfosetIndex:
-    """The rows of all information sets of a game; those that differ only in suit names share one.
+    """The rows of all information sets; information sets that differ only in suits share a row.
 
     Attributes:
         root: the node before the first street.
@@ -104,7 +104,7 @@ class InfosetIndex:
                 continue
             shown_count = len(node.board.cards)
             new_cards = np.array([child.board.cards[shown_count:] for child in node.children])
-            keys = encode_cards(new_cards, game.deck_size)
+            keys = number_card_sets(new_cards, game.deck_size)
             order = np.argsort(keys)
             board_keys, representative_keys, suit_permutation = (
                 self.tree.boards.map_to_representatives(node.board, node.street + 1)
@@ -116,7 +116,7 @@ class InfosetIndex:
             permutation_of_edge[child_offset[i] + board_keys] = suit_permutation
         hands = self.tree.ranges.hands.astype(np.int64)
         hand_of_key = np.zeros(game.deck_size ** hands.shape[1], np.int32)
-        hand_of_key[encode_cards(hands, game.deck_size)] = np.arange(len(hands))
+        hand_of_key[number_card_sets(hands, game.deck_size)] = np.arange(len(hands))
         return (
             child_offset,
             child_index,
@@ -175,7 +175,7 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
         node, deck_position = 0, 2 * hole_card_count
         for street in range(table.street + 1):
             count = board_card_counts[street]
-            key = _encode_deck_cards(table.deck, deck_position, count, permuted_card, sorted_cards)
+            key = _number_deck_cards(table.deck, deck_position, count, permuted_card, sorted_cards)
             deck_position += count
             edge = child_offset[node] + key
             node = child[edge]
@@ -186,7 +186,7 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
                     ]
         start = table.to_act * hole_card_count
         hand = hand_of_key[
-            _encode_deck_cards(table.deck, start, hole_card_count, permuted_card, sorted_cards)
+            _number_deck_cards(table.deck, start, hole_card_count, permuted_card, sorted_cards)
         ]
         line = 0
         for move in range(table.moves):
@@ -199,10 +199,11 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
 
 
 @jit
-def _encode_deck_cards(deck, start, card_count, permuted_card, sorted_cards):
-    """Return the key, see `encode_cards`, of consecutive cards of a deck with permuted suits.
+def _number_deck_cards(deck, start, card_count, permuted_card, sorted_cards):
+    """Return the number of a set of consecutive cards of a deck, after permuting their suits.
 
-    `permuted_card` is the image of each card, and `sorted_cards` is scratch memory.
+    It is that of `number_card_sets`. `permuted_card` is the image of each card under the
+    permutation, and `sorted_cards` is scratch memory.
     """
     for j in range(card_count):
         card = permuted_card[deck[start + j]]

@@ -144,5 +144,8 @@ def compute_showdown_values(hands, hand_order, strengths, reach, out):
 
 @jit
 def get_strength_at(strengths, position, direction):
-    """Return the strength at a position, counted from the end if `direction` is 1."""
+    """Return the strength at a position of the order from the weakest to the strongest hand.
+
+    If `direction` is 1, the position counts from the strongest hand instead.
+    """
     return strengths[position if direction == 0 else len(strengths) - 1 - position]

@@ -15,7 +15,7 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.betting_lines import build_streets
 from poker_rl.games.public.ranges import Ranges
 
-MAX_ROWS = 2e9  # a pass over this many rows takes hours
+MAX_ROWS = 2e9  # public states times hands; a pass over this many rows takes hours
 
 
 def check_heads_up(game: Game) -> PokerGame:
@@ -32,19 +32,28 @@ class Board:
     """The board cards of one street and of all streets before it."""
 
     cards: np.ndarray  # in the order of the streets, [n] int64
-    multiplicity: int  # boards that this one represents, among those with the same board before
-    # Those that leave the cards of each street unchanged, as indices in `Ranges.permuted_hands`.
-    suit_permutations: np.ndarray  # [S]
+    # Number of boards that this one represents, among those with the same board on the street
+    # before.
+    multiplicity: int
+    # The suit permutations that leave the cards of each street unchanged, as indices in
+    # `Ranges.permuted_hands`, [S].
+    suit_permutations: np.ndarray
 
 
-def encode_cards(cards: np.ndarray, deck_size: int) -> np.ndarray:
-    """Return a unique number for each set of n cards in ascending order, [..., n] -> [...]."""
-    keys: np.ndarray = cards @ deck_size ** np.arange(cards.shape[-1])
-    return keys
+def number_card_sets(cards: np.ndarray, deck_size: int) -> np.ndarray:
+    """Return a different number for each set of n cards, [..., n] -> [...].
+
+    The cards of a set have to be in ascending order.
+    """
+    numbers: np.ndarray = cards @ deck_size ** np.arange(cards.shape[-1])
+    return numbers
 
 
 class Boards:
-    """All boards of a game of poker; with `merge_suits` those that differ in suit names are one."""
+    """All boards of a game of poker.
+
+    With `merge_suits`, boards that differ only in the names of suits are merged into one.
+    """
 
     def __init__(self, game: PokerGame, ranges: Ranges, merge_suits: bool) -> None:
         self._game, self._ranges, self._merge_suits = game, ranges, merge_suits
@@ -74,9 +83,10 @@ class Boards:
         """Map each of the N boards of a street after `board` to the board that represents it.
 
         Returns:
-            the key of each board's new cards, see `encode_cards`, [N]; the key of the new cards of
-            its representative, [N]; and the index in `Ranges.permuted_cards` of a permutation that
-            turns the board into its representative, [N].
+            the key of each board's new cards, which is their number by `number_card_sets`, [N]; the
+            key of the new cards of its representative, [N]; and the index in
+            `Ranges.permuted_cards` of a permutation that turns the board into its representative,
+            [N].
         """
         _, keys = self._compute_permuted_keys(board, street)
         best_permutation = keys.argmin(0)
@@ -94,17 +104,18 @@ class Boards:
         new_cards = np.array(card_sets, np.int64).reshape(len(card_sets), new_card_count)
         card_permutations = self._ranges.permuted_cards[board.suit_permutations]
         keys = [
-            encode_cards(np.sort(permuted_card[new_cards]), self._game.deck_size)
+            number_card_sets(np.sort(permuted_card[new_cards]), self._game.deck_size)
             for permuted_card in card_permutations
         ]
         return new_cards, np.stack(keys)
 
     def estimate_bytes(self) -> int:
-        """Estimate the bytes that it takes to build the largest list of a street's boards."""
+        """Estimate the memory in bytes for building the boards of a street; the largest counts."""
         shown_count = max_bytes = 0
         for new_card_count in self._game.board_cards:
             board_count = comb(self._game.deck_size - shown_count, new_card_count)
-            # The keys; and the cards as Python integers, as an array and as a sorted array.
+            # The first term is for the keys, the others for the cards: as Python integers, as an
+            # array and as a sorted array.
             max_bytes = max(
                 max_bytes,
                 board_count * (8 * len(self.root.suit_permutations) + 24 * new_card_count + 80),
@@ -174,12 +185,13 @@ class PublicTree:
             )
 
     def _estimate_rows(self, merge_suits: bool) -> float:
-        """Estimate the number of rows without building the boards."""
+        """Estimate the number of rows, see `MAX_ROWS`, without building the boards."""
         rows, board_count, remaining_cards = 0.0, 1.0, self.game.deck_size
         for street, new_card_count in zip(self.streets, self.game.board_cards, strict=True):
             board_count *= comb(remaining_cards, new_card_count)
             remaining_cards -= new_card_count
-            # Few boards have interchangeable suits; the others represent all permutations.
+            # Few boards have interchangeable suits, so nearly all represent as many boards as there
+            # are suit permutations.
             merged_boards = len(self.ranges.permuted_cards) if merge_suits else 1
             rows += (
                 len(street.decision_lines)

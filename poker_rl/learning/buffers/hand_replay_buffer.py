@@ -1,7 +1,7 @@
 """Replay buffer of poker decisions that stores hands and replays them when sampled.
 
 The cards and actions of a hand take far less memory than the inputs of a critic that sees all
-cards. So an item holds the hand, and how many of its actions precede the decision.
+cards. So an item holds the hand, and the number of its actions before the decision.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.games.poker.hand_packer import HandPacker
+from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 
 HANDS_PER_CHECK = 65_536  # hands of a loaded state that are checked at once, to limit memory
 
 
 @dataclass(frozen=True)
 class TransitionBatch:
-    """B decisions for each of K replicas, with the next decision of the same agent after each.
+    """B transitions for each of K replicas, from a decision to the same agent's next decision.
 
-    If the hand ended before a next decision, the next inputs are those of the final table.
+    If the hand ended before a next decision, the next inputs encode the table at the end.
     """
 
     observation: Tensor  # [K, B, W]
@@ -40,12 +40,12 @@ class TransitionBatch:
 
 
 class HandReplayBuffer(ReplayBuffer):
-    """Replay buffer of the newest `capacity` decisions of each of K replicas."""
+    """Replay buffer of the newest `capacity` decisions of each of K replicas, stored as hands."""
 
     def __init__(
         self,
-        hand_packer: HandPacker,
-        core: LearnerCore,
+        table_packer: TablePacker,
+        services: LearnerServices,
         capacity_key: str,
         capacity: int,
         *,
@@ -53,9 +53,10 @@ class HandReplayBuffer(ReplayBuffer):
         other_buffers: Sequence[ReplayBuffer],
     ) -> None:
         columns = {
-            "hand": Column(torch.uint8, hand_packer.row_bytes),
+            "hand": Column(torch.uint8, table_packer.row_bytes),
             "moves": Column(torch.uint8),  # actions before the decision
-            "next": Column(torch.uint8),  # actions before the agent's next decision, or all of them
+            # actions before the agent's next decision, or all of the hand's if there is none
+            "next": Column(torch.uint8),
             "reward": Column(torch.float32),
         }
         super().__init__(
@@ -64,11 +65,11 @@ class HandReplayBuffer(ReplayBuffer):
             CircularInsertion(),
             columns,
             torch.device("cpu"),  # hands are replayed on the CPU
-            core.sample_seed(),
+            services.sample_seed(),
             replicas=replicas,
             other_buffers=other_buffers,
         )
-        self._hand_packer, self._core = hand_packer, core
+        self._table_packer, self._services = table_packer, services
 
     def _check_saved(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
         super()._check_saved(added, items)
@@ -78,7 +79,7 @@ class HandReplayBuffer(ReplayBuffer):
                 raise ValueError("items.next: not later than the decision")
             for first in range(0, len(hand), HANDS_PER_CHECK):
                 rows = slice(first, first + HANDS_PER_CHECK)
-                self._hand_packer.check(hand[rows].numpy(), next_moves[rows].numpy())
+                self._table_packer.check_rows(hand[rows].numpy(), next_moves[rows].numpy())
 
     def sample_transitions(self, batch_size: int) -> TransitionBatch:
         """Sample `batch_size` decisions of each replica with replacement."""
@@ -88,13 +89,13 @@ class HandReplayBuffer(ReplayBuffer):
         moves = items["moves"].flatten().numpy()
         move_counts = np.concatenate([moves, items["next"].flatten().numpy()])
         # The current decisions come first, then the next ones: [2 K B].
-        tables = self._hand_packer.unpack_tables(np.concatenate([hand, hand]), move_counts)
-        observations, hidden_cards = self._core.encode_records(tables.records)
-        not_done = self._core.to_tensor(tables.records["over"] == 0)[len(hand) :]
-        action = self._hand_packer.get_next_actions(hand, moves)
+        tables = self._table_packer.unpack_tables(np.concatenate([hand, hand]), move_counts)
+        observations, hidden_cards = self._services.encode_records(tables.records)
+        not_done = self._services.to_tensor(tables.records["over"] == 0)[len(hand) :]
+        action = self._table_packer.get_next_actions(hand, moves)
 
         def split(rows: np.ndarray) -> Tensor:
-            return self._core.to_tensor(rows).view(2, *shape, -1)
+            return self._services.to_tensor(rows).view(2, *shape, -1)
 
         observation, next_observation = split(observations)
         critic_inputs = np.concatenate([observations, hidden_cards], 1)
@@ -107,7 +108,7 @@ class HandReplayBuffer(ReplayBuffer):
             next_critic_input=next_critic_input,
             legal_mask=legal_mask,
             next_legal_mask=next_legal_mask,
-            action=self._core.to_tensor(action).view(shape),
-            reward=items["reward"].to(self._core.device),
+            action=self._services.to_tensor(action).view(shape),
+            reward=items["reward"].to(self._services.device),
             not_done=not_done.view(shape),
         )

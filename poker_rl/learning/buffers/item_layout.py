@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size in bytes
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # types by size in bytes
 BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
 
 
@@ -25,13 +25,13 @@ class Column(NamedTuple):
     width: int | None = None
     below: int | None = None
 
-    def stored_shape(self) -> tuple[int, ...]:
+    def get_stored_shape(self) -> tuple[int, ...]:
         """Return the shape in which the part is stored; eight booleans are one byte."""
         if self.width is None:
             return ()
         return (-(-self.width // 8),) if self.dtype == torch.bool else (self.width,)
 
-    def stored_dtype(self) -> torch.dtype:
+    def get_stored_dtype(self) -> torch.dtype:
         """Return the dtype in which the part is stored."""
         return torch.uint8 if self.dtype == torch.bool else self.dtype
 
@@ -39,21 +39,21 @@ class Column(NamedTuple):
 class ItemLayout:
     """Layout of an item as a row of bytes: numbers in descending order of size, then booleans.
 
-    So numbers are aligned, and all booleans are unpacked at once, on `device`.
+    This order aligns the numbers in memory, and all booleans are unpacked at once, on `device`.
 
     Attributes:
         dtype: structured dtype of an item.
-        word: integer type that divides a row; rows are copied faster by words than by bytes.
+        word: integer type whose size divides that of a row; it copies rows faster than bytes do.
     """
 
     def __init__(self, columns: Mapping[str, Column], device: torch.device) -> None:
         self.columns = dict(columns)
         dtypes = {
-            name: torch.empty(0, dtype=column.stored_dtype()).numpy().dtype
+            name: torch.empty(0, dtype=column.get_stored_dtype()).numpy().dtype
             for name, column in columns.items()
         }
         formats = {
-            name: np.dtype((dtypes[name], column.stored_shape()))
+            name: np.dtype((dtypes[name], column.get_stored_shape()))
             for name, column in columns.items()
         }
         names = sorted(
@@ -87,14 +87,14 @@ class ItemLayout:
             if column.dtype == torch.bool:
                 part = np.packbits(part, axis=-1)
             elif column.dtype == torch.float16:
-                part = torch.from_numpy(part).half().numpy()  # NumPy takes 20 times as long
+                part = torch.from_numpy(part).half().numpy()  # 20 times as fast as NumPy's astype
             items[name] = part
         return items.view(np.uint8).reshape(len(index), -1)
 
     def view_stored(self, rows: Tensor, name: str) -> Tensor:
-        """View a column, in its stored form, in rows of items [N, bytes]."""
+        """Return a view of a column, in its stored form, of rows of items [N, bytes]."""
         column = self.columns[name]
-        part = rows[:, self._bytes[name]].view(column.stored_dtype())
+        part = rows[:, self._bytes[name]].view(column.get_stored_dtype())
         return part[:, 0] if column.width is None else part
 
     def unpack(self, rows: Tensor) -> dict[str, Tensor]:

@@ -3,10 +3,11 @@
 A network fitted to such means has the same optimum as one fitted to the single items, for squared
 error and for cross-entropy, without the noise of sampling items. If there are more observations
 than the capacity, a uniform sample of all observations stays. The sample is chosen by a hash of the
-observation: one that was dropped will be dropped whenever it comes again, and an observation in the
-sample has the mean over all of its items.
+observation: one that was dropped will be dropped whenever it is added again, and an observation in
+the sample has the mean over all of its items.
 
-Merging takes time in proportion to all rows, so a large buffer waits until 1/8 of them are new.
+The time of a merge is proportional to the number of rows, so a large buffer waits until 1/8 of its
+rows are new.
 
 Items of iteration t have weight t^power, as in linear CFR and Deep CFR (arXiv:1811.00164).
 """
@@ -23,7 +24,7 @@ from torch import Tensor
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning.external_sampling import TraversalDecisions
-from poker_rl.learning.learner_core import LearnerCore
+from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.learning.minibatches import find_distinct_rows
 from poker_rl.learning.state_checks import check_range
@@ -43,27 +44,27 @@ class TargetBatch(NamedTuple):
 
 
 class MergingBuffer:
-    """Merging buffer of the decisions of all replicas, up to `capacity` observations for each.
+    """Buffer that merges equal observations, with up to `capacity` observations of each replica.
 
-    Items of iteration t have weight t^power. `other_buffers` need main memory at the same time.
+    `other_buffers` need main memory at the same time, so the check of memory includes them.
     """
 
     def __init__(
         self,
-        core: LearnerCore,
+        services: LearnerServices,
         capacity: int,
         iteration_weight_power: float,
         *,
         other_buffers: Sequence[MergingBuffer] = (),
     ) -> None:
-        self._core, self._iteration_weight_power = core, iteration_weight_power
-        self._capacity = capacity * core.replicas
-        self._is_binary = core.observation_column.dtype == torch.bool
-        self._observation_size = core.observation_column.width or 1
-        actions = core.game.action_count
+        self._services, self._iteration_weight_power = services, iteration_weight_power
+        self._capacity = capacity * services.replicas
+        self._is_binary = services.observation_column.dtype == torch.bool
+        self._observation_size = services.observation_column.width or 1
+        actions = services.game.action_count
         self.iteration = 0
         self._unmerged_rows = 0  # rows added since the last merge
-        self._generator = np.random.Generator(np.random.PCG64(core.sample_seed()))
+        self._generator = np.random.Generator(np.random.PCG64(services.sample_seed()))
         self._hash_salt = self._generator.integers(2**64, dtype=np.uint64)
         packed_size = -(-self._observation_size // 8) if self._is_binary else self._observation_size
         dtype = np.uint8 if self._is_binary else np.float32
@@ -75,14 +76,14 @@ class MergingBuffer:
             "weight": np.zeros(0),  # sum of the weights of merged items
             "priority": np.zeros(0),  # hash of the observation in [0, 1): the smallest stay
         }
-        # Caches that hold until rows change: `_index_rows_by_replica()`, and a batch of all rows.
+        # Valid until rows change: the result of `_index_rows_and_weights`, and a batch of all rows.
         self._rows_by_replica: list[tuple[np.ndarray, np.ndarray]] | None = None
         self._full_batch: TargetBatch | None = None
         row_bytes = sum(
             part.dtype.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values()
         )
         self.nbytes = int((1 + MAX_UNMERGED_FRACTION) * self._capacity) * row_bytes
-        setting = f"capacity: {capacity:,} observations for each of {core.replicas} networks"
+        setting = f"capacity: {capacity:,} observations for each of {services.replicas} networks"
         other_bytes = sum(other.nbytes for other in other_buffers)
         needed_bytes = MERGE_MEMORY_FACTOR * self.nbytes + other_bytes
         check_memory(setting, needed_bytes, torch.device("cpu"))
@@ -133,11 +134,11 @@ class MergingBuffer:
             self._rows = {name: part[kept_rows] for name, part in self._rows.items()}
 
     def sample_targets(self, batch_size: int) -> TargetBatch:
-        """Return all rows of each replica, or `batch_size` sampled by weight if there are more."""
+        """Return each replica's rows, or `batch_size` of them sampled by weight if it has more."""
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch
         if self._rows_by_replica is None:
-            self._rows_by_replica = self._index_rows_by_replica()
+            self._rows_by_replica = self._index_rows_and_weights()
         max_rows = max(len(replica_rows) for replica_rows, _ in self._rows_by_replica)
         rows = np.zeros((len(self._rows_by_replica), min(max_rows, batch_size)), np.int64)
         row_weights = np.zeros(rows.shape)
@@ -157,11 +158,11 @@ class MergingBuffer:
             self._full_batch = targets
         return targets
 
-    def _index_rows_by_replica(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the row indices of each replica [N] and their cumulative weights [N]."""
+    def _index_rows_and_weights(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return, for each replica, its row indices and the cumulative sum of their weights."""
         replica, weight = self._rows["replica"], self._rows["weight"]
         order = np.argsort(replica, kind="stable")
-        ends = np.searchsorted(replica[order], np.arange(1, self._core.replicas))
+        ends = np.searchsorted(replica[order], np.arange(1, self._services.replicas))
         return [(part, np.cumsum(weight[part])) for part in np.split(order, ends)]
 
     def _build_target_batch(self, rows: np.ndarray, row_weights: np.ndarray) -> TargetBatch:
@@ -169,7 +170,7 @@ class MergingBuffer:
         if self._is_binary:
             observations = np.unpackbits(observations, axis=2, count=self._observation_size)
         mean = self._rows["target_sum"][rows] / self._rows["weight"][rows][..., None]
-        to_tensor = self._core.to_tensor
+        to_tensor = self._services.to_tensor
         return TargetBatch(
             to_tensor(observations),
             to_tensor(self._rows["mask"][rows]),
@@ -192,13 +193,13 @@ class MergingBuffer:
         self.warm_start(state)
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy the rows of another run's buffer; its iterations count as earlier ones."""
+        """Copy the rows of another run's buffer; its iterations precede those of this run."""
         rows = {name: state["rows"][name].numpy().copy() for name in self._rows}
         for name, part in rows.items():
             own = self._rows[name]
             if (part.dtype, part.shape) != (own.dtype, (len(rows["replica"]), *own.shape[1:])):
                 raise ValueError(f"rows.{name}: of another shape or kind")
-        check_range("rows.replica", rows["replica"], 0, self._core.replicas)
+        check_range("rows.replica", rows["replica"], 0, self._services.replicas)
         self._unmerged_rows = state["unmerged_rows"]
         if len(rows["replica"]) - self._unmerged_rows > self._capacity:
             raise ConfigError(
@@ -221,7 +222,7 @@ def _build_row_keys(rows: dict[str, np.ndarray]) -> np.ndarray:
 
 @jit
 def _hash_priorities(keys, salt):  # type: ignore[no-untyped-def]
-    """Return a hash of each row on [0, 1), [N]."""
+    """Return a hash of each row, uniform in [0, 1), which decides which rows stay, [N]."""
     priorities = np.empty(len(keys))
     for i in range(len(keys)):
         hash_bits = hash_bytes(keys[i], salt)

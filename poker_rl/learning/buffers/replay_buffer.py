@@ -32,7 +32,7 @@ class InsertionRule(Protocol):
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return the slot of each new item, [N] int64; `capacity` or more: it is not stored.
+        """Return the slot of each new item, [N] int64; from `capacity` on, the item is not stored.
 
         `item_number` [N] is the number of items ever added before each item.
         """
@@ -60,7 +60,7 @@ class Reservoir(ABC):
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
         """Return the slot of each new item; see `InsertionRule.assign_slots`."""
-        # One uniform number u decides both: given u < p, u / p is uniform and selects the slot.
+        # A uniform number u stores the item if u < p; u / p is then uniform and selects the slot.
         insertion_prob = self.compute_insertion_probs(item_number, capacity)
         slot = generator.random(len(item_number)) * (capacity / insertion_prob)
         return np.where(item_number < capacity, item_number, slot.astype(np.int64))
@@ -88,7 +88,10 @@ class FlooredReservoir(Reservoir):
 
 @dataclass(kw_only=True, frozen=True)
 class ExponentialReservoir(Reservoir):
-    """Once full, store items with probability p; ages are geometric with mean capacity / p."""
+    """Favor newer items: once full, store each item with probability p.
+
+    The ages of the stored items have a geometric distribution with mean capacity / p.
+    """
 
     insertion_prob: PositiveShare
 
@@ -138,7 +141,7 @@ class ReplayBuffer:
         self._words = self._storage.view(self._layout.word)
         self._replica_starts = torch.arange(replicas, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
-        self._copied_sizes = np.zeros(replicas, np.int64)  # those in `_sizes`
+        self._copied_sizes = np.zeros(replicas, np.int64)  # `_sizes` in the CPU's memory
         self._min_size: int | None = None
         self._has_items = False
 
@@ -218,7 +221,7 @@ class ReplayBuffer:
         }
 
     def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, Tensor]]:
-        """Iterate over `count` batches as `sample` returns them; a GPU samples them at once."""
+        """Iterate over `count` batches as `sample` returns them; a GPU samples all in one step."""
         if self._device.type == "cpu":
             for _ in range(count):
                 yield self.sample(batch_size)
@@ -288,7 +291,9 @@ class ReplayBuffer:
         if len(sizes) != self.replicas:
             raise ValueError(f"items_added: {len(sizes)} replicas, not {self.replicas}")
         for name, column in self._layout.columns.items():
-            expected = [(column.stored_dtype(), (size, *column.stored_shape())) for size in sizes]
+            expected = [
+                (column.get_stored_dtype(), (size, *column.get_stored_shape())) for size in sizes
+            ]
             if [(one.dtype, tuple(one.shape)) for one in items[name]] != expected:
                 raise ValueError(f"items.{name}: of another shape or kind")
             if column.below is not None:
@@ -297,14 +302,14 @@ class ReplayBuffer:
 
 
 def _allocate_lazy_zeros(shape: tuple[int, ...], device: torch.device) -> Tensor:
-    """Allocate zero bytes; in main memory, pages are only used once they are written to."""
+    """Return a tensor of bytes that are 0; a page takes main memory only once it is written to."""
     if device.type != "cpu":
         return torch.zeros(shape, dtype=torch.uint8, device=device)
     return torch.from_numpy(np.zeros(shape, np.uint8))  # torch.zeros would write all bytes
 
 
 def copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """Return an array as a tensor on a device; a GPU copies later, without the CPU waiting."""
+    """Return an array as a tensor on a device; the CPU does not wait until a GPU has copied it."""
     tensor = torch.from_numpy(array)
     if device.type == "cuda":  # from pinned memory, which torch keeps until the GPU has read it
         return tensor.pin_memory().to(device, non_blocking=True)

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
-from poker_rl.learning.timing import time_communication
+from poker_rl.learning.network_time import time_communication
 
 PROCESS_LOST_MESSAGE = "another process of this run has ended"
 
@@ -79,7 +79,7 @@ def average_gradients(optimizer: torch.optim.Optimizer) -> None:
 
 
 def all_reduce_mean(values: Tensor) -> Tensor:
-    """Return the elementwise mean over processes; with several, gradients do not pass through."""
+    """Return the elementwise mean over processes; with several processes it has no gradient."""
     count = get_world_size()
     return values if count == 1 else _all_reduce(values, take_max=False) / count
 
@@ -105,7 +105,7 @@ def max_over_processes(number: int) -> int:
 
 
 def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return the mean of each metric over processes; all of them must have the same tags."""
+    """Return the mean of each metric over processes; every process must have the same tags."""
     if get_world_size() == 1:
         return dict(metrics)
     values = all_reduce_mean(torch.tensor(list(metrics.values()), dtype=torch.float64))
@@ -122,7 +122,7 @@ def broadcast_from_main(value: Any) -> Any:
     return holder[0]
 
 
-def wait_for_all() -> None:
+def wait_for_all_processes() -> None:
     """Wait until every process has called this function (a barrier)."""
     max_over_processes(0)
 

@@ -13,7 +13,7 @@ from poker_rl.games.poker import betting
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player
 
-MAX_LISTED_ACTIONS = 9  # in an error message
+MAX_LISTED_ACTIONS = 9  # an error message names at most this many actions
 
 
 @dataclass(kw_only=True)
@@ -30,7 +30,7 @@ class Bot(Player):
         return self.to_tables(records).legal_mask()
 
     def to_tables(self, records: np.ndarray) -> Tables:
-        """Return a new batch with these tables; none is kept, as several threads may call a bot."""
+        """Return a new `Tables` with these records, since several threads may call the bot."""
         return tables_from_records(self._game, records)
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,9 +68,10 @@ class UniformBot(Bot):
 
 @dataclass(kw_only=True)
 class PreferenceBot(Bot):
-    """Bot that takes the first legal action in the list `prefer`, else the first of the others.
+    """Bot that takes the first action in the list `prefer` that is legal.
 
-    In the list, `raise` stands for all raises of a no-limit game, the smallest first.
+    If none is, it takes the legal action with the lowest number. In the list, `raise` stands for
+    all raises of a no-limit game, the smallest first.
     """
 
     is_suit_invariant = True
@@ -105,7 +106,7 @@ class PreferenceBot(Bot):
 
 @dataclass(kw_only=True)
 class AllInBot(PokerBot):
-    """Bot that makes the largest legal raise, in no-limit all its chips, or else calls."""
+    """Bot that makes the largest legal raise, in no-limit all-in; it calls if no raise is legal."""
 
     is_suit_invariant = True
 

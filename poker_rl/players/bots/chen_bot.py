@@ -28,10 +28,12 @@ POSITION_COUNT = 3  # early, middle, late
 
 @dataclass(kw_only=True)
 class ChenBot(HoldemBot):
-    """Bot that bets from `bet_threshold` points on, calls from fewer points on, and else folds.
+    """Bot that bets, calls or folds by thresholds for its points, with random deviations.
 
-    The threshold for a call depends on the position: early, middle or late. These are thirds of the
-    seats from the left of the button (early) to the button (late).
+    It bets with at least `bet_threshold` points, and calls with at least `call_thresholds`, which
+    depend on the position: early, middle or late. These are thirds of the seats from the left of
+    the button (early) to the button (late). With probability `deviation_prob` it takes a random
+    legal choice instead.
     """
 
     bet_threshold: int

@@ -46,15 +46,18 @@ class HoldemBot(Bot):
         """Return the probabilities of fold, call and bet at tables [B], [B, 3]."""
         raise NotImplementedError
 
-    def choose_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the raise that is a bet at each table, [B]; any raise where none is legal."""
+    def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+        """Return the raise that the choice bet stands for at each table, [B].
+
+        Where no raise is legal, the result is arbitrary.
+        """
         return find_smallest_raises(legal_mask)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         tables = self.to_tables(records)
         legal_mask = tables.legal_mask()
         choice_probs = self.compute_choice_probs(tables.records, legal_mask)
-        bet_actions = self.choose_bet_actions(tables.records, legal_mask)
+        bet_actions = self.find_bet_actions(tables.records, legal_mask)
         return to_legal_action_probs(legal_mask, choice_probs, bet_actions)
 
 
@@ -66,7 +69,10 @@ def get_hole_cards(records: np.ndarray) -> np.ndarray:
 
 
 def tabulate_holdings(function: Callable[[int, int], int]) -> np.ndarray:
-    """Return the value of a symmetric function for each pair of hole cards, [card, card]."""
+    """Return a table of a function's value for each pair of hole cards, [card, card].
+
+    The value must not depend on the order of the two cards.
+    """
     table = np.zeros((MAX_DECK_SIZE, MAX_DECK_SIZE), np.int64)
     for first, second in combinations(range(MAX_DECK_SIZE), 2):
         table[first, second] = table[second, first] = function(first, second)
@@ -85,7 +91,7 @@ def to_one_hot_choices(choice: np.ndarray) -> np.ndarray:
 
 
 def find_smallest_raises(legal_mask: np.ndarray) -> np.ndarray:
-    """Return the smallest legal raise of each action mask, [B]; any raise where none is legal."""
+    """Return the smallest legal raise of each action mask, [B]; `BET` where no raise is legal."""
     smallest_raises: np.ndarray = BET + legal_mask[:, BET:].argmax(1)
     return smallest_raises
 

@@ -12,9 +12,10 @@ which maximizes the expected value minus `temperature` times the Kullback-Leible
 `policy`. Policy improvement by rollouts during play is an idea of G. Tesauro and G. Galperin
 ("On-line policy improvement using Monte-Carlo search", 1996).
 
-The bot ignores what the past actions of the other seats tell about their cards, so it suits games
-in which they tell little. All random numbers depend only on the seed and the key of the information
-set, so the bot is a fixed policy, up to rounding, whatever the order of decisions.
+The bot ignores what the past actions of the other seats reveal about their cards, so it suits games
+in which actions reveal little. All random numbers depend only on the seed and the key of the
+information set, so the bot is a fixed policy, up to rounding: the order of decisions does not
+matter.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class LookaheadBot(Bot):
     policy: str  # spec of the player whose policy and critic are used
     worlds: WorldCount  # number of deals in which each action is tried
     temperature: Temperature  # in the game's unit; the lower, the further from the policy
-    min_action_prob: Probability  # less likely actions are not tried, but the likeliest is
+    min_action_prob: Probability  # of an action to be tried; the most likely one is always tried
     seed: Seed
 
     def __post_init__(self, game: Game) -> None:
@@ -73,7 +74,7 @@ class LookaheadBot(Bot):
         probs = compute_checked_probs(self._game, self._player, records)
         threshold = np.minimum(self.min_action_prob, probs.max(1, keepdims=True))
         is_tried = (probs > 0) & (probs >= threshold)
-        is_tried &= is_tried.sum(1, keepdims=True) > 1  # a single candidate needs no value
+        is_tried &= is_tried.sum(1, keepdims=True) > 1  # the value of a single action is not needed
         has_choice = is_tried.any(1)
         decision, action = np.nonzero(is_tried)
         action_values = np.full(probs.shape, -np.inf)

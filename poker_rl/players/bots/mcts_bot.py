@@ -10,11 +10,11 @@ pot at the node, a few chips before the flop, the bot would explore too little
 (docs/results/bots.md compares both).
 
 The bot uses only its information set: hidden cards are overwritten before they are read, and its
-random numbers depend only on its seed and the key of the information set. So it is a fixed policy,
-whatever the order of decisions.
+random numbers depend only on its seed and the key of the information set. So it is a fixed policy:
+the order of decisions does not matter.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
+# The arguments of the compiled functions are NumPy records, which have no type for mypy.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -99,13 +99,13 @@ def run_searches(
     seed,
     out,
 ):
-    """Write how often each choice was visited, [B, 3], for definitions [B] and tables [B].
+    """Run the simulations for each table, and write how often each choice was visited, [B, 3].
 
-    `scratch_tables`, `legal_mask` and `infoset_key` are scratch memory.
+    `definitions` [B] are those of the `tables` [B]. `scratch_tables`, `legal_mask` and
+    `infoset_key` are scratch memory.
     """
-    child = np.empty(
-        (simulations, CHOICE_COUNT), np.int64
-    )  # index of each child node; 0 if there is none
+    # Index of the child node after each choice at each node; 0 if there is none.
+    child = np.empty((simulations, CHOICE_COUNT), np.int64)
     visits = np.empty((simulations, CHOICE_COUNT), np.int64)
     chips_won = np.empty((simulations, CHOICE_COUNT))  # total payoff of the seat to act
     path = np.empty((MAX_MOVES, 3), np.int64)  # node, seat and choice of each step

@@ -8,10 +8,10 @@ live seats. Else it calls if its equity exceeds the pot odds by a margin. All se
 choice.
 
 The bot uses only its information set, and its random numbers depend only on its seed and the key of
-the information set. So it is a fixed policy, whatever the order of decisions.
+the information set. So it is a fixed policy: the order of decisions does not matter.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
+# The arguments of the compiled functions are NumPy records, which have no type for mypy.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class PotOddsBot(HoldemBot):
     """Bot that bets with a large equity, calls if the pot odds allow it and folds the rest.
 
     `share_after_raises` has the share of hands in an opponent's range after 0, 1, 2 ... raises. The
-    last entry holds for more raises too. It applies to raises before the flop and, separately, to
-    later ones. `any_hand_prob` is the probability that an opponent holds any hand, whatever its
-    raises. The bot bets if its equity times the number of live seats is at least `bet_threshold`,
-    and calls if its equity exceeds the pot odds by `call_margin`.
+    last entry holds for more raises too. The raises before the flop and the later ones are counted
+    separately. With `any_hand_prob`, a sampled hand of an opponent is dealt from all hands, however
+    often it raised. The bot bets if its equity times the number of live seats is at least
+    `bet_threshold`, and calls if its equity exceeds the pot odds by `call_margin`.
 
     A no-limit bet is the legal raise that is nearest to the share `bet_pot_share` of the pot after
     calling. A bet of at least the share `all_in_share` of the seat's chips becomes all-in.
@@ -92,7 +92,7 @@ class PotOddsBot(HoldemBot):
 
     def estimate_equity(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the equity of each seat to act and its pot odds at tables [B], each [B]."""
-        # A copy: suits are renamed so that equivalent situations get equal random numbers.
+        # The suits of a copy are renamed, so that equivalent situations get equal random numbers.
         tables, game = self.to_tables(copy_records(records)), self._game
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
@@ -111,10 +111,10 @@ class PotOddsBot(HoldemBot):
         compute_all_pot_odds(definitions, tables.records, pot_odds)
         return equity, pot_odds
 
-    def choose_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+    def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         actions = np.empty(len(records), np.int64)
         definitions = self.to_tables(records).gather_definitions()
-        find_bet_actions(definitions, records, self.bet_pot_share, self.all_in_share, actions)
+        find_nearest_raises(definitions, records, self.bet_pot_share, self.all_in_share, actions)
         return actions
 
 
@@ -139,8 +139,11 @@ def compute_pot_odds(game, table):
 
 
 @jit
-def find_bet_actions(definitions, tables, bet_pot_share, all_in_share, out):
-    """Write the raise of each table that is nearest to a bet of a share of the pot, [B]."""
+def find_nearest_raises(definitions, tables, bet_pot_share, all_in_share, out):
+    """Write the legal raise at each table that is nearest to `bet_pot_share` of the pot, [B].
+
+    If this takes at least `all_in_share` of the seat's chips, write the all-in instead.
+    """
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
         out[i] = RAISE

@@ -1,4 +1,4 @@
-"""Bot that plays with trained weights which are part of the package."""
+"""Bot that plays with trained weights that are part of the package."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PretrainedBot(Bot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        check_file(self.file)
+        check_bundled_file(self.file)
         path = PRETRAINED_FOLDER / self.file
         (self._player,) = load_players(path, game, torch.device("cpu")).values()
 
@@ -53,7 +53,7 @@ class PretrainedBot(Bot):
         return self._player.action_values(records)
 
 
-def check_file(name: str) -> None:
+def check_bundled_file(name: str) -> None:
     """Check the SHA-256 checksum of a file in `poker_rl/released`.
 
     Raises:

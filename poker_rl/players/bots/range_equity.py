@@ -7,7 +7,7 @@ raises, those that are the strongest on the current board. A part of the samples
 since a raise may also be a bluff or a draw.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
+# The arguments of the compiled functions are NumPy records, which have no type for mypy.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from poker_rl.games.poker.betting import (
     infoset,
 )
 
-HOLDING_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2
-MAX_TRIES = 50  # per sampled hand, as a small range may hold no hand without a card already dealt
+HOLDING_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of different hole cards
+# Number of hands sampled from a range before it is ignored. It is limited since every hand of a
+# small range may have a card that was already dealt.
+MAX_TRIES = 50
 
 
 @jit
@@ -68,8 +70,8 @@ def estimate_equities(
         opponents = 0
         for seat in range(game.seats):
             if seat != table.to_act and not table.folded[seat]:
-                preflop_share = find_share(share_after_raises, raise_counts[seat, 0])
-                board_share = find_share(share_after_raises, raise_counts[seat, 1])
+                preflop_share = get_share_after_raises(share_after_raises, raise_counts[seat, 0])
+                board_share = get_share_after_raises(share_after_raises, raise_counts[seat, 1])
                 range_sizes[opponents] = list_range(
                     preflop_share,
                     board_share if board_count else 1.0,
@@ -109,15 +111,15 @@ def count_raises(game, table, out):
         blinds += game.forced_raises and game.post[seat] > game.ante
     for i in range(blinds, table.marks):
         cell = table.mark[i]
-        if cell % game.kinds == 0:  # the cell of a raise
-            street_cell = cell // game.kinds // game.levels
+        if cell % game.type_count == 0:  # the cell of a raise
+            street_cell = cell // game.type_count // game.raise_levels
             has_board = game.shown[street_cell % game.streets] > 0
             out[street_cell // game.streets, np.int64(has_board)] += 1
 
 
 @jit
-def find_share(share_after_raises, raise_count):
-    """Return the share of hands after this number of raises."""
+def get_share_after_raises(share_after_raises, raise_count):
+    """Return the share of hands in a range after `raise_count` raises."""
     return share_after_raises[min(raise_count, len(share_after_raises) - 1)]
 
 
@@ -159,7 +161,10 @@ def list_range(
 
 @jit
 def deal_opponent(table, dealt_cards, hole_cards, range_size, any_hand_prob, out):
-    """Write two hole cards of a range, with `any_hand_prob` of any; return the new dealt cards."""
+    """Deal an opponent two hole cards of its range, or with `any_hand_prob` any two.
+
+    Write them into `out`, and return the set of dealt cards with them.
+    """
     if range_size and random_uniform(table) >= any_hand_prob:
         for _ in range(MAX_TRIES):
             out[0], out[1] = divmod(hole_cards[random_below(table, range_size)], MAX_DECK_SIZE)

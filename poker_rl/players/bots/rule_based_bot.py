@@ -13,7 +13,7 @@ with a draw. Else it checks or folds. The terms mean:
 Before the flop it bets a pair and calls with an ace or a king. All of these rules are our choice.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
+# The arguments of the compiled functions are NumPy records, which have no type for mypy.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations

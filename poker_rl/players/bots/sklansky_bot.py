@@ -28,9 +28,9 @@ FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, JACK, QUEEN, KING, ACE = range(2, 13)
 
 @dataclass(kw_only=True)
 class SklanskyBot(HoldemBot):
-    """Bot that bets strong ranges, calls with looser ones and folds the rest.
+    """Bot that bets strong hands, calls with hands of looser ranges and folds the rest.
 
-    It bets an average hand with probability `average_range_bet_prob` and else calls.
+    It bets a hand of the average range with probability `average_range_bet_prob` and else calls.
     """
 
     average_range_bet_prob: Probability

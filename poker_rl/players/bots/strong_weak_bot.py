@@ -1,8 +1,8 @@
 """Bot that randomly bets or calls with strong hands, and randomly calls or folds with weak hands.
 
 A published work on six-player hold'em (docs/results/apu.md) describes its bots like this. Such a
-bot soon folds a weak hand, even after it has put chips in, so a player that always raises wins
-chips from it.
+bot folds a weak hand at one of the next decisions, even after it has put chips in, so a player that
+always raises wins chips from it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from poker_rl.games.game import Game
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot
 from poker_rl.players.player import player_from_dict
 
-MIN_REFERENCE_BET_PROB = 0.5  # a hand is strong if the reference bot bets it at least as often
+STRONG_HAND_MIN_BET_PROB = 0.5  # a hand that the reference bot bets with this probability is strong
 
 
 @dataclass(kw_only=True)
@@ -41,7 +41,7 @@ class StrongWeakBot(HoldemBot):
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         reference_probs = self.reference_bot.compute_choice_probs(records, legal_mask)
-        is_strong = reference_probs[:, BET] >= MIN_REFERENCE_BET_PROB
+        is_strong = reference_probs[:, BET] >= STRONG_HAND_MIN_BET_PROB
         choice_probs: np.ndarray = self._choice_probs[is_strong.astype(np.int64)]
         return choice_probs
 

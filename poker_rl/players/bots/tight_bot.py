@@ -1,10 +1,11 @@
 """Bot that raises strong hands, calls with medium hands and folds the rest.
 
 The value of a hand is the probability that it beats all remaining opponents if they hold random
-cards. It is p to the power of the number of opponents. From the flop on p is the share of possible
-hole cards of an opponent that the bot's hand beats on the current board. Before the flop it is the
-share with fewer points by B. Chen's formula (L. Krieger, Hold'em Excellence, 2000). Ties count
-half. Board cards to come and the actions of the opponents are ignored.
+cards: with the probability p to beat one opponent, it is p to the power of their number. From the
+flop on, p is the share of an opponent's possible hole cards that the bot's hand beats on the
+current board. Before the flop, it is the share of hole cards with fewer points by B. Chen's formula
+(L. Krieger, Hold'em Excellence, 2000). Ties count half. Board cards to come and the actions of the
+opponents are ignored.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class TightBot(HoldemBot):
 
 @jit
 def compute_win_probs(definitions, tables, preflop_win_probs, out):  # type: ignore[no-untyped-def]
-    """Write the probability to have the best hand, [B], for definitions [B] and tables [B]."""
+    """Write the probability that the seat to act has the best hand at each table, [B].
+
+    `definitions` [B] are those of the `tables` [B].
+    """
     hand = np.empty(MAX_HOLE_CARDS + MAX_BOARD_CARDS, np.int64)
     is_known = np.zeros(MAX_DECK_SIZE, np.bool_)
     for i in range(len(tables)):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from poker_rl.evaluation.result import Result, first_of_each
+from poker_rl.evaluation.result import Result, select_first_results
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 from poker_rl.storage.disk import naming_path
 from poker_rl.storage.run_folder import flatten_hparams
@@ -152,7 +152,7 @@ def build_layout(game: str, results: Iterable[Result]) -> dict[str, dict[str, li
     The result has the form {section: {chart: ["Multiline", [pattern of tags]]}}.
     """
     results = [result for result in results if not result.is_percentile]
-    first = {result.measure for result in first_of_each(results)}
+    first = {result.measure for result in select_first_results(results)}
     sections: dict[str, dict[str, list[Any]]] = {}
     for result in results:
         section = game if result.measure in first else f"{game}: other measures"

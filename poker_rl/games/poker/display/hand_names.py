@@ -1,4 +1,4 @@
-"""Names of poker hands, such as "two pair, kings and fours"."""
+"""Names of the hands that cards make in poker, such as "two pair, kings and fours"."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def describe_made_hand(
 ) -> str:
     """Return the name of the best hand that two to seven cards make.
 
-    Straights and flushes need five cards, or three if a hand at showdown, which has
-    `full_hand_size` cards, has three. The ace also counts below the lowest rank.
+    Straights and flushes need five cards, or three cards if `full_hand_size`, the number of cards
+    that make a hand at showdown, is three. The ace also counts below the lowest rank.
     """
     ranks_held = _get_ranks(cards, suits)
     length = THREE_CARD_HAND if full_hand_size == THREE_CARD_HAND else STRAIGHT_LENGTH

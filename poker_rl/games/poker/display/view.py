@@ -1,7 +1,7 @@
 """Views of poker tables, and the legal moves of the seat to act as people name them.
 
-`variant_game` is the game with the number of seats of a table; a game with a variable number of
-seats has several.
+A game with a variable number of seats consists of one game for each number; `variant_game` is the
+one with the number of seats of a table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import tables_from_records
 
-BLINDS = ("small blind", "big blind")  # by size; an even larger blind is a straddle
+BLIND_NAMES = ("small blind", "big blind")  # by size; an even larger blind is a straddle
 STREET_NAMES = ("preflop", "flop", "turn", "river")
 BET_SIZE_NAMES = {50: "half pot", 67: "two thirds of the pot", 100: "pot"}  # by hundredths of it
 USUAL_BET_SIZES = (50, 67, 100)  # in hundredths of the pot, if any number of chips is legal
@@ -164,19 +164,22 @@ class DisplayedPoker(DisplayedGame):
         return chips
 
     def _compute_bet_before_street(self, record: np.void) -> int:
-        """Return the chips that it took to stay in before this street; on the first the ante."""
+        """Return the chips that a seat must have put in before this street to stay in the hand.
+
+        On the first street this is the ante.
+        """
         definition, street = self.definitions[int(record["variant"])], int(record["street"])
         if street == 0:
             return int(definition["ante"])
         price = int(definition["price"])
         mark_count = int(record["marks"])
         cells = record["mark"][:mark_count].astype(np.int64)
-        street_of_mark = cells // int(definition["kinds"]) // int(definition["levels"])
+        street_of_mark = cells // int(definition["type_count"]) // int(definition["raise_levels"])
         street_of_mark %= int(definition["streets"])
         is_earlier_street = street_of_mark < street
         if len(record["chips"]):  # with stacks: the chips that the seat of each mark had put in
             return max(price, int(record["chips"][:mark_count][is_earlier_street].max(initial=0)))
-        is_earlier_raise = is_earlier_street & (cells % int(definition["kinds"]) == 0)
+        is_earlier_raise = is_earlier_street & (cells % int(definition["type_count"]) == 0)
         if definition["forced_raises"]:  # blinds have marks of their own, before all others
             is_earlier_raise[: np.count_nonzero(definition["post"] > definition["ante"])] = False
         return price + int(definition["raise_size"][street_of_mark[is_earlier_raise]].sum())
@@ -203,11 +206,11 @@ def build_seat_view(
 
 
 def list_seat_notes(variant_game: PokerGame, seat: int) -> list[str]:
-    """Return the notes of a seat: "button", and the name of the blind that it posts."""
+    """Return the notes of a seat: "button" if it is, and the name of the blind that it posts."""
     notes = ["button"] if seat == variant_game.seats - 1 else []
     if variant_game.forced_raises and variant_game.blinds[seat]:
         amounts = sorted(set(variant_game.blinds) - {0})
-        names = BLINDS[-1:] if len(amounts) == 1 else BLINDS
+        names = BLIND_NAMES[-1:] if len(amounts) == 1 else BLIND_NAMES
         rank = amounts.index(variant_game.blinds[seat])
         notes.append(names[rank] if rank < len(names) else "straddle")
     return notes
@@ -279,8 +282,8 @@ def name_usual_raises(
 ) -> dict[int, str]:
     """Return the names of the usual raises, keyed by the chips that they raise to.
 
-    `low` and `high` are the chips of the smallest and the largest raise. If two raises are equal,
-    the later name counts.
+    `low` and `high` are the chips of the smallest and the largest legal raise. If two usual sizes
+    are the same raise, it has the name of the larger one.
     """
     size_names = {low: "minimum"}
     for size in USUAL_BET_SIZES:

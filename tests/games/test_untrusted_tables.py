@@ -11,8 +11,8 @@ import pytest
 from random_games import NAMES, game, play
 
 from poker_rl.games.game import Game
-from poker_rl.games.table_checks import check_tables
 from poker_rl.games.tables import Tables, copy_records, tables_from_records
+from poker_rl.games.untrusted_tables import check_tables
 
 GAMES = ["big2", "kuhn", "limit_holdem_2to9", "nolimit_holdem_6p"]
 ACCEPTED = re.compile(r"(\S+): (\d+) of (\d+) damaged tables accepted")
@@ -72,7 +72,7 @@ def play_damaged(name: str) -> None:
 
 def test_no_damaged_table_ends_the_process() -> None:
     """In a process of its own, as compiled rules that index out of bounds may kill it."""
-    program = f"import test_table_checks as t; [t.play_damaged(name) for name in {GAMES}]"
+    program = f"import test_untrusted_tables as t; [t.play_damaged(name) for name in {GAMES}]"
     paths = f"import sys; sys.path[:0] = {sys.path}; "
     done = subprocess.run(
         [sys.executable, "-c", paths + program], capture_output=True, text=True, check=False

@@ -134,7 +134,7 @@ def results_to_csv(results: Iterable[Result]) -> str:
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
     """Return a row for each result, with columns for its percentiles if there are any."""
-    percentiles = {(r.player, r.measure): r.number for r in results if r.is_percentile}
+    percentiles = {(r.player, r.measure): r.formatted_value for r in results if r.is_percentile}
     suffixes = list(dict.fromkeys(measure[measure.rindex("/") :] for _, measure in percentiles))
     rows = [["player", "measure", "value", *(s[1:] for s in suffixes), "unit", "kind", "n"]]
     for result in results:
@@ -143,7 +143,7 @@ def build_long_rows(results: Sequence[Result], headline_player: str | None = Non
             rows.append(
                 [
                     mark_headline(result.player, headline_player),
-                    *(result.measure, result.number),
+                    *(result.measure, result.formatted_value),
                     *(percentiles.get((result.player, result.measure + s), "") for s in suffixes),
                     *(result.unit, result.kind, count),
                 ]
@@ -166,7 +166,7 @@ def build_wide_rows(results: Sequence[Result], headline_player: str | None = Non
         if kind == EXACT and (result.player, result.measure) in sampled_kinds:
             kind, column = sampled_kinds[result.player, result.measure], f"{column}, exact"
         units.setdefault(column, {})[result.unit] = None
-        cells.setdefault((result.player, kind), {})[column] = result.number
+        cells.setdefault((result.player, kind), {})[column] = result.formatted_value
     all_units = {unit for column_units in units.values() for unit in column_units}
     unit_cells = list(all_units - {""}) if len(all_units) == 1 else []
     headings = list(units)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from poker_rl.nets.dense import NetworkPair, ReplicatedMLP, build_mlp
-from poker_rl.nets.legal_logits import (
+from poker_rl.nets.legal_output_layer import (
     MIN_ACTIONS,
     LegalActions,
     list_legal_actions_if_few,

@@ -31,7 +31,7 @@ class LearnerTimer:
     def time_networks(self, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
         """Count the time in this context as network time: forward, loss, backward or optimizer.
 
-        `stream` is the GPU's queue that the work goes to; None: the current one.
+        `stream` is the CUDA stream that does the work; None: the current one.
         """
         if self._uses_events:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
@@ -45,7 +45,7 @@ class LearnerTimer:
         communication = _communication_seconds - communication_before
         self._network_seconds += perf_counter() - before - communication
 
-    def fraction_outside_networks(self) -> float:
+    def compute_fraction_outside_networks(self) -> float:
         """Return the share of the time since `start` outside networks, in [0, 1]."""
         if self._uses_events:
             torch.cuda.synchronize()
@@ -53,7 +53,7 @@ class LearnerTimer:
             self._network_seconds = milliseconds / 1000
         return max(0.0, 1 - self._network_seconds / (perf_counter() - self._start))
 
-    def fraction_communicating(self) -> float:
+    def compute_communication_fraction(self) -> float:
         """Return the share of the time since `start` in communication, in [0, 1]."""
         seconds = _communication_seconds - self._communication_at_start
         return seconds / (perf_counter() - self._start)

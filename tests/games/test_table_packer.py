@@ -7,7 +7,7 @@ import pytest
 from random_games import game
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.poker.hand_packer import HandPacker
+from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 
@@ -17,7 +17,7 @@ LOOKS = ("observe", "reveal", "legal_mask", "infoset_keys")
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "limit_holdem_2to9", "nolimit_leduc"])
 def test_every_moment_of_a_hand_comes_back_as_it_was(name: str) -> None:
     played = game(name)
-    hands, tables, generator = HandPacker(played), Tables(played, 50, 0), np.random.default_rng(0)
+    hands, tables, generator = TablePacker(played), Tables(played, 50, 0), np.random.default_rng(0)
     tables.deal()
     shown, rows, moments = [], np.arange(50), 0
     while len(rows):
@@ -47,4 +47,4 @@ def test_every_moment_of_a_hand_comes_back_as_it_was(name: str) -> None:
 
 def test_a_game_that_keeps_no_actions_is_refused() -> None:
     with pytest.raises(ConfigError, match="tables of big2 do not keep their actions"):
-        HandPacker(game("big2"))
+        TablePacker(game("big2"))

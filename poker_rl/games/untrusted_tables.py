@@ -17,7 +17,7 @@ from poker_rl.games.tables import check_decks, copy_records, tables_from_records
 
 
 def check_tables(game: Game, records: np.ndarray) -> None:
-    """Raise ValueError unless each table [B] is in a state of play, or before its first hand."""
+    """Raise ValueError unless play can lead to each table [B], or its first hand has not begun."""
     fresh = np.zeros_like(records)
     fresh["key"], fresh["over"] = records["key"], 1
     started = np.flatnonzero((to_bytes(records) != to_bytes(fresh)).any(1))

@@ -13,15 +13,15 @@ from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_a
 from poker_rl.games.game import Game
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.memory_budget import check_memory
-from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.minibatches import DeduplicatedInputs
+from poker_rl.learning.network_time import LearnerTimer
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, Seating
 from poker_rl.learning.state_checks import check_range
-from poker_rl.learning.timing import LearnerTimer
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
-from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net
+from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.network_player import (
     Critic,
@@ -35,7 +35,7 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True, frozen=True)
 class LearnerContext:
-    """Everything that a network learner gets besides its own settings.
+    """Arguments of a network learner besides its own settings, the same for all algorithms.
 
     Args:
         game: the game.
@@ -71,8 +71,8 @@ class NetworkAssignment:
     seating: Seating
 
 
-class LearnerCore:
-    """Tables, networks and players of a learner.
+class LearnerServices:
+    """Services for a network learner: its tables, and methods to build networks and players.
 
     A learner builds networks with `build_network` and `build_critic`, plays with
     `rollout.play_steps` or `rollout.play_full_hands` and an act function such as `sample_actions`,
@@ -179,7 +179,7 @@ class LearnerCore:
     def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
         """Build K value networks that also read hidden cards, [K, B, W + H] -> [K, B, outputs]."""
         inputs = self.encoder.size + self.hidden_card_size
-        net_config = get_value_net(self._net_config)
+        net_config = get_value_net_config(self._net_config)
         return self._build_module(net_config, inputs, outputs, output_init_scale)
 
     def _build_module(
@@ -203,10 +203,10 @@ class LearnerCore:
         *,
         per_action: bool,
     ) -> Critic | None:
-        """Return a critic that is saved with players, so that their values can be displayed.
+        """Return the critic to save with players, so that its values can be displayed.
 
-        Without `value_network` the player's policy network values actions. Return None if the
-        critic sees hidden cards, or if its values are discounted and so are not in chips.
+        Without `value_network` the outputs of the player's network are the action values. Return
+        None if the critic sees hidden cards, or if its values are discounted and so not in chips.
         """
         if self.hidden_card_size or gamma < 1:
             return None
@@ -249,7 +249,9 @@ class LearnerCore:
         )
         replica = None if equal_blocks else self.to_tensor(rows.replica)
         with self.timer.time_networks():
-            return NetworkInputs(rows.observation, self.device).forward_all(module, replica, legal)
+            return DeduplicatedInputs(rows.observation, self.device).forward_all(
+                module, replica, legal
+            )
 
     def compute_probs(self, module: nn.Module, rows: PendingDecisions) -> np.ndarray:
         """Return the action probabilities of the policy network `module`, [B, A]."""
@@ -263,7 +265,7 @@ class LearnerCore:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Sample actions [B] from the policy network; return them and their log-probs [B].
 
-        `uniform` has a random number in [0, 1) for each row, [B] float32; None: drawn here.
+        `uniform` has a random number in [0, 1) for each row, [B] float32; None: sampled here.
         """
         if uniform is None:
             uniform = self.generator.random(len(rows.mask), np.float32)
@@ -280,16 +282,21 @@ class LearnerCore:
         action = sample_from_probs(probs, self.generator.random(len(probs)))
         return action, np.log(probs[np.arange(len(action)), action])
 
-    def build_actor_critic_inputs(self, batch: RolloutBatch) -> tuple[NetworkInputs, NetworkInputs]:
-        """Return a batch's inputs for actors and for critics, one object if critics see no more."""
-        actor_inputs = NetworkInputs(batch.observation, self.device)
+    def build_actor_critic_inputs(
+        self, batch: RolloutBatch
+    ) -> tuple[DeduplicatedInputs, DeduplicatedInputs]:
+        """Return a batch's inputs for actors and critics; the same unless critics see more."""
+        actor_inputs = DeduplicatedInputs(batch.observation, self.device)
         if not self.hidden_card_size:
             return actor_inputs, actor_inputs
         critic_rows = np.concatenate([batch.observation, batch.hidden_cards], 1)
-        return actor_inputs, NetworkInputs(critic_rows, self.device)
+        return actor_inputs, DeduplicatedInputs(critic_rows, self.device)
 
     def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return inputs of tables [B] repeated per instance, [instances x B, W], and replicas."""
+        """Return network inputs of tables [B], and the replica that decides, for every instance.
+
+        The tables are repeated for each instance: [instances x B, W] and [instances x B] int64.
+        """
         observations = np.tile(self.encoder(records), (self.instances, 1))
         network_index = get_network_index(self.game, self._network_sharing, records)
         instance = np.arange(self.instances)[:, None]
@@ -308,7 +315,7 @@ class LearnerCore:
         `table` [B] is the index of the table in `rollout` that each was copied from.
         """
         network_index = get_network_index(self.game, self._network_sharing, records)
-        first_replica = self.instance_of_table(table) * (self.replicas // self.instances)
+        first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)
         replica: np.ndarray = first_replica + network_index
         return replica
 
@@ -320,13 +327,13 @@ class LearnerCore:
         """Return an array as a tensor on the device."""
         return torch.from_numpy(array).to(self.device)
 
-    def instance_of_table(self, table: np.ndarray) -> np.ndarray:
+    def get_instance_of_table(self, table: np.ndarray) -> np.ndarray:
         """Return the instance of each table, [N] int64."""
         instance: np.ndarray = table // self._tables_per_instance
         return instance
 
     def _assign_row_replicas(self, rows: PendingDecisions) -> np.ndarray:
-        instance = self.instance_of_table(rows.table)
+        instance = self.get_instance_of_table(rows.table)
         if self._network_sharing == "shared":
             return instance
         replica: np.ndarray = instance * (self.replicas // self.instances)

@@ -1,4 +1,4 @@
-"""Sweeps: split overrides with several values into jobs, and run them by a Hydra launcher."""
+"""Overrides with several values: split them into the jobs of a sweep, launched by Hydra."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from poker_rl.config.option_listing import read_first_comment
 from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError
 
-# Hydra warns about each preset in conf/hydra/launcher that is checked against the launcher's keys,
-# which is intended here.
+# Hydra warns that it checks the presets in conf/hydra/launcher against the launcher's keys, but
+# this check is intended.
 warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
 
-MAX_JOBS = 5_000  # Hydra keeps 0.4 MB for each job until the last one ends, in all 2 GB
+MAX_JOBS = 5_000  # Hydra keeps 0.4 MB for each job until the last one ends, 2 GB in total
 
 
 def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
@@ -44,7 +44,7 @@ def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
             launcher_overrides.append(str(override.input_line))
         elif override.is_sweep_override():
             values_by_key[key] = _expand_sweep_values(override)
-        else:  # kept as text, which the job parses again; ~key has no value
+        else:  # the job parses the text again; ~key has no value
             values_by_key[key] = [key if override.value_type is None else text]
     job_count = prod(map(len, values_by_key.values()))
     if job_count > MAX_JOBS:
@@ -53,7 +53,7 @@ def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
 
 
 def _expand_sweep_values(override: Override) -> list[str]:
-    """Return an override key=value for each value that a sweep gives to a key."""
+    """Return an override key=value for each value of an override with several values."""
     text, key = override.input_line, override.get_key_element()
     if not override.is_discrete_sweep():
         raise ConfigError(f"{text}: has infinitely many values; write {key}=a,b or a range")
@@ -68,7 +68,7 @@ def _expand_sweep_values(override: Override) -> list[str]:
 
 
 def find_launcher(launcher_overrides: Sequence[str], option_dirs: Sequence[Path]) -> str:
-    """Return the name of the launcher; raise ConfigError if its package is not installed."""
+    """Return the name of the selected launcher; raise ConfigError if it is not installed."""
     config = compose_launch_config(launcher_overrides, Path()).hydra
     name = str(config.runtime.choices["hydra/launcher"])
     try:
@@ -89,12 +89,12 @@ def launch_jobs(
 ) -> None:
     """Run jobs by a Hydra launcher, which may use other processes or machines.
 
-    Jobs are submitted without overrides, and `task` composes the config of a job when it starts. If
-    Hydra composed them, a job with a wrong setting would end the sweep, and the options of a job
-    could change Hydra's own settings.
+    Jobs are submitted without overrides, and `task` composes the config of a job when the job
+    starts. If Hydra composed the configs, a job with a wrong setting would end the sweep, and the
+    options of a job could change Hydra's own settings.
 
-    `task` is called with each job number, perhaps after being pickled for another process. Hydra
-    and the launcher may write into `folder`.
+    `task` is called with each job number; it may be pickled for another process. Hydra and the
+    launcher may write into `folder`.
     """
     callback: Any = Callback()  # does nothing
     hydra_launcher = Plugins.instance().instantiate_launcher(
@@ -109,5 +109,5 @@ def launch_jobs(
 def _run_job(
     task: Callable[[int], None], job_numbers: Sequence[int], hydra_config: DictConfig
 ) -> None:
-    """Call `task` for the present job of a launcher, perhaps in another process."""
+    """Call `task` with the number of the job that the launcher runs in this process."""
     task(job_numbers[HydraConfig.get().job.num])

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.state_checks import load_optimizer
+from poker_rl.learning.state_checks import load_optimizer_state
 
 
-class TargetNetworkLearner:
+class OffPolicyActorCritic:
     """Replicas of actor and critic that learn together, with a replay buffer and an optimizer.
 
     `networks` are the actor, critic, target actor and target critic of these replicas.
@@ -39,7 +39,7 @@ class TargetNetworkLearner:
         return is_owned
 
     def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> Tensor:
-        """Take one gradient step on the sum of the losses of both; return the gradient norm, []."""
+        """Take one gradient step on the sum of actor and critic losses; return the norm, []."""
         set_learning_rates(self._optimizer, actor_lr, critic_lr)
         self.updates += 1
         return take_gradient_step(loss, self._optimizer)
@@ -59,5 +59,5 @@ class TargetNetworkLearner:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.updates = state["updates"]
-        load_optimizer(self._optimizer, state["optimizer"])
+        load_optimizer_state(self._optimizer, state["optimizer"])
         self.buffer.load_state_dict(state["buffer"])

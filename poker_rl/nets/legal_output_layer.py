@@ -18,8 +18,8 @@ from torch.autograd.function import once_differentiable
 
 from poker_rl.nets.kernel_compilation import compile_kernels
 
-MIN_ACTIONS = 64  # with fewer actions the full layer is always used
-MIN_ACTIONS_PER_LEGAL = 8  # also with fewer actions per legal action, on average
+MIN_ACTIONS = 64  # in games with fewer actions, the full output layer is always used
+MIN_ACTIONS_PER_LEGAL = 8  # with fewer actions per legal action, the full layer is faster
 
 FLOATS_3D_TYPE = "float32[:, :, ::1]"
 LEGAL_ACTIONS_TYPES = "int64[:, :, ::1], int64[:, ::1]"  # actions, and their number in each row
@@ -27,7 +27,7 @@ LEGAL_ACTIONS_TYPES = "int64[:, :, ::1], int64[:, ::1]"  # actions, and their nu
 
 @dataclass(frozen=True)
 class LegalActions:
-    """Lists of the legal actions of some decisions, padded to the length L of the longest.
+    """Lists of the legal actions of decisions, padded to the length L of the longest list.
 
     Attributes:
         actions: legal actions of each decision, [..., L] int64, 0 in padding columns.
@@ -63,14 +63,17 @@ class LegalActions:
 
 
 def list_legal_actions_if_few(mask: np.ndarray, device: torch.device) -> LegalActions | None:
-    """Return the legal actions of decisions, [N, A] bool; None if the full layer is as fast."""
+    """Return the legal actions of N decisions with action masks [N, A].
+
+    Return None if most actions are legal or there are few, since the full layer is then as fast.
+    """
     if mask.shape[1] < MIN_ACTIONS or MIN_ACTIONS_PER_LEGAL * mask.sum() > mask.size:
         return None
     return list_legal_actions(mask, device)
 
 
 def list_legal_actions(mask: np.ndarray, device: torch.device) -> LegalActions:
-    """Return the legal actions of decisions, [N, A] bool, in ascending order."""
+    """Return the legal actions, in ascending order, of N decisions with action masks [N, A]."""
     counts = mask.sum(1)
     actions = np.zeros((len(mask), counts.max(initial=1)), np.int64)
     row, action = np.nonzero(mask)

@@ -1,7 +1,7 @@
-"""Hands of poker packed into short rows of bytes, for replay buffers.
+"""Packing of poker tables into short rows of bytes, for replay buffers.
 
-A table takes 768 bytes, but most of its fields follow from the cards and the actions. A row keeps
-only the cards and the actions; to restore a table the rules replay as many actions as needed.
+A table takes 768 bytes, but its state follows from the cards and the actions. A row has only these;
+to restore a table, the rules replay the actions.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 
 
-class HandPacker:
-    """Packer of tables into rows; tables have to keep their actions in a field `line`.
+class TablePacker:
+    """Packer of tables into rows with the cards and actions of their hands.
 
     Attributes:
         row_bytes: number of bytes in a row.
@@ -44,14 +44,17 @@ class HandPacker:
         return rows.view(np.uint8).reshape(len(rows), self.row_bytes)
 
     def unpack_tables(self, rows: np.ndarray, move_counts: np.ndarray) -> Tables:
-        """Return the tables after the first `move_counts` [B] actions, until the next call."""
+        """Return the tables after the first `move_counts` [B] actions of each row.
+
+        The next call overwrites them.
+        """
         packed_hands = self._view_hands(rows)
         self._tables.load_records(np.zeros(len(packed_hands), self._tables.records.dtype))
         self._tables.deal(decks=packed_hands["deck"], variants=packed_hands["variant"])
         self._tables.replay(packed_hands["line"], move_counts)
         return self._tables
 
-    def check(self, rows: np.ndarray, moves: np.ndarray) -> None:
+    def check_rows(self, rows: np.ndarray, moves: np.ndarray) -> None:
         """Raise ValueError unless the first `moves` [B] actions of rows from a file are legal."""
         max_moves = self._view_hands(rows)["line"].shape[1]
         if int(moves.max(initial=0)) > max_moves:

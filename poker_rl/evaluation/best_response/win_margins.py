@@ -1,4 +1,8 @@
-"""Showdown equity of hands against each other, on average over the board cards still to come."""
+"""Win margins of hands against each other: probability of winning minus that of losing.
+
+They are means over the board cards still to come. A margin m corresponds to an equity, the expected
+share of the pot, of (1 + m) / 2.
+"""
 
 # numba infers the types of compiled functions; table records have none that mypy could check.
 # mypy: disable-error-code="no-untyped-def"
@@ -15,22 +19,22 @@ from poker_rl.games.game import jit
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.ranges import BLOCKED_STRENGTH, Ranges, compute_strengths
 
-MAX_ENUMERATED_BOARDS = 1500  # more than the 1,176 boards after a flop of hold'em
-SAMPLED_BOARDS = 2000  # if there are more, as before a flop
+MAX_ENUMERATED_BOARDS = 1500  # more than the 1,176 boards that can follow a flop of hold'em
+SAMPLED_BOARDS = 2000  # number of boards where not all are enumerated, as before a flop
 
 
-def compute_showdown_equity(
+def compute_win_margins(
     game: PokerGame,
     ranges: Ranges,
     own_hands: np.ndarray,
     board_cards: np.ndarray,
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """Return each own hand's probability of winning, less that of losing, against every hand.
+    """Return the win margin of each own hand at a showdown against every hand, [R, H].
 
-    The result [R, H] is 0 for two hands that share a card. `own_hands` [R] are indices among all H
-    hands, `board_cards` the known ones. Boards that can still come are enumerated if there are at
-    most `MAX_ENUMERATED_BOARDS`, else `SAMPLED_BOARDS` of them are sampled.
+    It is 0 for two hands that share a card. `own_hands` [R] are indices among all H hands, and
+    `board_cards` are the known ones. Boards that can still come are enumerated if there are at most
+    `MAX_ENUMERATED_BOARDS`; otherwise `SAMPLED_BOARDS` of them are sampled.
     """
     remaining_cards = np.setdiff1d(np.arange(game.deck_size), board_cards)
     cards_to_come = sum(game.board_cards) - len(board_cards)
@@ -48,22 +52,22 @@ def compute_showdown_equity(
     _fill_ranks(
         ranges.hands, boards, len(game.suits), game.ranking == SHORT_DECK, opponent_ranks, own_ranks
     )
-    win_balance = np.zeros((len(own_hands), len(ranges.hands)), np.int16)
-    _accumulate_wins(own_hands, opponent_ranks, own_ranks, win_balance)
+    net_wins = np.zeros((len(own_hands), len(ranges.hands)), np.int16)
+    _accumulate_net_wins(own_hands, opponent_ranks, own_ranks, net_wins)
     is_possible = (own_ranks > 0).astype(np.float32)  # float32 counts boards exactly up to 2**24
-    shared_boards = is_possible[:, own_hands].T @ is_possible
-    equity: np.ndarray = (
-        win_balance * ranges.mask_disjoint_hands(own_hands) / np.maximum(shared_boards, 1)
+    board_counts = is_possible[:, own_hands].T @ is_possible  # boards possible with both hands
+    margins: np.ndarray = (
+        net_wins * ranges.mask_disjoint_hands(own_hands) / np.maximum(board_counts, 1)
     )
-    return equity
+    return margins
 
 
 @jit
 def _fill_ranks(hands, boards, suits, short_deck, opponent_ranks, own_ranks):
-    """Write the strength of each hand with each board, [N, H], counted from 1.
+    """Write the strength of each hand on each board, counted from 1, into both arrays [N, H].
 
-    Where hand and board share a card, `opponent_ranks` is 65535, which no hand beats, and
-    `own_ranks` is 0, to which no hand loses.
+    If the hand shares a card with the board, nothing is won or lost: `opponent_ranks` is 65535,
+    which no hand beats, and `own_ranks` is 0, to which no hand loses.
     """
     board_ranks = np.empty(len(hands), np.int32)
     for i in range(len(boards)):
@@ -75,13 +79,13 @@ def _fill_ranks(hands, boards, suits, short_deck, opponent_ranks, own_ranks):
 
 
 @jit
-def _accumulate_wins(own_hands, opponent_ranks, own_ranks, win_balance):
-    """Add 1 for each board on which the own hand beats the other, -1 where it loses, [R, H]."""
+def _accumulate_net_wins(own_hands, opponent_ranks, own_ranks, net_wins):
+    """Add to `net_wins` [R, H] 1 for each board that the own hand wins, -1 if it loses."""
     for r in range(len(own_hands)):
         for i in range(len(opponent_ranks)):
             own_rank = own_ranks[i, own_hands[r]]
             if own_rank:
                 for h in range(opponent_ranks.shape[1]):
-                    win_balance[r, h] += np.int16(own_rank > opponent_ranks[i, h]) - np.int16(
+                    net_wins[r, h] += np.int16(own_rank > opponent_ranks[i, h]) - np.int16(
                         own_rank < own_ranks[i, h]
                     )
