@@ -298,7 +298,7 @@ class SavedRow:
         command = self.about["command"].removeprefix("poker-rl train ").removeprefix("-m ")
         return [
             self.learner,
-            f"**{self.figure}**",
+            self.figure,
             format_step_count(float(self.about["decisions"])),
             self.seconds,
             f"`{command.removesuffix(' seed=0,1,2,3,4')}`",
@@ -329,21 +329,24 @@ def format_solvers(games: dict[str, list[SavedRow]]) -> Iterator[str]:
     cells = {(game, row.learner): row for game, rows in games.items() for row in rows}
     yield "## Solvers"
     yield (
-        "Seconds in parentheses. The commands are `poker-rl train game=… algo=…` with games"
+        "Distance in antes a hand as above, in parentheses seconds. The commands are"
+        " `poker-rl train game=… algo=…` with games"
         f" {', '.join(f'`{game}`' for game in games)}; [rows.csv](benchmark/rows.csv) has all."
     )
-    lines = [["`algo=`", *(GAMES[game] for game in games)]]
+    lines = [["solver", *(GAMES[game] for game in games)]]
     for algo in SOLVERS:
         found = [cells.get((game, algo)) for game in games]
         lines.append(
-            [f"`{algo}`", *(f"**{row.figure}** ({row.seconds})" if row else "" for row in found)]
+            [f"`{algo}`", *(f"{row.figure} ({row.seconds})" if row else "" for row in found)]
         )
     yield format_table(lines)
 
 
 def format_game_section(game: str, rows: list[SavedRow]) -> Iterator[str]:
     """Yield the paragraphs of the page about the learners on a game."""
-    heads = ["learner", "antes", "decisions", "seconds", "`poker-rl train …`"]
+    distance = "NashConv" if choose_measure(game) == "nash_conv" else "exploitability"
+    heads = ["learner", f"{distance}, antes a hand", "decisions", "seconds"]
+    heads.append("arguments of `poker-rl train`")
     learners = sorted((row for row in rows if row.learner in LEARNERS), key=lambda row: row.mean[0])
     yield f"## {GAMES[game]}"
     yield format_table([heads, *(row.list_cells() for row in learners)])
@@ -360,15 +363,14 @@ def format_published() -> Iterator[str]:
     """Yield the paragraphs of the page about results that others have published."""
     yield "## Published figures"
     yield (
-        "Exploitability in antes on OpenSpiel's games. Ours are not like for like:"
-        " [`ac_leduc`](results/small_games.md#learners-with-networks) enumerates all deals, so it"
-        " uses a model of the game, which NashPG and ARMAC do not, and its critic sees all cards."
-        " `sd_cfr_leduc` merges suits (0.0274 without) and"
+        "Exploitability in antes on OpenSpiel's games. Those of poker-rl are"
+        " [not like for like](results/small_games.md#learners-with-networks): `ac_leduc` uses a"
+        " model of the game, which NashPG and ARMAC do not, and `sd_cfr_leduc` merges suits and"
         " keeps one row for each observation, which is almost a table."
     )
     heads = ["game", "method", "runs", "published", "source"]
     yield format_table([heads, *([*line, SOURCES[line[1]]] for line in PUBLISHED)])
-    yield f"Knight's values are in `{KNIGHT_FIGURES}` of that repository; the means are ours."
+    yield f"Knight's values are in `{KNIGHT_FIGURES}` of that repository, without the means."
 
 
 def select_rows_with_curve(rows: list[SavedRow]) -> list[SavedRow]:
