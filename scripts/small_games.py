@@ -121,26 +121,28 @@ This page shows how close each learner comes to an equilibrium on four small gam
 exploitability of the **final checkpoint** in antes a hand, for three players NashConv (three times
 the exploitability).
 
-- A value with an interval (95 %, Student's t) is the mean of five seeds: add `-m` and
+- A value with an interval (95 %, Student's t) is the mean of five seeds. To repeat it, add `-m` and
   `seed=0,1,2,3,4` to the command. All others have seed 0.
 - **Budgets and tuning differ**, so the tables show how far each command came, not which learner is
   best. No run takes more than ten minutes.
-- Player, chosen before the runs: `greedy` of `dqn`, `current` of `reinforce`, `weight_average` of
-  `vpg`, `ppo`, `mmd`, `actor_critic` and `vine`, `average` of all others.
+- The measured [player](algorithms.md) was chosen before the runs: `greedy` of `dqn`, `current` of
+  `reinforce`, `weight_average` of `vpg`, `ppo`, `mmd`, `actor_critic` and `vine`, `average` of all
+  others.
 - Decisions: moves of a learning policy; for solvers, decision nodes of the tree that they visit.
-- Seconds: elapsed time on one core while the other was busy, with evaluations, for `cfr` on Leduc
-  and on three-player Kuhn also with the compilation of the rules.
+- Seconds: elapsed time on one of two busy cores, with evaluations; for `cfr` on Leduc and on
+  three-player Kuhn also with the compilation of the rules.
 - The interval of `ac_leduc` is too narrow: with two more seeds it has 0.080 ± 0.009.
 - `python scripts/small_games.py` repeats all rows; [rows.csv](benchmark/rows.csv) has the commit
   and the peak memory of each.
 
-| game | tuned | only the entropy bonus or `algo.kl_uniform_coef` chosen |
+| game | tuned | tuned only in the entropy bonus or `algo.kl_uniform_coef` |
 | --- | --- | --- |
 | Kuhn | `ppo`, `sd_cfr` | `actor_critic` |
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `sd_cfr` | `vpg`, `mmd`, `vine` |
-| no-limit Leduc | `nfsp_ppo` (same on Leduc) | |
+| no-limit Leduc | `nfsp_ppo` (same on Leduc) | none |
 
-All others have the settings of another of these games, or defaults, which were chosen on Kuhn.
+All other learners have the settings of another of these games, or the defaults, which were chosen
+on Kuhn.
 """
 
 
