@@ -179,7 +179,7 @@ def compose_plain_config(
         return to_plain_dict(compose_config(overrides).config)
 
 
-def resolve_run_path(composed: ComposedConfig) -> tuple[str, Path]:
+def compose_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
     """Return the setting `outputs` and the path of the run's folder, which ends with its name."""
     config = OmegaConf.create(composed.config)
     try:

@@ -151,7 +151,7 @@ class Session:
         session = cls(game_table, seed, session_id, None)
         for line_number, line in enumerate(lines[1:], 2):
             try:
-                session._restore_line(line)
+                session._restore_from_line(line)
             except (ArithmeticError, LookupError, TypeError, ValueError):
                 raise ConfigError(
                     f"{path}: line {line_number} is no hand of {game_table.game.name}"
@@ -174,7 +174,7 @@ class Session:
         if self._journal is not None:
             self._journal.close()
 
-    def _restore_line(self, line: Mapping[str, Any]) -> None:
+    def _restore_from_line(self, line: Mapping[str, Any]) -> None:
         """Restore the hand in a line of the file.
 
         Raises:

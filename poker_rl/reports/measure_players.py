@@ -124,7 +124,7 @@ def measure_players(
         for name, other_name, other in pairings
     ]
     winnings = [result for match in matches for result in match.results]
-    returns = [result for match in matches for result in match.distribution.list_results()]
+    returns = [result for match in matches for result in match.distribution.list_quantile_results()]
     styles = [result for match in matches for result in match.styles]
     protocol = PROTOCOLS[evaluator.variance_reduction]
     protocol += ", all other seats taken by the same opponent" * (game.seats > 2)

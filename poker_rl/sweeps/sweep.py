@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from poker_rl.config.compose import ComposedConfig, resolve_run_path
+from poker_rl.config.compose import ComposedConfig, compose_run_folder
 from poker_rl.config.option_files import list_option_files
 from poker_rl.config.sweep_overrides import find_launcher, launch_jobs
 from poker_rl.config.untrusted_files import read_yaml_text
@@ -46,7 +46,7 @@ def run_sweep(
     files = [path for folder in option_dirs for path in list_option_files(folder)]
     texts = [read_yaml_text(path, decode_errors="replace") for path in files]
     label, digest = create_folder_label(words, LOCATION_SETTINGS), compute_digest([jobs, texts])
-    sweep = Path(resolve_run_path(first)[0], "sweeps", f"{label}_{digest}".lstrip("_"))
+    sweep = Path(compose_run_folder(first)[0], "sweeps", f"{label}_{digest}".lstrip("_"))
     with error_prefix("outputs"):
         create_sweep_folder(sweep, jobs)
     unfinished = [n for n, job in enumerate(SweepSummary(sweep).jobs) if job.status != "finished"]

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.compose import ComposedConfig, compose_config, resolve_run_path
+from poker_rl.config.compose import ComposedConfig, compose_config, compose_run_folder
 from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.option_files import normalize_numbers, read_plain_yaml, to_plain_dict
 from poker_rl.config.schedule_horizons import resolve_horizons
@@ -100,7 +100,7 @@ def find_existing_run(
         return request, False
     if not has_own_name:
         request = add_digest_name(request, option_dirs)
-    folder = resolve_run_path(request)[1]
+    folder = compose_run_folder(request)[1]
     manifest = read_manifest(folder)
     # A name chosen by the user contains no digest, so the command and the settings are compared.
     if not manifest or (has_own_name and not is_same_run(request, option_dirs, folder, manifest)):
@@ -134,7 +134,7 @@ def add_digest_name(request: ComposedConfig, option_dirs: Sequence[Path]) -> Com
         request.overrides, CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS
     )
     name = f"{label[: MAX_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
-    parent = resolve_run_path(request)[1].parent
+    parent = compose_run_folder(request)[1].parent
     # If the same settings were written differently, the run has another label but this digest.
     names = sorted(path.name for path in parent.glob(f"*{digest}") if read_manifest(path))
     name = name if name in names or not names else names[0]

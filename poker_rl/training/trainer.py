@@ -31,8 +31,8 @@ MAX_IDLE_CALLS = 10_000  # after so many calls of learn() without progress, an e
 class Trainer:
     """Train an algorithm until its budget is spent or a stop signal arrives.
 
-    All processes of a distributed run execute this loop. Only rank 0 has a record, so only rank 0
-    evaluates and logs. Every process saves its own part of a checkpoint.
+    All processes of a distributed run execute this loop. Only rank 0 has `record`, the log of the
+    run, so only it evaluates and logs. Every process saves its own part of a checkpoint.
     """
 
     def __init__(

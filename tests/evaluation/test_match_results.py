@@ -109,6 +109,6 @@ def test_returns_sum_to_the_winnings():
 def test_percentiles():
     distribution = ReturnDistribution("us", "x", "point", [-2, -1, 3], [50, 20, 30])
     assert distribution.compute_percentiles() == [-2, -2, -2, 3, 3]
-    results = distribution.list_results()
+    results = distribution.list_quantile_results()
     assert [result.value for result in results] == [-2, -2, -2, -2, 3, 3, 3]
     assert results[1] == Result("us", "won_p5/x", -2, None, "point", "against x")

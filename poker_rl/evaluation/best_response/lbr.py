@@ -185,7 +185,7 @@ class ResponderDeal:
         # remaining hands from the first street on. The responder, which knows only the board cards
         # seen so far, chooses its actions with the view of the present street instead.
         last_street = len(self._boards) - 1
-        view, rows = self._get_view(last_street), self.get_view_rows(last_street)
+        view, rows = self._get_view_of_street(last_street), self.get_view_rows(last_street)
         self._is_disjoint = view.is_disjoint[rows]
         self._win_margins = view.win_margins[rows]
 
@@ -195,7 +195,7 @@ class ResponderDeal:
         self._play_from_state(root, seat, np.arange(len(self._own_hands)), payoffs)
         return float(payoffs.mean())
 
-    def _get_view(self, street: int) -> ResponderView:
+    def _get_view_of_street(self, street: int) -> ResponderView:
         """Return the view with the board cards of a street; build it only once."""
         board = self._boards[street]
         if not len(board.cards):
@@ -250,7 +250,7 @@ class ResponderDeal:
     def _get_action_probs(self, state: PublicState) -> np.ndarray:
         """Return the player's policy at a state with each hand, [A, H]."""
         if state.action_probs is None:
-            hands = self._get_view(int(state.record[0]["street"])).representative_hands
+            hands = self._get_view_of_street(int(state.record[0]["street"])).representative_hands
             responder = self._responder
             state.action_probs = responder.range_policy.compute_probs(
                 responder.player, state.record, hands
@@ -265,7 +265,7 @@ class ResponderDeal:
         if state.best_actions is not None:
             return state.best_actions
         step, record = self._responder.step_record, state.record
-        view = self._get_view(int(record[0]["street"]))
+        view = self._get_view_of_street(int(record[0]["street"]))
         chips_in = record[0]["paid"][:2].astype(np.float64)
         reach_sum = view.is_disjoint @ state.reach
         expected_margin = view.win_margins @ state.reach

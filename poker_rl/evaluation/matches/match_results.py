@@ -45,7 +45,7 @@ class ReturnDistribution:
         indices = np.searchsorted(cumulative_share, np.array(PERCENTILES) / 100 - 1e-12)
         return [self.returns[index] for index in indices]
 
-    def list_results(self) -> list[Result]:
+    def list_quantile_results(self) -> list[Result]:
         """Return results such as `won_p5/call` for minimum, percentiles and maximum."""
         names = ["min", *(f"p{percent}" for percent in PERCENTILES), "max"]
         values = [self.returns[0], *self.compute_percentiles(), self.returns[-1]]

@@ -246,7 +246,7 @@ def step(game, table, action):
 
     seat, street = table.to_act, table.street
     seats_in_hand = table.live - folds
-    responders = seats_in_hand  # number of seats that may act after a raise, with the raiser
+    responders = seats_in_hand  # number of seats that may act after a raise, plus the raiser
     price = table.price + raises * game.raise_size[street]
     chips_in = price
     is_last_street = street + 1 == game.streets

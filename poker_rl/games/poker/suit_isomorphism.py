@@ -105,7 +105,7 @@ def rename_seen_cards(game, table, order):
 
 @jit
 def rename_suits(game, table, start, count, order):
-    """Rename the suits of `count` cards of the deck from `start` on."""
+    """Rename suits of `count` cards of the deck from `start` on: s to two bits of `order`."""
     for j in range(start, start + count):
         suit = get_suit(game, table, j)
         table.deck[j] += (order >> 2 * suit & 3) - suit

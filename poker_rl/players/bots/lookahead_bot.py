@@ -43,7 +43,7 @@ CLASS_PATH = f"{__name__}.LookaheadBot"
 
 @dataclass(kw_only=True)
 class LookaheadBot(Bot):
-    """Bot that re-weights the likely actions of a player by their estimated values."""
+    """Bot that plays out the likely actions of a player in sampled deals, and prefers the best."""
 
     policy: str  # spec of the player whose policy and critic are used
     worlds: WorldCount  # number of deals in which each action is tried
