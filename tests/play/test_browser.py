@@ -245,18 +245,19 @@ def test_a_hand_is_replayed_and_copied(sit: Any) -> None:
 
 def test_an_earlier_hand_is_looked_at(sit: Any) -> None:
     page = sit("limit_holdem", 360)
-    boards = []
+    locators, cards = [page.locator("#own"), page.locator("#board")], []
     for _ in range(2):
         while not settled(page):
             by_keys(page)
         expect(page.locator("#review")).to_be_visible()
-        boards.append(page.locator("#own").inner_text() + page.locator("#board").inner_text())
-        if len(boards) == 1:
+        cards.append([locator.text_content() for locator in locators])
+        if len(cards) == 1:
             page.keyboard.press(" ")
             expect(page.locator("#log")).to_contain_text("Hand 2")
     page.get_by_role("button", name="Earlier hand").click()
     expect(page.locator("#review-title")).to_have_text("Hand 1", ignore_case=True)
-    assert page.locator("#own").inner_text() + page.locator("#board").inner_text() == boards[0]
+    for locator, text in zip(locators, cards[0], strict=True):
+        expect(locator).to_have_text(text)
     page.get_by_role("button", name="Copy as PHH").click()
     expect(page.get_by_role("textbox")).to_have_value(re.compile('variant = "FT"'))
     page.keyboard.press(" ")  # the button pressed by the mouse has not kept the focus
