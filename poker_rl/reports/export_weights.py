@@ -45,7 +45,7 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
 
     Return a line on what was written. Raise ConfigError if the player can't be exported.
     """
-    check_installed("export", "weights", *PACKAGES)
+    check_installed("export", "the file", *PACKAGES)
     source, name = find_player_file(spec, player)
     player = load_player(f"{source}:{name}", game)
     results: list[Result] = []
