@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import run_command
+from commands import TRAIN, list_runs, run_command
 from hypothesis import HealthCheck, settings
 
+from poker_rl.config import set_threads
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.storage.progress_bar import COMPILING_MESSAGE
 from poker_rl.training import train as train_module
@@ -34,6 +36,12 @@ def _strict_where() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> None:
+    """Leave the other cores to the other processes of the tests."""
+    set_threads(1)
+
+
 # No test depends on how fast the machine is.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any")
@@ -46,6 +54,22 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["poker-rl"])
     # Figures take most of the time of a short run.
     monkeypatch.setattr(PlayerEvaluator, "build_figures", lambda *_: {})
+
+
+@pytest.fixture(scope="session")
+def finished_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of all runs with one run of the command TRAIN."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("finished"))
+        assert run_command(*TRAIN, "figures=false") == 0
+        return Path("outputs").absolute()
+
+
+@pytest.fixture
+def finished_run(working_folder: None, finished_outputs: Path) -> Path:
+    """Copy of a finished run in the working folder, made quicker than by training."""
+    shutil.copytree(finished_outputs, "outputs")
+    return list_runs()[0]
 
 
 @pytest.fixture

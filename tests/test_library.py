@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -72,6 +75,14 @@ def test_as_many_threads_as_on_the_command_line(load):
     torch.set_num_threads(2)  # a later choice is kept
     load()
     assert torch.get_num_threads() == 2
+
+
+def test_one_thread_in_a_new_process():
+    """There numba has no thread pool yet, whose start sets the number of threads of OpenMP."""
+    program = "import torch; from poker_rl.config import set_threads; set_threads(1);"
+    program += "assert torch.get_num_threads() == 1"
+    environment = {name: os.environ[name] for name in os.environ if name != "OMP_NUM_THREADS"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
 
 
 @pytest.mark.usefixtures("all_cores")

@@ -5,30 +5,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from commands import run_command
+
+from poker_rl.config.plugins import _find_plugins
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plugin"
-COMMAND = Path(sys.executable).parent / "poker-rl"
-
-
-@pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder that the example was installed into."""
-    folder = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    options = ["--no-deps", "--no-build-isolation", "--target", str(folder)]
-    subprocess.run([*pip, *options, str(EXAMPLE)], check=True)
-    return folder
 
 
 def run(
-    command: list[str | Path], cwd: Path, *installed: Path, **more: str
+    command: list[str | Path], cwd: Path, installed: Path, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command with folders of installed packages on the path."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, installed))} | more
+    """Run a command with a folder of installed packages on the path."""
+    environment = os.environ | {"PYTHONPATH": str(installed)} | more
     return subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
@@ -51,69 +44,80 @@ def plugin(folder: Path, package: str, entry: str = "", **files: str) -> Path:
     return folder
 
 
-def test_the_tests_of_the_example(example, tmp_path):
+def test_the_tests_of_the_example(tmp_path):
     """Away from the example's sources: what is tested is what was installed."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", "--no-build-isolation", "--target", str(tmp_path / "site")]
+    subprocess.run([*pip, *options, str(EXAMPLE)], check=True)
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLE / "tests"]
-    done = run(tests, tmp_path, example)
+    done = run(tests, tmp_path, tmp_path / "site")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_list_shows_the_origin_of_options(example, tmp_path):
-    out = run([COMMAND, "list"], tmp_path, example).stdout.splitlines()
-    options = [line.split()[0] for line in out if line.endswith("  [goofspiel]")]
-    assert options == ["fictitious_play", "goofspiel", "matching"]
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+    """Return a function that makes a folder one of installed packages."""
+
+    def add(site: Path) -> None:
+        monkeypatch.syspath_prepend(site)
+        _find_plugins.cache_clear()
+
+    yield add
+    monkeypatch.undo()
+    _find_plugins.cache_clear()
 
 
-def test_without_the_plugin_its_code_is_not_known(example, tmp_path):
+@pytest.mark.usefixtures("working_folder")
+def test_without_the_plugin_its_code_is_not_known(monkeypatch, get_refusal):
     """Only an installed plug-in is trusted, not every package that can be imported."""
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "goofspiel").symlink_to(example / "goofspiel")
-    conf = f"--config-dir={example / 'goofspiel' / 'conf'}"
-    done = run([COMMAND, "train", conf, "game=goofspiel"], tmp_path, tmp_path / "site")
-    assert done.returncode == 2
+    monkeypatch.syspath_prepend(EXAMPLE)
+    refusal = get_refusal(
+        "train", f"--config-dir={EXAMPLE / 'goofspiel' / 'conf'}", "game=goofspiel"
+    )
     what = '"goofspiel.display.DisplayedGoofspiel" is not a class of poker_rl; is its plug-in'
-    what += " installed?"
-    assert done.stderr == f"poker-rl: game._target_: {what}\n"
-    assert not (tmp_path / "outputs").exists()
+    assert refusal == f"game._target_: {what} installed?"
+    assert not Path("outputs").exists()
 
 
-def test_names_of_the_program_stay_its_own(tmp_path):
+@pytest.mark.usefixtures("working_folder")
+def test_names_of_the_program_stay_its_own(tmp_path, install, capsys):
     """A plug-in's option of a shipped option's name is not used; a user's own wins over both."""
     greedy = "# Not Kuhn\n_target_: greedy.game.Game\n"
     bot = "# Of the plug-in\n_target_: poker_rl.players.bots.basic_bots.UniformBot\n"
     files = {"conf__game__kuhn_yaml": greedy, "conf__player__theirs_yaml": bot}
-    site = plugin(tmp_path / "site", "greedy", **files)
-    out = run([COMMAND, "list", "game"], tmp_path, site).stdout
+    install(plugin(tmp_path / "site", "greedy", **files))
+    assert run_command("list", "game") == run_command("train", "--cfg=job") == 0
+    out = capsys.readouterr().out
     assert "Not Kuhn" not in out
-    settings = run([COMMAND, "train", "--cfg=job"], tmp_path, site).stdout
-    assert "_target_: poker_rl.games.poker.fixed_limit.FixedLimitPoker" in settings
+    assert "_target_: poker_rl.games.poker.fixed_limit.FixedLimitPoker" in out
 
-    (tmp_path / "mine" / "player").mkdir(parents=True)
-    (tmp_path / "mine" / "player" / "theirs.yaml").write_text(bot.replace("the plug-in", "mine"))
-    out = run([COMMAND, "list", "player", "--config-dir=mine"], tmp_path, site).stdout
-    assert "  Of mine  [mine/player/theirs.yaml]\n" in out
+    Path("mine/player").mkdir(parents=True)
+    Path("mine/player/theirs.yaml").write_text(bot.replace("the plug-in", "mine"))
+    assert run_command("list", "player", "--config-dir=mine") == 0
+    assert "  Of mine  [mine/player/theirs.yaml]\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("entry", ["gone", "lost.nested"])
-def test_a_broken_plugin_is_reported_and_left_out(entry, tmp_path):
-    site = plugin(tmp_path / "site", "lost", entry)
+@pytest.mark.usefixtures("working_folder")
+def test_a_broken_plugin_is_reported_and_left_out(entry, tmp_path, install, capsys):
+    install(plugin(tmp_path / "site", "lost", entry))
     for command in (["list", "game"], ["train", "--cfg=job"]):
-        done = run([COMMAND, *command], tmp_path, site)
-        assert done.returncode == 0
-        (line,) = done.stderr.splitlines()
+        assert run_command(*command) == 0
+        out, err = capsys.readouterr()
+        (line,) = err.splitlines()
         assert line.startswith("poker-rl: plug-in lost (lost 1.0) is not used: ")
         assert f"there is no top-level package {entry}; install it again or uninstall it" in line
-        assert "kuhn" in done.stdout
+        assert "kuhn" in out
 
 
-def test_a_missing_import_of_a_plugin_is_reported_in_a_line(tmp_path):
+@pytest.mark.usefixtures("working_folder")
+def test_a_missing_import_of_a_plugin_is_reported_in_a_line(tmp_path, install, get_refusal):
     game = "# A game\n_target_: lacking.game.Game\n"
     code = "import surely_not_installed\n"
-    site = plugin(tmp_path / "site", "lacking", conf__game__lacking_yaml=game, game_py=code)
-    done = run([COMMAND, "train", "game=lacking"], tmp_path, site)
-    assert done.returncode == 2
+    install(plugin(tmp_path / "site", "lacking", conf__game__lacking_yaml=game, game_py=code))
     why = "can't be imported: No module named 'surely_not_installed'"
-    assert done.stderr == f"poker-rl: game._target_: the plug-in's module lacking.game {why}\n"
+    refusal = get_refusal("train", "game=lacking")
+    assert refusal == f"game._target_: the plug-in's module lacking.game {why}"
 
 
 def test_edited_rules_are_compiled_again(tmp_path):

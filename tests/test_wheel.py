@@ -47,23 +47,19 @@ def run(installed: Path, cwd: Path, *arguments: str) -> str:
 
 
 def test_trains_in_another_folder(installed, tmp_path):
-    run(installed, tmp_path, "train", "game=kuhn", "algo=cfr_plus")
+    run(installed, tmp_path, "train", "game=kuhn", "algo=cfr_plus", "budget=20", "figures=false")
     (folder,) = tmp_path.glob("outputs/kuhn/cfr_plus/*")
     last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
-    assert last["eval/average/exploitability"] < 1e-3
+    assert last["eval/average/exploitability"] < 0.05
 
 
-def test_holds_all_of_conf_and_nothing_else(installed, tmp_path):
+def test_holds_all_of_conf_and_the_marker_of_typed_packages(installed):
     conf = installed / "poker_rl" / "conf"
     shipped = {path.relative_to(conf) for path in conf.rglob("*") if path.is_file()}
     ours = {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
     assert shipped == ours
     names = {path.name for path in installed.iterdir()}
     assert {name for name in names if not name.endswith(".dist-info")} == {"bin", "poker_rl"}
-    assert "leduc" in run(installed, tmp_path, "list", "game")
-
-
-def test_has_the_marker_of_typed_packages(installed):
     assert (installed / "poker_rl" / "py.typed").read_bytes() == b""
 
 

@@ -31,8 +31,9 @@ def set_threads(threads: int) -> None:
         raise ConfigError(
             f"threads: {threads}; allowed: 1 to {max_threads}, which is NUMBA_NUM_THREADS"
         )
-    torch.set_num_threads(threads)
     numba.set_num_threads(threads)
+    # Last, because numba's thread pool sets the number of OpenMP threads, which torch uses too.
+    torch.set_num_threads(threads)
     _threads_were_set = True
 
 

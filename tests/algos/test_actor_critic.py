@@ -117,9 +117,12 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"network_sharing": "per_betting_node", "instances": 3},
+        {
+            "network_sharing": "per_betting_node",
+            "instances": 3,
+            "average_policy": average_settings(capacity=100, iteration_weight_power=1.5),
+        },
         {"network_sharing": "per_agent", "seating": "shuffled"},
-        {"average_policy": average_settings(capacity=100, iteration_weight_power=1.5)},
     ],
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:

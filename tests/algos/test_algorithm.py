@@ -1,35 +1,26 @@
-"""Constructor parameters, saved parts and opponents of all algorithms."""
+"""Opponents, iterations without a decision, and learning rates of all learners."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from learner_contexts import sole
+from small_learners import list_small_overrides
 from toy_games import kuhn
 
-from poker_rl.algos.algorithm_loader import build_algorithm
-from poker_rl.config.build import build, find_dataclass, list_constructor_parameters
+from poker_rl.algos.algorithm import Algorithm
+from poker_rl.algos.algorithm_loader import build_algorithm, load_algorithm
+from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
+from poker_rl.config.option_files import load_option
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game_loader import load_game
 
-OPTIONS = sorted(path.stem for path in (SHIPPED_OPTION_DIR / "algo").glob("*.yaml"))
-CLASSES = {target for name in OPTIONS if (target := load_option("algo", name).get("_target_"))}
 
-
-@pytest.mark.parametrize("target", sorted(CLASSES))
-def test_what_is_no_setting_is_one_object_or_the_game(target: str) -> None:
-    kind = find_dataclass(target, "algo._target_")
-    beside = set(list_constructor_parameters(kind)) - {field.name for field in fields(kind)}
-    assert beside in ({"context"}, {"game"}, {"game", "seed"})  # of learners, and of solvers
-
-
-@pytest.mark.parametrize("algo", ["ppo", "dqn"])
 @pytest.mark.parametrize(
     ("network_sharing", "seating", "learns"),
     [
@@ -41,13 +32,13 @@ def test_what_is_no_setting_is_one_object_or_the_game(target: str) -> None:
     ],
 )
 def test_no_network_is_left_to_an_opponent(
-    algo: str, network_sharing: str, seating: str, learns: bool
+    network_sharing: str, seating: str, learns: bool
 ) -> None:
     """Networks of seats or agents that the opponent plays would stay as they were drawn."""
     game = kuhn()
     caller = build(load_option("player", "call"), "opponent", game=game)
     own = [f"algo.network_sharing={network_sharing}", f"algo.seating={seating}"]
-    settings = resolve_horizons(compose_plain_config([f"algo={algo}", *own]))
+    settings = resolve_horizons(compose_plain_config(["algo=ppo", *own]))
     if not learns:
         with pytest.raises(
             ConfigError, match=f"^algo.network_sharing: {network_sharing} needs self-play; "
@@ -82,3 +73,75 @@ def test_iterations_without_a_decision_do_no_harm(algo: str, settings: list[str]
     assert 0 in decided
     assert max(decided) > 0
     assert learner.progress.hands == (40 if algo == "apu" else 20)
+
+
+ACTOR_CRITIC = {"actor_lr": "_actor", "critic_lr": "_critic"}
+# The attribute of the learner that is the network of each learning rate.
+LEARNERS = {
+    "ppo": {"lr": "_actor_critic"},
+    "vpg": ACTOR_CRITIC,
+    "actor_critic": ACTOR_CRITIC,
+    "apu": {"actor_lr": "_networks.actor", "critic_lr": "_networks.critic"},
+    "nfsp": {"lr": "_q_network", "average_policy.lr": "_average_policy.module"},
+    "nfsp_ppo": {
+        "lr": "_actor_critic",
+        "average_policy.lr": "_averages.average_policy.module",
+    },
+    "vine": ACTOR_CRITIC,
+    "sd_cfr": {"regret_lr": "_regret_network", "average_lr": "_average_network"},
+}
+LINEAR = "{{_target_: poker_rl.config.schedules.Linear, start: 1e-2, end: {}, horizon: 1.0}}"
+
+
+def build_learner(name: str, *overrides: str) -> Algorithm:
+    more = {"nfsp": ["algo.eta=0.5"], "apu": ["algo.variant=dual_apu_ctrl"]}.get(name, [])
+    return load_algorithm(name, load_game("kuhn"), *list_small_overrides(name), *more, *overrides)
+
+
+def copy_weights(learner: Any, name: str) -> dict[str, torch.Tensor]:
+    """Return copies of the weights of each network, by the key of its learning rate."""
+    found = {}
+    for key, path in LEARNERS[name].items():
+        module = learner
+        for part in path.split("."):
+            module = module[part] if isinstance(module, dict) else getattr(module, part)
+        found[key] = torch.cat([weight.detach().flatten() for weight in module.parameters()])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [(name, key) for name, paths in LEARNERS.items() for key in paths]
+)
+def test_a_learning_rate_of_0_stops_its_own_network_alone(name: str, key: str) -> None:
+    """After the first step, with which every network has moved, this one's rate is 0."""
+    ends = {other: 0.0 if other == key else 1e-2 for other in LEARNERS[name]}
+    learner = build_learner(name, *(f"++algo.{k}={LINEAR.format(end)}" for k, end in ends.items()))
+    start = copy_weights(learner, name)
+    for _ in range(20):
+        learner.learn()
+        now = copy_weights(learner, name)
+        if not any(torch.equal(now[other], start[other]) for other in start):
+            break
+    learner.learn()
+    before = copy_weights(learner, name)
+    for _ in range(3):
+        learner.learn()
+    now = copy_weights(learner, name)
+    assert [other for other in now if torch.equal(now[other], before[other])] == [key]
+
+
+@pytest.mark.parametrize(("name", "key"), [("ppo", "lr"), ("vpg", "entropy_coef")])
+def test_schedules_count_the_decisions_of_one_instance(name: str, key: str) -> None:
+    one: Any = build_learner(name, "algo.instances=4")
+    one.learn()
+    done = one.progress.decisions
+    assert one.learn()[f"schedule/{key}"] == pytest.approx(getattr(one, key).value(done // 4))
+    assert getattr(one, key).value(done // 4) != getattr(one, key).value(done)
+
+
+def test_exploration_counts_the_decisions_of_one_agent() -> None:
+    falls = "{_target_: poker_rl.config.schedules.Linear, start: 0.5, end: 0.0, horizon: 1000.0}"
+    one: Any = build_learner("dqn", "algo.network_sharing=per_seat", f"++algo.epsilon={falls}")
+    while not (done := one.progress.decisions):
+        one.learn()
+    assert one.learn()["schedule/epsilon"] == one.epsilon.value(done // 2) > one.epsilon.value(done)

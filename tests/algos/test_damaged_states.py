@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
+from small_learners import LEARNERS
 
 from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.config.validation import ConfigError
@@ -20,31 +20,27 @@ from poker_rl.players.player import NonFiniteProbsError
 from poker_rl.storage.checkpoint import LOAD_STATE_ERRORS
 from poker_rl.training.run_checkpoints import check_state_types
 
-REFUSED = re.compile(r"(\w+): (\d+) of (\d+) damaged states refused")
-PPO = ["algo.tables=4", "algo.rollout_steps=8", "algo.minibatches=2"]
-REPLAY = ["algo.tables=4", "algo.batch_size=8", "algo.replay_capacity=50"]
-LEARNERS = {
-    "ppo": PPO,
-    "nfsp_ppo": PPO,
-    "reinforce": ["algo.hands_per_iteration=4"],
-    "dqn": [*REPLAY, "algo.learning_starts=10"],
-    "nfsp": [*REPLAY, "algo.learning_starts=10"],
-    "vine": [*REPLAY, "algo.rollout_steps=8"],
-    "sd_cfr": ["algo.traversals=8"],
-    "apu": ["algo.variant=dual_apu", "algo.batch_size=8"],
-    "mccfr": [],
-    "cfr": [],
-    "public_cfr": [],
-}
+# The states of PPO and DQN are parts of those of their fictitious self-play.
+NAMES = [name for name in LEARNERS if name not in ("mmd", "dqn")] + ["cfr", "mccfr", "public_cfr"]
 
 
-def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The values in a state, each with the keys that lead to it."""
+def iterate_leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the values in a state, each with the keys that lead to it."""
     if isinstance(tree, dict | list):
         for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
-            yield from leaves(value, (*path, key))
-    else:
+            yield from iterate_leaves(value, (*path, key))
+    elif path:
         yield path, tree
+
+
+def select_kinds(state: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield one of the values whose paths differ in numbers alone, as those of all layers do."""
+    seen = set()
+    for path, leaf in iterate_leaves(state):
+        kind = re.sub(r"\d+", "0", repr(path))
+        if kind not in seen:
+            seen.add(kind)
+            yield path, leaf
 
 
 def damages(leaf: Any) -> Iterator[Any]:
@@ -63,21 +59,21 @@ def damages(leaf: Any) -> Iterator[Any]:
 
 
 def learn_from_damaged(name: str) -> None:
-    """Learn on from all damaged states that are accepted; a process that survives this says so."""
+    """Learn on from all damaged states that are accepted, and print the name at the end."""
     game = load_game("leduc" if name == "public_cfr" else "kuhn")
-    learner = load_algorithm(name, game, *LEARNERS[name])
+    more = ["algo.variant=dual_apu"] if name == "apu" else []
+    learner = load_algorithm(name, game, *LEARNERS.get(name, []), *more)
     fresh = copy.deepcopy(learner.state_dict())
     for _ in range(3):
         learner.learn()
-    whole, refused, count = copy.deepcopy(learner.state_dict()), 0, 0
-    for path, leaf in leaves(whole):
-        for value in damages(leaf) if path else ():
+    whole, refused = copy.deepcopy(learner.state_dict()), 0
+    for path, leaf in select_kinds(whole):
+        for value in damages(leaf):
             state = copy.deepcopy(whole)
             inner = state
             for key in path[:-1]:
                 inner = inner[key]
             inner[path[-1]] = value
-            count += 1
             try:
                 check_state_types({"algorithm": state}, {"algorithm": fresh}, Path("state.pt"))
                 learner.load_state_dict(state)
@@ -91,15 +87,15 @@ def learn_from_damaged(name: str) -> None:
             except Exception:
                 print(name, path, str(value)[:60], file=sys.stderr)
                 raise
-    print(f"{name}: {refused} of {count} damaged states refused", flush=True)
+    assert refused > 10
+    print(name, flush=True)
 
 
-@pytest.mark.parametrize("names", [[*LEARNERS][::2], [*LEARNERS][1::2]], ids=["even", "odd"])
-def test_no_damaged_state_ends_the_process(names: list[str]) -> None:
+def test_no_damaged_state_ends_the_process() -> None:
     """In a process of its own, as compiled loops and kernels check no bounds and may kill it."""
     program = f"import sys; sys.path[:0] = {sys.path}; import test_damaged_states as t; "
-    program += f"[t.learn_from_damaged(name) for name in {names}]"
+    program += f"[t.learn_from_damaged(name) for name in {NAMES}]"
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert [name for name, *_ in REFUSED.findall(done.stdout)] == names
+    assert done.stdout.split() == NAMES

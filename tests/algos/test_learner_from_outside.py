@@ -119,9 +119,8 @@ def test_a_learner_with_its_own_features_learns_and_is_saved() -> None:
     assert again.net_config.features == CardAndPot(chips=4)
 
 
-@pytest.mark.parametrize("network_sharing", ["shared", "per_betting_node"])
-def test_it_resumes_to_the_bit(network_sharing: str) -> None:
-    check_resumes_to_the_bit(kuhn(), lambda seed: learner(seed, network_sharing=network_sharing))
+def test_it_resumes_to_the_bit() -> None:
+    check_resumes_to_the_bit(kuhn(), lambda seed: learner(seed, network_sharing="per_betting_node"))
 
 
 def test_features_that_are_no_rows_are_refused() -> None:

@@ -32,17 +32,6 @@ def solved(definition, iterations, **settings):
     return solver
 
 
-def test_regret_is_told_as_cfr_tells_it():
-    """Of a game of one street: of others CFR tells the mean over all streets."""
-    settings = {**DCFR, "iterations_per_step": 3, "game": kuhn()}
-    over_deals = CFR(**settings, predictive=False).learn()["regret/positive"]
-    assert (
-        0
-        < over_deals
-        == pytest.approx(PublicCFR(**settings).learn()["regret/first_street"], rel=1e-4)
-    )
-
-
 @pytest.mark.parametrize(
     "variant",
     [

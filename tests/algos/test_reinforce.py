@@ -108,9 +108,8 @@ def test_against_a_fixed_player_only_the_first_seat_learns() -> None:
     assert learner.progress.hands == 640
 
 
-@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
-def test_a_resumed_run_goes_on_to_the_bit(optimiser: str) -> None:
-    changed = {"optimizer": optimiser, "instances": 3, "seating": "shuffled"}
+def test_a_resumed_run_goes_on_to_the_bit() -> None:
+    changed = {"optimizer": "adam", "instances": 3, "seating": "shuffled"}
     check_resumes_to_the_bit(kuhn(), lambda seed: reinforce(kuhn(), seed=seed, **changed))
 
 

@@ -157,7 +157,6 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {},
         {"network_sharing": "per_seat", "instances": 2},
         {"batch_size": 100, "max_actions": 2, "min_action_prob": 0.4},
     ],

@@ -1,4 +1,4 @@
-"""Horizons of schedules: what follows the budget, what does not, and step sizes that came to 0."""
+"""Values of schedules, horizons that follow the budget, and learning rates of 0."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ import yaml
 from commands import list_runs, run_command
 
 from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
+from poker_rl.config.schedules import (
+    Constant,
+    InverseSqrt,
+    Linear,
+    LogLinear,
+    StableDecay,
+)
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -104,3 +111,23 @@ def test_a_run_whose_learning_rate_is_0_is_not_resumed(get_refusal):
     assert "\n" not in message
     assert get_refusal("train", f"resume={folder}") == message
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("schedule", "value_by_step"),
+    [
+        (Constant(start=0.3), {0: 0.3, 10**9: 0.3}),
+        (
+            Linear(start=0.12, end=0.0, horizon=1e6),
+            {0: 0.12, 250_000: 0.09, 10**6: 0.0, 10**7: 0.0},
+        ),
+        (
+            StableDecay(start=0.8, end=0.2, decay_share=0.4, horizon=100),
+            {0: 0.8, 60: 0.8, 80: 0.5, 100: 0.2, 10**6: 0.2},
+        ),
+        (LogLinear(start=0.4, end=0.1, horizon=100), {0: 0.4, 50: 0.2, 100: 0.1, 500: 0.1}),
+        (InverseSqrt(start=0.08, horizon=100), {0: 0.08, 100: 0.08, 400: 0.04, 10_000: 0.008}),
+    ],
+)
+def test_values(schedule, value_by_step):
+    assert {step: schedule.value(step) for step in value_by_step} == pytest.approx(value_by_step)

@@ -22,6 +22,9 @@ from poker_rl.games.tables import Tables
 # Games of OpenSpiel have tests of their own.
 FILES = (SHIPPED_OPTION_DIR / "game").glob("*.yaml")
 NAMES = sorted(path.stem for path in FILES if path.stem != "openspiel")
+# A game of each kind of rules, seats, cards and bets.
+KINDS = ["big2", "kuhn_3p", "leduc", "limit_holdem_2to9", "nolimit_holdem_6p"]
+KINDS += ["nolimit_leduc_sizes", "nolimit_short_deck_6p", "rhode_island"]
 DECK = "23456789TJQKA"
 
 

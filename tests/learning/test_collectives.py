@@ -14,6 +14,7 @@ import torch
 from decision_recorder import record_decisions
 from fork_server import SERVER
 from learner_contexts import sole
+from small_learners import list_small_overrides
 from torch import distributed as dist
 
 from poker_rl.algos.algorithm_loader import build_algorithm
@@ -31,12 +32,6 @@ CPU = torch.device("cpu")
 TEN = 10  # iterations, each of one step of an optimiser or more
 
 
-def in_two(work: Callable[[int], Any], folder: Path) -> list[Any]:
-    """Return the results of the work in two processes that reach each other."""
-    run_all([partial(work_with_other, work, folder, rank) for rank in range(2)])
-    return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
-
-
 def run_all(works: list[Callable[[], None]]) -> None:
     """Run each work in its own process, all at once."""
     processes = [SERVER.Process(target=work, daemon=True) for work in works]
@@ -47,10 +42,10 @@ def run_all(works: list[Callable[[], None]]) -> None:
         assert process.exitcode == 0
 
 
-def work_with_other(work: Callable[[int], Any], folder: Path, rank: int) -> None:
+def work_with_other(folder: Path, rank: int) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-    torch.save(work(rank), folder / f"{rank}.pt")
+    torch.save(do_all(rank), folder / f"{rank}.pt")
     dist.destroy_process_group()
 
 
@@ -123,47 +118,28 @@ def learn_ten_times(
     return vars(half.progress), weights(half), last_metrics
 
 
-PPO = ["algo.tables=16", "algo.rollout_steps=6", "algo.minibatches=1"]
-SMALL = {
-    "ppo": [*PPO, "algo.normalize_advantages=true"],
-    "nfsp_ppo": [*PPO, "algo.average_policy.batch_size=8"],
-    "actor_critic": ["algo.hands_per_iteration=32", "algo.minibatches=1"],
-    "nfsp": [
-        "algo.tables=16",
-        "algo.rollout_steps=8",
-        "algo.learning_starts=32",
-        "algo.batch_size=16",
-        "algo.average_policy.batch_size=8",
-    ],
-    "apu": [
-        "algo.variant=dual_apu_ctrl",
-        "algo.episodes_per_iteration=8",
-        "algo.training_period=8",
-        "algo.batch_size=16",
-        "algo.gradient_steps=1",
-    ],
-    "vine": [
-        "algo.tables=16",
-        "algo.rollout_steps=6",
-        "algo.batch_size=16",
-        "algo.gradient_steps=1",
-    ],
-}
+PPO = ["algo.minibatches=1", "algo.normalize_advantages=true"]
+ALGOS = ["ppo", "nfsp_ppo", "actor_critic", "nfsp", "apu", "vine"]
 
 
-@pytest.mark.parametrize("algo", SMALL)
-def test_two_processes_learn_the_same(algo: str, tmp_path: Path) -> None:
+def list_overrides(algo: str) -> list[str]:
+    more = {"ppo": PPO, "apu": ["algo.variant=dual_apu_ctrl"]}.get(algo, [])
+    return [*list_small_overrides(algo), *more]
+
+
+@pytest.mark.parametrize("algo", ALGOS)
+def test_two_processes_learn_the_same(algo: str, results: list[dict[str, Any]]) -> None:
     """PPO also learns what one process learns from the play of both."""
-    first, second = in_two(partial(learn_ten_times, algo, SMALL[algo]), tmp_path)
+    first, second = (result[algo] for result in results)
     assert first[0] == second[0]
-    assert first[0]["updates"] >= TEN
+    assert first[0]["updates"] >= TEN // 2
     assert all(torch.equal(tensor, second[1][name]) for name, tensor in first[1].items())
     assert first[2] == second[2]
     assert 0 < first[2]["time/communication"] < 1
     if algo != "ppo":
         return
 
-    one = ppo_of_both_halves(SMALL[algo], ["algo.tables=32"])
+    one = ppo_of_both_halves(list_overrides("ppo"), ["algo.tables=32"])
     start = weights(one)
     metrics = [one.learn() for _ in range(TEN)][-1]
     assert vars(one.progress) == first[0]
@@ -177,6 +153,9 @@ def test_two_processes_learn_the_same(algo: str, tmp_path: Path) -> None:
             assert metrics[tag] == pytest.approx(first[2][tag], rel=1e-4, abs=1e-5)
 
 
+SIZES = [[[10, 4], [7, 9]], [[10, 4], [0, 0]]]  # rows of two copies in each process
+
+
 def rows_and_weights(sizes: list[list[int]], rank: int) -> list[tuple[Any, Any]]:
     copy = torch.from_numpy(np.repeat([0, 1], sizes[rank]))
     uniform = draw_uniform(torch.tensor(rank), len(copy))
@@ -185,12 +164,13 @@ def rows_and_weights(sizes: list[list[int]], rank: int) -> list[tuple[Any, Any]]
     return [(index.numpy(), weight.numpy()) for index, weight in parts]
 
 
-@pytest.mark.parametrize("sizes", [[[10, 4], [7, 9]], [[10, 4], [0, 0]]])
+@pytest.mark.parametrize("case", range(len(SIZES)))
 def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(
-    sizes: list[list[int]], tmp_path: Path
+    case: int, results: list[dict[str, Any]]
 ) -> None:
     """With unequal numbers of rows of two copies, which do not divide by the number of parts."""
-    one, other = in_two(partial(rows_and_weights, sizes), tmp_path)
+    sizes = SIZES[case]
+    one, other = (result[f"rows {case}"] for result in results)
     assert len(one) == len(other) == 3
     seen: list[list[int]] = [[], []]
     for both in zip(one, other, strict=True):
@@ -218,13 +198,31 @@ def learn_from_little(rank: int) -> tuple[list[tuple[int, int]], dict[str, torch
     return seen, weights(half)
 
 
-def test_a_process_with_nothing_to_learn_from_keeps_step(tmp_path: Path) -> None:
+def test_a_process_with_nothing_to_learn_from_keeps_step(results: list[dict[str, Any]]) -> None:
     """At one table a step decides nothing that is complete, or is the opponent's."""
-    one, other = in_two(learn_from_little, tmp_path)
+    one, other = (result["little"] for result in results)
     rows = [[decided for _, decided in seen] for seen, _ in (one, other)]
     assert any(bool(here) != bool(there) for here, there in zip(*rows, strict=True))
     assert min(size for size, _ in one[0]) == 0
     assert all(torch.equal(tensor, other[1][name]) for name, tensor in one[1].items())
+
+
+def do_all(rank: int) -> dict[str, Any]:
+    """Return the results of everything that the tests do in two processes, by name."""
+    tasks: dict[str, Callable[[int], Any]] = {
+        algo: partial(learn_ten_times, algo, list_overrides(algo)) for algo in ALGOS
+    }
+    tasks |= {f"rows {i}": partial(rows_and_weights, sizes) for i, sizes in enumerate(SIZES)}
+    tasks["little"] = learn_from_little
+    return {name: task(rank) for name, task in tasks.items()}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Results of two processes that reach each other."""
+    folder = tmp_path_factory.mktemp("results")
+    run_all([partial(work_with_other, folder, rank) for rank in range(2)])
+    return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
 
 
 def values(turn: int, rank: int) -> list[torch.Tensor]:
@@ -238,7 +236,7 @@ def values(turn: int, rank: int) -> list[torch.Tensor]:
 def gather_often(nearby: ShmAllReduce, workers: int, rank: int) -> None:
     torch.set_num_threads(1)
     nearby.join(rank, lambda: None)
-    for turn in range(20):
+    for turn in range(10):
         every = zip(*(values(turn, other) for other in range(workers)), strict=True)
         for mine, all_of_them in zip(values(turn, rank), every, strict=True):
             found = nearby.all_reduce(mine, take_max=False)

@@ -1,9 +1,10 @@
-"""Gradient steps on batches of a replay buffer: states of other devices, mean losses, schedules."""
+"""Gradient steps on batches of a replay buffer, and work of a GPU in two streams."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from poker_rl.config.schedules import Constant, Linear, Schedule
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.captured_step import ParallelBranch
 from poker_rl.learning.gradient_steps import (
     MIN_CHUNK,
     CapturedUpdates,
@@ -126,3 +128,39 @@ def test_adam_in_chunks_takes_the_steps_of_adam(widths: list[int]) -> None:
             optimizer.step()
     for weight, expected in zip(modules[1].parameters(), modules[0].parameters(), strict=True):
         torch.testing.assert_close(weight, expected, rtol=1e-6, atol=1e-7)
+
+
+class Streams:
+    """GPU with streams, of which only the order of calls is recorded."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.current = Stream(self, "outer")
+
+    def set_current(self, stream: Stream) -> None:
+        self.current = stream
+
+
+class Stream:
+    def __init__(self, streams: Streams, name: str) -> None:
+        self.streams, self.name = streams, name
+
+    def wait_stream(self, other: Stream) -> None:
+        self.streams.calls.append(f"{self.name} waits for {other.name}")
+
+
+def test_a_branch_waits_for_what_is_before_it_and_the_rest_for_the_branch() -> None:
+    streams = Streams()
+    with (
+        patch.object(torch.cuda, "Stream", lambda device: Stream(streams, "branch")),
+        patch.object(torch.cuda, "current_stream", lambda: streams.current),
+        patch.object(torch.cuda, "set_stream", streams.set_current),
+    ):
+        branch = ParallelBranch(torch.device("cuda"))
+        for _ in range(2):
+            with branch:
+                streams.calls.append(f"work on {streams.current.name}")
+            streams.calls.append(f"work on {streams.current.name}")
+            branch.join()
+    once = ["branch waits for outer", "work on branch", "work on outer", "outer waits for branch"]
+    assert streams.calls == 2 * once

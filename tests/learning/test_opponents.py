@@ -1,4 +1,4 @@
-"""Opponents sampled for each seat: who plays, what is reported, and resuming to the bit."""
+"""Opponents sampled for each seat, and those of the pool of earlier policies."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from decision_recorder import record_decisions
+from learner_contexts import cpu_context
+from ppo_settings import ppo_settings
+from small_learners import list_small_overrides
 
 from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.algos.ppo import PPO
+from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.option_files import load_option
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
 from poker_rl.games import load_game
 from poker_rl.games.game_tree import get_tree
+from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.opponents import SELF, OpponentSettings
 from poker_rl.learning.rollout import PendingDecisions, Rollout
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.players.player_loader import load_player
 
 KUHN = load_game("kuhn")
@@ -79,11 +88,10 @@ def test_self_is_a_snapshot_of_the_headline_player() -> None:
 @pytest.mark.parametrize(
     ("algo", "overrides"),
     [
-        ("ppo", ["algo.instances=2", "algo.seating=shuffled", "algo.tables=16"]),
-        ("reinforce", ["algo.hands_per_iteration=32"]),
+        ("ppo", ["algo.instances=2", "algo.seating=shuffled"]),
+        ("reinforce", []),
         ("vpg", ["algo.seating=shuffled"]),
         ("actor_critic", ["algo.seating=shuffled"]),
-        ("dqn", ["algo.seating=shuffled"]),
         ("nfsp", ["algo.seating=shuffled"]),
         ("nfsp_ppo", []),
         ("apu", ["algo.variant=dual_apu_ctrl", "algo.opponent_pool.play_prob=0"]),
@@ -92,7 +100,7 @@ def test_self_is_a_snapshot_of_the_headline_player() -> None:
 def test_every_learner_with_networks_meets_opponents_and_resumes(
     algo: str, overrides: list[str]
 ) -> None:
-    one, other = (learner(algo, *overrides) for _ in range(2))
+    one, other = (learner(algo, *list_small_overrides(algo), *overrides) for _ in range(2))
     for _ in range(3):
         metrics = one.learn()
     assert metrics["opponents/self/share"] + metrics["opponents/uniform/share"] == pytest.approx(1)
@@ -110,3 +118,62 @@ def test_learners_in_self_play_take_no_opponents() -> None:
             learner(algo)
     with pytest.raises(ConfigError, match="play_prob: needs self-play; with opponents: 0"):
         learner("ppo", "algo.opponent_pool.play_prob=0.5")
+
+
+NET = MLPConfig(hidden_sizes=[16], activation="relu", init="orthogonal", features="observation")
+
+
+def ppo(share: float, every: int = 1000, keep: int = 3, **changed: Any) -> PPO:
+    earlier = OpponentPoolSettings(play_prob=share, snapshot_interval=every, capacity=keep)
+    game = build(load_option("game", "kuhn_3p"), "game")
+    return PPO(
+        **ppo_settings(**{"opponent_pool": earlier} | changed), context=cpu_context(game, NET)
+    )
+
+
+def always(module: Any, action: int) -> None:
+    """Have a network put nearly all probability on one action."""
+    last = module.layers[-1]
+    with torch.no_grad():
+        last.weight.zero_()
+        last.bias.zero_()
+        last.bias[..., action] = 50.0
+
+
+def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self() -> None:
+    learner = ppo(0.4, tables=512)
+    assert learner._opponent_pool is not None
+    assert learner._step_rollout.best_response_seats is not None
+    learner._opponent_pool.update = lambda iterations: None  # type: ignore[method-assign]
+    always(learner._actor, 2)
+    always(learner._opponent_pool.opponent_network, 1)
+    learnt = record_decisions(learner)
+    learner.learn()
+    ((batch, own),) = learnt
+    free = batch.mask[:, 2]
+    np.testing.assert_array_equal(batch.action[free], np.where(own, 2, 1)[free])
+    seats = learner._step_rollout.best_response_seats.is_best_response.sum(1)
+    assert set(seats) <= {1, 3}
+    assert (seats == 1).mean() == pytest.approx(0.4, abs=0.07)
+
+
+def test_the_pool_is_an_even_sample_of_the_whole_run() -> None:
+    """A reservoir: each of 40 policies is among the four with the same prob, a tenth."""
+    learner = ppo(0.5, every=1, keep=4, tables=8)
+    bias = learner._actor.layers[-1].bias  # type: ignore[union-attr]
+    pools = []
+    for seed in range(300):
+        selves = OpponentPool(learner.opponent_pool, learner.services, learner._actor)
+        selves._generator = np.random.default_rng(seed)
+        for number in range(40):
+            with torch.no_grad():
+                bias.fill_(number)
+            selves.update(number)
+        name = next(one for one in selves.opponent_network.state_dict() if one.endswith("1.bias"))
+        pool = [int(one[name].flatten()[0]) for one in selves.state_dict()["snapshots"]]
+        assert len(set(pool)) == 4
+        assert int(selves.opponent_network.state_dict()[name].flatten()[0]) in pool  # who plays
+        pools += pool
+    counts = np.bincount(pools, minlength=40).reshape(4, 10).sum(1)  # of each quarter of the run
+    assert counts.sum() == 1200
+    assert np.abs(counts - 300).max() < 5 * np.sqrt(300 * 0.75)

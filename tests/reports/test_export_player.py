@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
-from commands import TRAIN, list_runs, run_command
+from commands import run_command
 from evaluations import random_policies
 from open_spiel.python.algorithms.exploitability import nash_conv as nash_conv_there
 from open_spiel.python.policy import TabularPolicy
@@ -82,10 +82,8 @@ def test_each_hand_has_a_deal_of_its_own_and_the_player_every_seat_in_turn():
         assert len(folds) <= 1  # the first player alone folds
 
 
-def test_hands_and_policies_of_a_run(capsys):
-    run_command(*TRAIN, "game=kuhn", "name=first")
-    run = list_runs()[0]
-    assert run_command("export", f"run={run}", "policy=a/kuhn.csv") == 0
+def test_hands_and_policies_of_a_run(finished_run, capsys):
+    assert run_command("export", f"run={finished_run}", "policy=a/kuhn.csv") == 0
     assert "12 information sets" in capsys.readouterr().out
     assert len(read_csv(Path("a/kuhn.csv").read_text())) == 12
     assert run_command("export", "game=nolimit_leduc", "player=uniform", "policy=own.json") == 0

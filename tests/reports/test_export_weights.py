@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 import torch
 import yaml
-from commands import TRAIN, list_runs, run_command
+from commands import run_command
 from random_games import game, sample_decisions
 from safetensors import safe_open
 from safetensors.torch import save_file
@@ -53,9 +53,8 @@ def read_parts(path):
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
 
 
-def test_a_run_as_safetensors_plays_the_same_and_its_card_says_what_it_is() -> None:
-    assert run_command(*TRAIN, "figures=false") == 0
-    (run,) = list_runs()
+def test_a_run_as_safetensors_plays_the_same_and_its_card_says_what_it_is(finished_run) -> None:
+    run = finished_run
     assert run_command("evaluate", f"run={run}", "against=[call]", "deals=50") == 0
     assert run_command("export", f"run={run}", "weights=hub/policy.safetensors") == 0
     definition = game("kuhn")

@@ -107,18 +107,14 @@ def test_several_runs_begin_with_their_comparison(get_refusal):
     assert {"run-1", "run-2"} <= anchors
 
 
-def test_a_run_that_was_stopped_before_anything_was_kept():
-    assert run_command(*TRAIN) == 0
-    (folder,) = list_runs()
-    cfg, manifest = read_run_folder(folder)
+def test_a_run_that_was_stopped_before_anything_was_kept(finished_run):
+    cfg, manifest = read_run_folder(finished_run)
     empty = write_run_folder("r/a", [], manifest={**manifest, "status": "running"}, **cfg)
     assert run_command("report", str(empty)) == 0
     assert "running or killed" in (empty / "report.html").read_text()
 
 
-def test_bad_input_is_a_line(get_refusal, capsys):
-    assert run_command(*TRAIN) == 0
-    (folder,) = list_runs()
+def test_bad_input_is_a_line(finished_run, get_refusal):
     write_run_folder("r/a", [make_row(0, 1)])
     for words, told in (
         (["r/a", "out=a.txt"], "out: a.txt is no page; give FILE.html"),
@@ -127,9 +123,9 @@ def test_bad_input_is_a_line(get_refusal, capsys):
         (["nowhere"], "nowhere: no run folder is called or matches this"),
     ):
         assert get_refusal("report", *words).startswith(told)
-    (folder / "evaluations").mkdir()
-    (folder / "evaluations" / "x.json").write_text(json.dumps({"results": [{}]}))
+    (finished_run / "evaluations").mkdir()
+    (finished_run / "evaluations" / "x.json").write_text(json.dumps({"results": [{}]}))
     assert "x.json is no evaluation that can be read" in get_refusal(
-        "report", str(folder), "hands=0"
+        "report", str(finished_run), "hands=0"
     )
     assert not list(Path().rglob("*.html"))

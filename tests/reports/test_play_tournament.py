@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import TRAIN, list_runs, replace_settings, run_command
+from commands import replace_settings, run_command
 
 from poker_rl.config.option_files import load_option
 from poker_rl.reports import tournament_folder
@@ -135,9 +135,8 @@ def test_one_process_at_a_time_plays_a_tournament(get_refusal: Callable[..., str
     assert tables("there") == before
 
 
-def test_a_run_takes_part(get_refusal: Callable[..., str]) -> None:
-    assert run_command(*TRAIN, "game=kuhn") == 0
-    (run,) = list_runs()
+def test_a_run_takes_part(finished_run: Path, get_refusal: Callable[..., str]) -> None:
+    run = finished_run
     own = replace_settings(FAST, "game=kuhn", f"players=[call,{run},equilibrium]", "out=there")
     assert run_command(*own) == 0
     names = {row["player"] for row in rows_of("there")}
