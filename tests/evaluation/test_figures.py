@@ -73,6 +73,13 @@ def test_the_first_point_is_visible_on_logarithmic_axes():
     assert (figure.axes[0].get_xscale(), figure.axes[0].get_yscale()) == ("linear", "linear")
 
 
+def test_logarithmic_ticks_cover_the_band():
+    center, low = np.array([0.46, 0.105]), np.array([0.44, 0.06])
+    line = plotting.CurveLine("a", np.array([0.0, 1e5]), center, (("interval", low, center),))
+    figure = plotting.draw_panels([plotting.Panel("", [line], "", log_scale=True)], "decisions")
+    assert {0.1, 0.2, 0.3} <= set(figure.axes[0].get_yticks().round(6))
+
+
 def test_a_large_game_is_drawn_by_its_matches(tmp_path):
     one = evaluation(HOLDEM, deals=100, opponents="[uniform]")
     player = loader(HOLDEM)("raise")
