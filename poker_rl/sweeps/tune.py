@@ -41,7 +41,6 @@ from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.storage.checkpoint import LOAD_STATE_ERRORS
 from poker_rl.storage.disk import (
-    check_no_special_files,
     create_writable_folder,
     exclusive_lock,
     list_complete_names,
@@ -141,7 +140,6 @@ def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
     with error_prefix("out"):
         create_writable_folder(folder)
         with exclusive_lock(folder):  # because another process may create the same study now
-            check_no_special_files(folder)
             if (folder / DEFINITION_FILE).exists():
                 if key := find_difference(definition, read_plain_yaml(folder / DEFINITION_FILE)):
                     raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")

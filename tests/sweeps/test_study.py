@@ -71,14 +71,3 @@ def test_a_damaged_study_is_refused_in_a_line(statements, get_refusal):
     message = get_refusal(*TUNE, "trials=2")
     assert "study/study.db is damaged or no study of poker-rl: " in message
     assert len(list(Path("study/kuhn/dcfr").iterdir())) == 1
-
-
-@pytest.mark.parametrize("name", ["study.db", "history.png", "kuhn", "kuhn/dcfr/trial-0_seed-0"])
-def test_a_link_in_a_study_is_refused(name, get_refusal):
-    path = Path("study", name)
-    if path.exists():
-        path.rename("aside")
-    path.symlink_to(Path("aside").resolve())
-    assert get_refusal(*TUNE, "trials=2") == (
-        f"out: {path} is a link; study is only written to if it has files alone"
-    )

@@ -73,18 +73,13 @@ def instead(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
     ("spoil", "message"),
     {
         "no progress": (spoilt(lambda s: s.pop("progress")), "does not fit .*: 'progress'"),
-        "words": (spoilt(lambda s: s["progress"].update(hands="x")), "its progress is not that of"),
         "game": (spoilt(lambda s: s.update(game={"name": "other"})), "another game"),
-        "lacks": (spoilt(lambda s: s["algorithm"].pop("net")), r"algorithm\.net is missing"),
-        "net": (spoilt(lambda s: s["algorithm"].update(net=3)), "algorithm.net is of another type"),
         "shape": (spoilt(lambda s: s["algorithm"]["net"].update(bias=ZEROS)), "does not fit"),
-        "sums": (spoilt(lambda s: s["record"].update(sums={"a": "b"})), "the sums are no numbers"),
         "nan": (spoilt(weights(float("nan"))), r"can't be trained on: net\.bias is not finite"),
         "garbage": (garbage, "metrics.jsonl is damaged: line 1 is not a row of numbers"),
         "rows": (lambda f: (f / "metrics.jsonl").write_text("{}\n"), "rows are gone"),
         "no metrics": (lambda f: (f / "metrics.jsonl").unlink(), "metrics.jsonl: no such file"),
         "cut short": (lambda f: os.truncate(f / "state.pt", 500), "is damaged"),
-        "zero": (instead("state.pt", lambda p: p.symlink_to("/dev/zero")), "is a link"),
         "config": (instead("config.yaml", os.mkfifo), "config.yaml is not a file"),
     }.values(),
 )
