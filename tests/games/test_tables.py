@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from random_games import KINDS, game, play
 
+from poker_rl.config.validation import ConfigError
 from poker_rl.games import tables as module
+from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.players.action_sampling import sample_from_probs
 
 
 def deals(name: str, count: int, seed: int) -> np.ndarray:
@@ -222,6 +225,9 @@ def test_hidden_cards_of_hold_em_are_redealt_uniformly():
         counts = np.bincount(column, minlength=52)
         assert not counts[known].any()
         assert abs(excess(np.delete(counts, known), count / 47)) < 4
+
+
+LOOKS = ("observe", "reveal", "legal_mask", "infoset_keys")
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "limit_holdem_2to9", "nolimit_leduc"])
