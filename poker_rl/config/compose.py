@@ -173,9 +173,11 @@ def _explain_hydra_error(error: Exception) -> str:
         hint = suggest_allowed(word, siblings, keys | root_keys)
         return f"{cause.full_key}: no such setting; {hint}"
     if match := NO_MATCH_ERROR.search(str(error)):
-        is_net = match[1] == "net"
-        problem = "the algorithm has no networks" if is_net else "no selected option takes one"
-        return f"{match[1]}: {problem}"
+        problems = {
+            "net": "the algorithm has no networks",
+            "logger": "null is no list of loggers; [] is for none",
+        }
+        return f"{match[1]}: {problems.get(match[1], 'no selected option takes one')}"
     first_line_of_cause = "".join(str(cause or "").splitlines()[:1])
     return " ".join(f"{error} {first_line_of_cause}".split())
 

@@ -16,8 +16,14 @@ from gymnasium import Env, spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.integrations.learner_tables import LearnerTables, OpponentSpecs, to_game
+from poker_rl.integrations.learner_tables import (
+    LearnerTables,
+    OpponentSpecs,
+    check_render_mode,
+    to_game,
+)
 
 
 def build_observation_space(game: Game) -> spaces.Box:
@@ -44,10 +50,10 @@ class GameEnv(Env):
         render_mode: "ansi" or None.
 
     Raises:
-        ConfigError: if a game, a setting, a player or the seat does not exist.
+        ConfigError: if a game, a setting, a player, the seat or the render mode does not exist.
     """
 
-    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012
+    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
 
     def __init__(
         self,
@@ -57,6 +63,7 @@ class GameEnv(Env):
         overrides: Sequence[str] = (),
         render_mode: str | None = None,
     ) -> None:
+        check_render_mode(render_mode)
         self.game = to_game(game, overrides)
         self.render_mode = render_mode
         self.observation_space = build_observation_space(self.game)
@@ -102,7 +109,7 @@ class GameVectorEnv(VectorEnv):
         game, opponents, seat, overrides: as for `GameEnv`.
 
     Raises:
-        ConfigError: as for `GameEnv`.
+        ConfigError: as for `GameEnv`, or if there is no table.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -115,6 +122,8 @@ class GameVectorEnv(VectorEnv):
         seat: int | None = None,
         overrides: Sequence[str] = (),
     ) -> None:
+        if num_envs < 1:
+            raise ConfigError(f"num_envs: {num_envs}; allowed: 1 or more")
         self.game, self.num_envs = to_game(game, overrides), num_envs
         self.single_observation_space = build_observation_space(self.game)
         self.single_action_space = spaces.Discrete(self.game.action_count)
@@ -125,7 +134,13 @@ class GameVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal new hands at all tables; return the learners' observations [B, W] and `info`."""
+        """Deal new hands at all tables; return the learners' observations [B, W] and `info`.
+
+        Raises:
+            ValueError: if `options` has a `reset_mask`, because all tables are reset.
+        """
+        if options and "reset_mask" in options:
+            raise ValueError("options: reset_mask is not supported; each hand that ends is reset")
         super().reset(seed=seed)
         self._hands.start(self.np_random, is_seeded=seed is not None)
         info = build_info(self._hands.mask, np.zeros(self.num_envs, np.bool_))

@@ -24,6 +24,12 @@ def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
     return load_game(game, *overrides) if isinstance(game, str) else game
 
 
+def check_render_mode(render_mode: str | None) -> None:
+    """Raise ConfigError if environments have no such render mode."""
+    if render_mode not in (None, "ansi"):
+        raise ConfigError(f"render_mode: {render_mode!r}; allowed: 'ansi', None")
+
+
 def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
     """Return the players of the other seats, in the order of play after the learner.
 
@@ -41,6 +47,9 @@ def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
             f"opponents: {len(opponents)} given; allowed: one for all, or {game.seats - 1}, one for"
             f" each other seat of {game.name}"
         )
+    for item in opponents:
+        if not isinstance(item, str) and not hasattr(item, "action_probs"):
+            raise ConfigError(f"opponents: {item!r}; allowed: players and names of players")
     player_by_spec = {spec: load_player(spec, game) for spec in opponents if isinstance(spec, str)}
     return [player_by_spec[item] if isinstance(item, str) else item for item in opponents]
 
@@ -65,7 +74,7 @@ class LearnerTables:
         self.game, self.count = game, count
         self._definition_seats = game.definitions["seats"].astype(np.int64)
         max_seat = int(self._definition_seats.min()) - 1
-        if seat is not None and not 0 <= seat <= max_seat:
+        if seat is not None and seat not in range(max_seat + 1):
             raise ConfigError(f"seat: {seat}; allowed: 0 to {max_seat}, or None for a random seat")
         self._fixed_seat = seat
         self._opponents = load_opponents(game, opponents)
@@ -89,7 +98,8 @@ class LearnerTables:
     @property
     def tables(self) -> Tables:
         """The tables; they exist from the first call of `start` on."""
-        assert self._tables is not None, "call reset() first"
+        if self._tables is None:
+            raise RuntimeError("call reset() before the first hand")
         return self._tables
 
     def update_mask(self) -> None:
@@ -125,7 +135,18 @@ class LearnerTables:
             what the learner won in each hand that has ended, in the game's unit, else 0, [B]
             float64, and where its action was illegal, so that the first legal one was played, [B]
             bool.
+
+        Raises:
+            RuntimeError: before the first hand or after the end of a hand.
+            ValueError: if an action is not in the action space.
         """
+        if self.tables.records["over"].any():
+            raise RuntimeError("the hand is over: call reset() for the next one")
+        actions = np.asarray(actions)
+        is_outside = (actions < 0) | (actions >= self.game.action_count)
+        if is_outside.any():
+            allowed = f"0 to {self.game.action_count - 1}"
+            raise ValueError(f"action {actions[is_outside][0]}; allowed: {allowed}")
         is_illegal = ~self.mask[np.arange(self.count), actions]
         if is_illegal.any():
             actions = np.where(is_illegal, self.mask.argmax(1), actions)

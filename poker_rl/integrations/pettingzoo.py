@@ -20,7 +20,7 @@ from pettingzoo import AECEnv
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.integrations.gymnasium import build_observation_space
-from poker_rl.integrations.learner_tables import to_game
+from poker_rl.integrations.learner_tables import check_render_mode, to_game
 
 
 class GameAECEnv(AECEnv):
@@ -37,10 +37,12 @@ class GameAECEnv(AECEnv):
 
     def __init__(self, game: Game, render_mode: str | None = None) -> None:
         super().__init__()
+        check_render_mode(render_mode)
         self.game, self.render_mode = game, render_mode
         self.metadata = {
             "name": f"poker_rl_{game.name}_v0",
             "render_modes": ["ansi"],
+            "render_fps": 1,
             "is_parallelizable": False,
         }
         self.possible_agents = [f"player_{seat}" for seat in range(game.seats)]
@@ -83,11 +85,12 @@ class GameAECEnv(AECEnv):
 
     def step(self, action: int | None) -> None:
         """Play the action of the agent to act; None removes an agent after the end of the hand."""
+        if self._tables is None:
+            raise RuntimeError("call reset() before the first hand")
         agent = self.agent_selection
         if self.terminations[agent]:
             self._was_dead_step(action)
             return
-        assert self._tables is not None
         self._tables.step(np.array([action]))
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()

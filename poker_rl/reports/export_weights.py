@@ -75,7 +75,7 @@ def find_player_file(spec: str, player: Player) -> tuple[Path, str]:
     if parse_bot_name(spec) is None:
         return resolve_snapshot(spec)
     if not isinstance(player, PretrainedBot):
-        raise ConfigError(f"{spec} is a bot, which has no weights")
+        raise ConfigError(f"{spec} is no trained player, and has no weights")
     path = PRETRAINED_FOLDER / player.file
     return path, get_headline_player(path)
 

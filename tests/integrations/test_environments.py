@@ -140,6 +140,24 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
+@pytest.mark.parametrize("action", [-1, 3])
+def test_actions_outside_the_space_and_hands_that_are_over_are_errors(action: int) -> None:
+    envs, env = GameVectorEnv("leduc", 2, "call"), GameEnv("leduc", "call")
+    for before_reset in (env, pettingzoo.env("leduc")):
+        with pytest.raises(RuntimeError, match=r"call reset\(\)"):
+            before_reset.step(1)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=f"action {action}; allowed: 0 to 2"):
+        envs.step(np.array([1, action]))
+    with pytest.raises(ValueError, match="reset_mask"):
+        envs.reset(options={"reset_mask": np.array([True, False])})
+    env.reset(seed=0)
+    while not env.step(1)[2]:
+        pass
+    with pytest.raises(RuntimeError, match="the hand is over"):
+        env.step(1)
+
+
 @pytest.mark.parametrize("name", [*GAMES, "nolimit_holdem", "limit_holdem_2to9"])
 def test_the_tests_of_pettingzoo_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     api_test(pettingzoo.env(name))

@@ -126,7 +126,7 @@ def test_players_without_onnx(name, net, sharing, reason) -> None:
 
 def test_only_trained_players_are_exported(get_refusal) -> None:
     refusal = get_refusal("export", "game=kuhn", "player=call", "weights=a.safetensors")
-    assert "weights: call is a bot, which has no weights" in refusal
+    assert "weights: call is no trained player, and has no weights" in refusal
     assert "does not end in" in get_refusal("export", "game=kuhn", "player=call", "weights=a.pt")
     Path("a.md").write_text("mine")
     arguments = ["export", "game=leduc", "player=leduc_ac", "weights=a.safetensors"]
