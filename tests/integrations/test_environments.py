@@ -29,7 +29,7 @@ def sample_legal(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray
 
 
 @pytest.mark.parametrize("name", [*GAMES, "limit_holdem_2to9"])
-@pytest.mark.filterwarnings("ignore:.*")
+@pytest.mark.filterwarnings("ignore:.*A Box observation space")
 def test_check_env_passes(name: str) -> None:
     check_env(gymnasium.make(poker_rl.integrations.to_env_id(name)).unwrapped)
 
@@ -128,6 +128,12 @@ def test_wrong_arguments_are_errors() -> None:
         GameEnv("kuhn", seat=2)
     with pytest.raises(ConfigError, match="seat: 2; allowed: 0 to 1"):
         GameEnv("limit_holdem_2to9", seat=2)  # some hands have two seats
+    wrong = {"seat": "a", "opponents": 3, "render_mode": "human"}
+    for name, value in wrong.items():
+        with pytest.raises(ConfigError, match=f"{name}: {value}|{name}: {value!r}"):
+            GameEnv("kuhn", **({"seat": 0} | {name: value}))
+    with pytest.raises(ConfigError, match="num_envs: 0; allowed: 1 or more"):
+        GameVectorEnv("kuhn", num_envs=0)
     env = GameEnv("limit_holdem", opponents="fold", seat=0)  # the big blind
     with pytest.raises(ConfigError, match="1000 hands of limit_holdem ended before the learner's"):
         env.reset()
