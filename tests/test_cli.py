@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,22 +30,6 @@ from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.train import train_in_folder
 
 pytestmark = pytest.mark.usefixtures("working_folder")
-
-
-@pytest.fixture(scope="module")
-def finished_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of all runs with one run of the command TRAIN."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("finished"))
-        assert run_command(*TRAIN, "figures=false") == 0
-        return Path("outputs").absolute()
-
-
-@pytest.fixture
-def finished_run(working_folder: None, finished_outputs: Path) -> Path:
-    """Copy of a finished run in the working folder, made quicker than by training."""
-    shutil.copytree(finished_outputs, "outputs")
-    return list_runs()[0]
 
 
 # Help and lists.
@@ -240,9 +223,7 @@ def test_a_run_of_a_users_game(get_refusal, started_configs):
     assert run_command(*TRAIN, *options) == 0
     assert started_configs[0]["game"]["ranks"] == "TJQKA"
     game.write_text("name: [\n")
-    assert f"{game}: is not YAML: " in get_refusal(*TRAIN, *options)
-    game.write_text("name: &five [*five]\n")
-    assert get_refusal(*TRAIN, *options).endswith("*five is an alias; write the value itself")
+    assert str(game.absolute()) in get_refusal(*TRAIN, *options)
     game.write_text("defaults: [five]\n")
     assert "defaults that lead back to themselves" in get_refusal(*TRAIN, *options)
     game.write_text("name: five\n")
@@ -295,10 +276,6 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     assert command == " ".join(["poker-rl", *TRAIN, "--config-dir=mine"])
 
     assert get_refusal("train", "--config-dir", "yours") == "--config-dir: yours is not a folder"
-    Path("mine/games").mkdir()
-    Path("mine/games/kuhn.yaml").write_text("a: 1\n")
-    wrong = get_refusal("list", "--config-dir", "mine")
-    assert "--config-dir: mine/games is no group; did you mean game? allowed: algo, eval" in wrong
 
 
 def test_mistakes_in_options_of_the_user(get_refusal):
@@ -328,7 +305,7 @@ def test_a_run_is_named_by_its_folder(finished_run, get_refusal):
     assert get_refusal("evaluate", f"run={finished_run}", "player=best").startswith("player: ")
 
 
-def test_evaluate_any_two_players(capsys):
+def test_evaluate_any_two_players(capsys, finished_run):
     players = ["game=kuhn", "player=call", "against=[raise,equilibrium]", "deals=100"]
     assert run_command("evaluate", *players) == 0
     out = capsys.readouterr().out
@@ -336,10 +313,9 @@ def test_evaluate_any_two_players(capsys):
     assert "0.3333" in out  # its exploitability
     assert "-0.2222" in out  # won from the equilibrium: (-1/3 - 1/9) / 2
     assert "nothing was written" in out
-    assert not list(Path().iterdir())
+    assert list(Path().iterdir()) == [Path("outputs")]
 
-    assert run_command(*TRAIN) == 0
-    (folder,) = list_runs()
+    folder = finished_run
     spec = f"{folder}@{read_last_row(folder)['decisions']}:average"
     assert run_command("evaluate", *players[:-2], f"against=[{spec}]", "out=there") == 0
     (report_path,) = Path("there").glob("*.json")
@@ -393,7 +369,7 @@ def test_exact_evaluations_have_an_interval_of_their_own():
     assert rows[-1]["eval/average/exploitability"] == pytest.approx(0.0327, abs=0.001)
 
 
-def test_evaluate_a_mixed_table(capsys):
+def test_evaluate_a_mixed_table(capsys, finished_run):
     # A player that folds to every bet loses the ante to a player that always bets, in any seat.
     assert run_command("evaluate", "game=kuhn_3p", "seats=[raise,fold,fold]", "deals=50") == 0
     out = capsys.readouterr().out
@@ -401,11 +377,9 @@ def test_evaluate_a_mixed_table(capsys):
     rows = [line.split() for line in out.splitlines()]
     assert ["raise", "at", "the", "table", "1", "2", "2"] in rows
     assert ["fold", "at", "the", "table", "2", "-1", "-1"] in rows
-    assert not list(Path().iterdir())
+    assert list(Path().iterdir()) == [Path("outputs")]
 
-    assert run_command(*TRAIN, "game=kuhn") == 0
-    (folder,) = list_runs()
-    capsys.readouterr()
+    folder = finished_run
     assert run_command("evaluate", f"run={folder}", "seats=[self,raise]", "deals=60", "seed=2") == 0
     (report_path,) = (folder / "evaluations").glob("*.json")
     results = json.loads(report_path.read_text())["results"]
@@ -476,16 +450,15 @@ def test_the_opponents_of_a_run_are_bundled(finished_run, monkeypatch, get_refus
 # Output that is no longer read.
 
 
-@pytest.mark.parametrize("arguments", [["list"], TRAIN])
-def test_a_closed_pipe(arguments):
+def test_a_closed_pipe():
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb") as pipe:
         outputs = {"stdout": pipe, "stderr": subprocess.PIPE}
-        done = subprocess.run([*PROGRAM, *arguments], **outputs, env=ENVIRONMENT, check=False)
+        done = subprocess.run([*PROGRAM, *TRAIN], **outputs, env=ENVIRONMENT, check=False)
     assert (done.returncode, done.stderr) == (141, b"")
-    for folder in list_runs():
-        assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
+    (folder,) = list_runs()
+    assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
 
 
 # Mistakes of the user.

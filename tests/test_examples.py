@@ -1,4 +1,4 @@
-"""Single-file examples learn, are short, and use the public parts of the packages alone."""
+"""Examples learn, are short, and use the public parts of the packages alone; notebooks run."""
 
 from __future__ import annotations
 
@@ -43,3 +43,19 @@ def test_is_short_and_uses_public_parts(name: str) -> None:
             assert (node.end_lineno or 0) - node.lineno < MAX_FUNCTION_LINES, node.name
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("poker_rl"):
             assert str(node.module).count(".") == 1, node.module
+
+
+pytest.importorskip("ipykernel")
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs(path):
+    notebook = nbformat.read(path, as_version=4)
+    code_cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in code_cells)  # stored without
+    nbclient.NotebookClient(notebook, startup_timeout=600, kernel_name="python3").execute()
+    assert any(cell.outputs for cell in code_cells)

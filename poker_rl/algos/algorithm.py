@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import InitVar, asdict, dataclass, field
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
 import torch
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.learning.distributed import collectives
+from poker_rl.learning.gradient_steps import load_optimizer_state
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices
-from poker_rl.learning.state_checks import MAX_COUNT, check_range, load_optimizer_state
 from poker_rl.players.player import Player
 
 
@@ -36,9 +35,7 @@ class Progress:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`."""
-        counters = {name: state[name] for name in vars(self)}
-        check_range("progress", np.array([*counters.values()], np.int64), 0, MAX_COUNT)
-        vars(self).update(counters)
+        vars(self).update(state)
 
 
 class Stateful(Protocol):

@@ -102,7 +102,7 @@ class DQN(NetworkLearner):
             CircularInsertion(),
             {
                 "observation": self.services.observation_column,
-                "action": Column(action_dtype, below=game.action_count),
+                "action": Column(action_dtype),
                 "reward": Column(torch.float32),
                 "next": self.services.observation_column,
                 # legal actions at "next"; all False if the hand ended

@@ -117,8 +117,8 @@ class Vine(NetworkLearner):
         columns = {
             "observation": services.observation_column,
             # the actions tried, in descending order of probability
-            "action": Column(torch.int32, max_actions, below=context.game.action_count),
-            "count": Column(torch.int32, below=max_actions + 1),  # number of actions tried
+            "action": Column(torch.int32, max_actions),
+            "count": Column(torch.int32),  # number of actions tried
             "policy": Column(torch.float32, max_actions),
             "advantage": Column(torch.float32, max_actions),
             "value": Column(torch.float32),

@@ -12,11 +12,8 @@ from typing import Any, ClassVar
 
 import hydra
 from hydra.core.config_search_path import ConfigSearchPath
-from hydra.core.config_store import ConfigStore
-from hydra.core.object_type import ObjectType
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
-from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
@@ -31,9 +28,7 @@ from poker_rl.config.hydra_overrides import (
 )
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
-    check_reference_count,
     list_option_dirs,
-    load_yaml,
     parse_override_key,
     to_plain_dict,
 )
@@ -71,55 +66,6 @@ class ComposedConfig:
     option_by_group: Mapping[str, str | None]  # the selected option of each group
 
 
-class CheckedOptionSource(ConfigSource):
-    """Hydra config source for an option folder of the user or a plug-in; it checks each file."""
-
-    @staticmethod
-    def scheme() -> str:
-        return "options"
-
-    def available(self) -> bool:
-        return self.is_group("")
-
-    def is_group(self, config_path: str) -> bool:
-        return Path(self.path, config_path).is_dir()
-
-    def is_config(self, config_path: str) -> bool:
-        """Return True if the path, with or without `.yaml`, is an option of this folder.
-
-        Of Hydra's own groups, only hydra/launcher may have options here, and their names must
-        differ from the launchers of Hydra and of this program.
-        """
-        group, _, name = config_path.removesuffix(".yaml").rpartition("/")
-        if group.partition("/")[0] == "hydra":
-            is_known = (SHIPPED_OPTION_DIR / LAUNCHER_GROUP / f"{name}.yaml").is_file()
-            is_known |= f"{name}.yaml" in ConfigStore.instance().list(LAUNCHER_GROUP)
-            if group != LAUNCHER_GROUP or is_known:
-                return False
-        return bool(group) and self._get_path(config_path).is_file()
-
-    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        names: list[str] = []
-        for path in Path(self.path, config_path).iterdir():
-            name_in_source = str(Path(config_path, path.name))
-            self._list_add_result(names, name_in_source, path.name, results_filter)
-        return sorted(set(names))
-
-    def load_config(self, config_path: str) -> ConfigResult:
-        """Return an option; raise ConfigError if it can't be read or changes Hydra's settings."""
-        path = self._get_path(config_path)
-        config = load_yaml(path)
-        content: Any = OmegaConf.to_container(config)
-        if "hydra" in content or "hydra/" in str(content.get("defaults")):
-            hint = "a launcher is selected on the command line"
-            raise ConfigError(f"{path}: hydra: has no effect in a file of options; {hint}")
-        header = self._get_header_dict(path.read_text(encoding="utf-8"))
-        return ConfigResult(self.provider, self.full_path(), config, header)
-
-    def _get_path(self, config_path: str) -> Path:
-        return Path(self.path, config_path.removesuffix(".yaml") + ".yaml")
-
-
 class OptionSearchPath(SearchPathPlugin):
     """Hydra search path for options: folder of the user, shipped folder, folders of plug-ins."""
 
@@ -130,7 +76,7 @@ class OptionSearchPath(SearchPathPlugin):
         """Add the user's folder before the shipped one, and the folders of plug-ins after it."""
         is_before = True
         for folder in self.option_dirs:
-            address = f"{CheckedOptionSource.scheme()}://{folder.resolve()}"
+            address = f"file://{folder.resolve()}"
             if folder == SHIPPED_OPTION_DIR:
                 is_before = False
             elif is_before:
@@ -142,8 +88,7 @@ class OptionSearchPath(SearchPathPlugin):
 @contextmanager
 def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
     """Initialize Hydra for this context; `option_dirs` come from `list_option_dirs`."""
-    for plugin in (CheckedOptionSource, OptionSearchPath):
-        Plugins.instance().register(plugin)
+    Plugins.instance().register(OptionSearchPath)
     OptionSearchPath.option_dirs = option_dirs
     config_dir = str(SHIPPED_OPTION_DIR)
     with hydra.initialize_config_dir(config_dir, job_name="train", version_base="1.3"):
@@ -155,7 +100,6 @@ def compose_config(overrides: Sequence[str]) -> ComposedConfig:
     hydra_overrides = [to_hydra_override(override) for override in parse_overrides(overrides)]
     config: Any = OmegaConf.to_container(compose_with_hydra("config", hydra_overrides))
     option_by_group = config.pop("hydra")["runtime"]["choices"]
-    check_reference_count(config)
     for group, option in option_by_group.items():
         if option is not None and not OPTION_NAME_PATTERN.fullmatch(str(option)):
             raise ConfigError(f"{group}: {option} is not the name of an option")
@@ -191,7 +135,7 @@ def compose_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
 
 
 def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> DictConfig:
-    """Return Hydra's own settings for a sweep; option files can't change them.
+    """Return Hydra's own settings for a sweep.
 
     Hydra and the launcher may write into `folder`.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,29 +13,23 @@ from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.plugins import list_plugins
 from poker_rl.config.suggestions import suggest_allowed
-from poker_rl.config.untrusted_files import read_checked_yaml_text
+from poker_rl.config.untrusted_files import read_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
 
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
+# Causes: wrong syntax, a duplicate key, a number alone, an incomplete reference, !!int before text
+UNREADABLE_YAML_ERRORS = (
+    *(OSError, YAMLError, OmegaConfBaseException),
+    *(ValueError, AttributeError, RecursionError),
+)
 # In a wheel the folder conf is inside the package, in a checkout it is beside the package.
 SHIPPED_OPTION_DIR = next(
     path for path in (PACKAGE_FOLDER / "conf", PACKAGE_FOLDER.parent / "conf") if path.is_dir()
 )
 
-# Nested references `${…}` can double the length of a text each time, so a short file could fill the
-# memory. The settings of a run have two references.
-MAX_REFERENCES = 20
-
-
-def check_reference_count(config: object) -> None:
-    """Check that settings hold at most `MAX_REFERENCES` references, before they are resolved."""
-    if (count := str(config).count("${")) > MAX_REFERENCES:
-        raise ConfigError(f"{count} references ${{…}}; allowed: up to {MAX_REFERENCES}")
-
 
 def to_plain_dict(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
     """Return settings as plain values with all references resolved."""
-    check_reference_count(config)
     node: Any = config
     try:
         plain_values: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
@@ -65,9 +58,8 @@ def check_keys_given_once(overrides: Sequence[str]) -> None:
 def load_yaml(path: Path) -> DictConfig:
     """Return the settings of a YAML file without resolving its references."""
     try:
-        config = OmegaConf.load(StringIO(read_checked_yaml_text(path)))
-    # Causes: a duplicate key, a number alone, an incomplete reference, a tag such as !!int for text
-    except (OSError, YAMLError, OmegaConfBaseException, ValueError, AttributeError) as error:
+        config = OmegaConf.load(StringIO(read_yaml_text(path)))
+    except UNREADABLE_YAML_ERRORS as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise ConfigError(f"{path}: can't be read: {reason}") from None
     if not isinstance(config, DictConfig):
@@ -94,15 +86,9 @@ def list_option_dirs(user_dir: str | None) -> list[Path]:
     folder = Path(user_dir)
     if not user_dir or not folder.is_dir():
         raise ConfigError(f"--config-dir: {user_dir or 'an empty name'} is not a folder")
-    groups = {path.parent.name for path in list_option_files(folder)}
-    if not groups:
+    if not list_option_files(folder):
         example = folder / "game" / "mine.yaml"
         raise ConfigError(f"--config-dir: {folder} holds no options, files such as {example}")
-    known_groups = {path.name for path in SHIPPED_OPTION_DIR.iterdir() if path.is_dir()}
-    for group in sorted(groups - known_groups):  # only names close to a group are errors
-        if get_close_matches(group, known_groups, n=1):
-            hint = suggest_allowed(group, known_groups)
-            raise ConfigError(f"--config-dir: {folder / group} is no group; {hint}")
     return [folder, *option_dirs]
 
 

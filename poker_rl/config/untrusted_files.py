@@ -1,8 +1,7 @@
 """Reading of files that a stranger may have written.
 
-Opening a pipe can block forever, reading a device may never end, and a few lines of YAML with
-aliases can stand for billions of values. A file is therefore checked before it is read. SECURITY.md
-lists all such checks.
+Opening a pipe can block forever, and reading a device may never end. A file is therefore checked
+before it is read.
 """
 
 from __future__ import annotations
@@ -12,14 +11,11 @@ import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import yaml  # type: ignore[import-untyped]
-
 from poker_rl.config.validation import ConfigError
 
 MIB = 1 << 20
 MAX_YAML_BYTES = MIB // 8  # PyYAML needs up to some seconds for a file of this size
 MAX_JSON_BYTES = 16 * MIB  # enough for a sweep of 5,000 jobs; Python parses it in a second
-MAX_DEPTH = 50  # levels of nested collections; the settings of a run have four
 
 
 def open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
@@ -39,23 +35,6 @@ def read_yaml_text(path: Path, decode_errors: str = "strict") -> str:
             return file.read(MAX_YAML_BYTES).decode(errors=decode_errors)
         except UnicodeDecodeError:
             raise ConfigError(f"{path}: is not text") from None
-
-
-def read_checked_yaml_text(path: Path) -> str:
-    """Return the text of a YAML file; raise ConfigError if it has aliases or is nested too deep."""
-    text = read_yaml_text(path)
-    depth = 0
-    try:
-        for event in yaml.parse(text, yaml.SafeLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent):
-                raise ConfigError(f"{path}: *{event.anchor} is an alias; write the value itself")
-            if depth > MAX_DEPTH:
-                raise ConfigError(f"{path}: is nested over {MAX_DEPTH} deep")
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
-    return text
 
 
 def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:

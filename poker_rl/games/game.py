@@ -146,16 +146,6 @@ class Game(ABC):
         cards, dealt = (int(self.definitions[key][0]) for key in ("cards", "dealt"))
         return np.array(list(permutations(range(cards), dealt)), np.int8)
 
-    def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the actions played so far at tables [B], as integers [B, L], and their number [B].
-
-        `check_tables` uses this to replay untrusted tables: their decks have been checked, all
-        other fields may be damaged. Returns None, which skips the replay, if the tables do not keep
-        their actions in the fields `line` and `moves`.
-        """
-        has_actions = {"line", "moves"} <= set(records.dtype.names or ())
-        return (records["line"], records["moves"]) if has_actions else None
-
     def action_name(self, action: int) -> str:
         """Return the name of an action that fits every table, such as `raise_0.5`."""
         return str(action)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.config.untrusted_files import MAX_JSON_BYTES, open_regular_file
+from poker_rl.config.untrusted_files import open_regular_file
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.integrations.mlp_player import Activation, build_policy
@@ -20,8 +20,6 @@ from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.storage.checkpoint import (
     MACHINE_MEMORY_BYTES,
     UNREADABLE_FILE_ERRORS,
-    check_archive,
-    check_loaded_values,
 )
 from poker_rl.storage.disk import naming_path
 
@@ -79,14 +77,9 @@ def read_saved_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any
             open_regular_file(path, MACHINE_MEMORY_BYTES) as file,
             zipfile.ZipFile(file) as archive,
         ):
-            limits = {"data": MAX_JSON_BYTES, "policy.pth": path.stat().st_size}
-            if any(archive.getinfo(name).file_size > limit for name, limit in limits.items()):
-                raise ConfigError(f"file: {path} unpacks to more bytes than a saved model")
             settings = json.loads(archive.read("data"))
             policy_bytes = archive.read("policy.pth")
-        pickle_bytes = check_archive(BytesIO(policy_bytes))
         weights = torch.load(BytesIO(policy_bytes), map_location="cpu", weights_only=True)
-        check_loaded_values(weights, pickle_bytes, len(policy_bytes))
         return dict(weights), {
             key: dict(settings[key]) for key in ("policy_class", "policy_kwargs")
         }

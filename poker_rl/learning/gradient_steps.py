@@ -15,7 +15,6 @@ from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.captured_step import CapturedStep, ParallelBranch
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.network_time import LearnerTimer
-from poker_rl.learning.state_checks import load_optimizer_state
 from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]
@@ -29,6 +28,14 @@ def set_learning_rates(optimizer: torch.optim.Optimizer, *learning_rates: float)
     """Set the learning rates of an optimizer's parameter groups, in their order."""
     for group, learning_rate in zip(optimizer.param_groups, learning_rates, strict=True):
         group["lr"] = learning_rate
+
+
+def load_optimizer_state(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Load the moments of a saved optimizer, but keep settings such as the learning rate."""
+    own = [dict(group) for group in optimizer.param_groups]
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state["state"]})
+    for group, settings in zip(optimizer.param_groups, own, strict=True):
+        group.update(settings)  # CUDA graphs need a learning rate tensor to stay the same object
 
 
 def take_gradient_step(

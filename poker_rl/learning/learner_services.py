@@ -17,7 +17,6 @@ from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.network_time import LearnerTimer
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, Seating
-from poker_rl.learning.state_checks import check_range
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
@@ -348,12 +347,6 @@ class LearnerServices:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; raise ValueError if it does not match the settings."""
-        unfinished_batch = state["rollout"]["unfinished_batch"]
-        if unfinished_batch and unfinished_batch["observation"].shape[1] != self.encoder.size:
-            raise ValueError("unfinished_batch: its observations have other features")
+        """Restore a `state_dict`."""
         self.rollout.load_state_dict(state["rollout"])
-        if self.rollout.unfinished_batch is not None:
-            replica = self.rollout.unfinished_batch.replica
-            check_range("unfinished_batch.replica", replica, 0, self.replicas)
         self.generator.bit_generator.state = state["generator"]

@@ -13,8 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
-from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.state_checks import load_optimizer_state
+from poker_rl.learning.gradient_steps import (
+    load_optimizer_state,
+    set_learning_rates,
+    take_gradient_step,
+)
 
 
 class OffPolicyActorCritic:

@@ -91,11 +91,6 @@ class OpponentPool(SnapshotPool):
         return super().state_dict() | {"opponent_network": self.opponent_network.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`.
-
-        Raises:
-            ValueError, RuntimeError: if its networks or counts do not fit the settings.
-        """
+        """Restore a `state_dict`."""
         super().load_state_dict(state)
-        for weights in (*self._snapshots, state["opponent_network"]):  # checks that each fits
-            self.opponent_network.load_state_dict(weights)
+        self.opponent_network.load_state_dict(state["opponent_network"])

@@ -18,7 +18,6 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.tables import Tables
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.snapshot_pool import SnapshotPool
-from poker_rl.learning.state_checks import check_range
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, player_from_dict
 
@@ -150,14 +149,8 @@ class Opponents:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`.
-
-        Raises:
-            ValueError: if it does not fit the settings.
-        """
+        """Restore a `state_dict`."""
         self._opponent_of_seat[:] = state["opponent_of_seat"].numpy()
-        count = len(self._probs)
-        check_range("opponent_of_seat", self._opponent_of_seat, NO_OPPONENT, count)
         self._pool.load_state_dict(state["pool"])
         if state["self_player"] is not None:
             self._set_self_player(state["self_player"])

@@ -16,9 +16,7 @@ import torch
 
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.games.untrusted_tables import check_tables
 from poker_rl.learning.opponents import Opponents, OpponentSettings
-from poker_rl.learning.state_checks import check_range
 
 Seating = Literal["fixed", "shuffled"]
 
@@ -316,39 +314,13 @@ class Rollout:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; raise ValueError if play cannot lead to this state."""
-        records = state["tables"].numpy().copy().view(self.game.table_dtype)
-        if len(records) != len(self.agent_of_seat):
-            raise ValueError(f"tables: {len(records)}, not {len(self.agent_of_seat)}")
-        check_tables(self.game, records)
-        self.tables.load_records(records)
+        """Restore a `state_dict`."""
+        self.tables.load_records(state["tables"].numpy().copy().view(self.game.table_dtype))
         self.agent_of_seat[:] = state["agent_of_seat"].numpy()
-        if (np.sort(self.agent_of_seat, axis=1) != np.arange(self.game.seats)).any():
-            raise ValueError("agent_of_seat: not every agent has one seat")
-        unfinished = state["unfinished_batch"]
-        self.unfinished_batch = self._load_unfinished_batch(unfinished) if unfinished else None
+        columns = {name: part.numpy().copy() for name, part in state["unfinished_batch"].items()}
+        self.unfinished_batch = RolloutBatch(**columns) if columns else None
         self.last_row_of_seat[:] = state["last_row_of_seat"].numpy()
-        unfinished_count = 0 if self.unfinished_batch is None else len(self.unfinished_batch)
-        check_range("last_row_of_seat", self.last_row_of_seat, NO_ROW, unfinished_count)
         self.generator.bit_generator.state = state["generator"]
         self.hands_played = state["hands_played"]
         if self.opponents is not None:
             self.opponents.load_state_dict(state["opponents"])
-
-    def _load_unfinished_batch(self, columns: dict[str, torch.Tensor]) -> RolloutBatch:
-        """Return the saved unfinished decisions after checking them; tables are loaded before."""
-        if self.tables.records["over"].any():
-            raise ValueError("tables: a hand is over, and there are unfinished decisions")
-        # A batch without rows has the expected types and shapes.
-        like = vars(self._step_tables(lambda rows: (rows.table, rows.table), np.zeros(0, np.int64)))
-        batch = RolloutBatch(**{name: columns[name].numpy().copy() for name in like})
-        for name, column in vars(batch).items():
-            expected = (len(batch), *like[name].shape[1:])
-            if (column.dtype, column.shape) != (like[name].dtype, expected):
-                raise ValueError(f"unfinished_batch.{name}: of another shape or kind")
-        table_count, seats = self.agent_of_seat.shape
-        limits = {"table": table_count, "seat": seats, "agent": seats}
-        for name, limit in (limits | {"action": self.game.action_count}).items():
-            check_range(f"unfinished_batch.{name}", getattr(batch, name), 0, limit)
-        check_range("unfinished_batch.next_row", batch.next_row, NEXT_PENDING, NEXT_PENDING + 1)
-        return batch

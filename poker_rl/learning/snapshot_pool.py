@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.learning.state_checks import MAX_COUNT, check_range
-
 
 class SnapshotPool:
     """Reservoir sample of the snapshots offered to it.
@@ -36,13 +34,6 @@ class SnapshotPool:
         return {"snapshots": self._snapshots, "snapshots_offered": self._snapshots_offered}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`.
-
-        Raises:
-            ValueError: if its counts do not fit the capacity.
-        """
+        """Restore a `state_dict`."""
         self._snapshots = list(state["snapshots"])
         self._snapshots_offered = state["snapshots_offered"]
-        offered, count = np.array(self._snapshots_offered), len(self._snapshots)
-        check_range("snapshots_offered", offered, count, MAX_COUNT)
-        check_range("snapshots", np.array(count), 0, self._capacity + 1)

@@ -22,7 +22,7 @@ from poker_rl.reports.evaluation_report import (
     format_report_tables,
 )
 from poker_rl.reports.measure_players import measure_mixed_table, measure_players
-from poker_rl.storage.disk import check_no_special_files, print_line
+from poker_rl.storage.disk import print_line
 from poker_rl.training.device import prepare_device
 from poker_rl.training.opponents import create_player_loader
 from poker_rl.training.run_config import read_run_config
@@ -58,9 +58,6 @@ def evaluate(
     check_evaluate_settings(config)
     device = prepare_device(config.device, config.threads, config.seed)
     evaluation = create_evaluation(config, group_config, option_dirs, device)
-    if config.run is not None and config.out is None:  # the report goes into the run folder
-        with error_prefix("run"):
-            check_no_special_files(Path(config.run))
     with interrupt_at_once():
         if config.seats:
             measure_mixed_table(evaluation)

@@ -36,7 +36,6 @@ from poker_rl.players.player_loader import load_bot, load_player
 from poker_rl.storage.disk import (
     atomic_replacement,
     check_is_folder,
-    check_no_special_files,
     create_writable_folder,
     exclusive_lock,
     list_complete_names,
@@ -156,7 +155,6 @@ def open_tournament_folder(tournament: Tournament) -> Iterator[None]:
             check_is_folder(folder / TABLES_FOLDER)
             create_writable_folder(folder)
             stack.enter_context(exclusive_lock(folder, "playing it"))
-            check_no_special_files(folder)
             remove_partial_files(folder)
         # Before the folder was locked, another process may have started a tournament there.
         check_folder_matches(tournament.plan, folder)

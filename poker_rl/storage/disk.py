@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -112,21 +111,6 @@ def check_is_folder(path: Path) -> None:
     for folder in (*reversed(path.parents), path):
         if os.path.lexists(folder) and not folder.is_dir():
             raise ConfigError(f"{folder} is not a folder")
-
-
-def check_no_special_files(folder: Path) -> None:
-    """Raise ConfigError if there is a link, a pipe or a device in a folder.
-
-    It is called before files are written there: writing through a link would change another file,
-    and writing to a pipe can block forever.
-    """
-    for path in folder.rglob("*"):
-        file_type = stat.S_IFMT(path.lstat().st_mode)
-        if file_type not in (stat.S_IFREG, stat.S_IFDIR):
-            kind = "a link" if file_type == stat.S_IFLNK else "not a file"
-            raise ConfigError(
-                f"{path} is {kind}; {folder} is only written to if it has files alone"
-            )
 
 
 def list_complete_names(folder: Path) -> set[str]:

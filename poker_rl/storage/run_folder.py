@@ -29,14 +29,13 @@ import yaml  # type: ignore[import-untyped]
 from poker_rl.config.untrusted_files import (
     MIB,
     open_regular_file,
-    read_checked_yaml_text,
     read_json,
+    read_yaml_text,
 )
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.disk import (
     atomic_replacement,
     check_is_folder,
-    check_no_special_files,
     list_complete_names,
 )
 
@@ -92,7 +91,6 @@ def create_run_folder(
             if not folder.is_dir() or list_complete_names(folder) - FILES_BEFORE_MANIFEST:
                 hint = f"give another name, or resume it with resume={folder}"
                 raise ConfigError(f"name: {folder} is there already; {hint}") from None
-            check_no_special_files(folder)
         return folder
 
 
@@ -129,9 +127,9 @@ def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return settings and manifest of a run; raise ConfigError if the folder is no run folder."""
     prefix = f"{folder} is no run folder: {CONFIG_FILE} or {MANIFEST_FILE}"
     try:
-        config = yaml.safe_load(read_checked_yaml_text(folder / CONFIG_FILE))
+        config = yaml.safe_load(read_yaml_text(folder / CONFIG_FILE))
         manifest = read_json(folder / MANIFEST_FILE)
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"{prefix} can't be read") from error
     if not (
         isinstance(config, dict)

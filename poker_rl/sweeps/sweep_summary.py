@@ -22,7 +22,6 @@ from poker_rl.config.untrusted_files import read_json
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.disk import (
     atomic_replacement,
-    check_no_special_files,
     create_writable_folder,
     escape_control_characters,
     print_line,
@@ -38,7 +37,6 @@ RUNNING = "running or killed"  # status of a job that has started and saved no o
 def create_sweep_folder(sweep: Path, jobs: Sequence[list[str]]) -> None:
     """Create the folder of a sweep with the list of its jobs, if it does not exist yet."""
     create_writable_folder(sweep)
-    check_no_special_files(sweep)
     if not (sweep / JOBS_FILE).exists():
         write_text_atomically(sweep / JOBS_FILE, json.dumps(list(jobs)))
 

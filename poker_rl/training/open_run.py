@@ -15,7 +15,6 @@ from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import (
-    check_no_special_files,
     remove_partial_files,
 )
 from poker_rl.storage.provenance import create_manifest, describe_session
@@ -87,7 +86,6 @@ def resume_run(
     old, manifest = read_run_folder(folder)
     if key := find_difference(select_fixed_settings(config), select_fixed_settings(old)):
         raise ConfigError(f"{key}: {RESUME_RULE}")
-    check_no_special_files(folder)
     if (folder / STATE_FILE).exists() and not (folder / METRICS_FILE).exists():
         raise ConfigError(f"{folder / METRICS_FILE}: no such file, and there is a checkpoint")
     record = RunRecord(folder, config, manifest, loggers)

@@ -14,8 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.validation import ConfigError
@@ -26,7 +24,6 @@ from poker_rl.training.resumed_config import RESUME_RULE, select_fixed_settings
 from poker_rl.training.run_record import RunRecord
 
 WORKERS_FOLDER = "workers"
-MAX_COUNTER = 2**64  # larger integers in a state are states of random generators, not counters
 
 
 class DivergedError(ConfigError):
@@ -156,11 +153,7 @@ class Checkpoints:
                     raise ConfigError(f"{part}: no such file")
             for name in checkpoint.find_non_finite_tensors(state["algorithm"]):
                 raise ConfigError(f"{path} can't be trained on: {name} is not finite")
-            new_state = {"algorithm": self.algorithm.state_dict(), "record": record.state_dict()}
-            check_state_types(state, new_state, path)
             self.algorithm.load_state_dict(state["algorithm"])
-            if asdict(self.algorithm.progress) != progress:
-                raise ConfigError(f"{path}: its progress is not that of {self.names['algo']} in it")
             record.load_state_dict(state["record"])
             self.regular_steps = list(state["regular"])
         self.last_progress = record.manifest["checkpoint"] = progress
@@ -183,9 +176,7 @@ class Checkpoints:
                 path = get_worker_path(
                     self.folder, self.last_progress["decisions"], collectives.get_rank()
                 )
-                saved = checkpoint.load_checked(path)
-                check_state_types({"algorithm": saved}, {"algorithm": own}, path)
-                own = saved
+                own = checkpoint.load_checked(path)
             with self._explain_misfit(self.folder):
                 self.algorithm.load_state_dict(merge_states(shared, own))
         collectives.wait_for_all_processes()
@@ -198,48 +189,6 @@ class Checkpoints:
         except checkpoint.LOAD_STATE_ERRORS as error:
             reason = str(error).partition("\n")[0]
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
-
-
-def check_state_types(state: Mapping[str, Any], expected: Mapping[str, Any], path: Path) -> None:
-    """Raise a ConfigError unless a checkpoint has the values of a new run's state, of equal types.
-
-    Args:
-        state: the checkpoint.
-        expected: the parts of a new run's state that are compared.
-        path: file of the checkpoint, for the message.
-    """
-    for part, values in expected.items():
-        missing = [f"{part}.{key} is missing" for key in values if key not in state[part]]
-        misfit = None if missing else find_misfit(state[part], values, part)
-        if missing or misfit:
-            problem = missing[0] if missing else f"{misfit} is of another type, or out of range"
-            raise ConfigError(f"{path} does not fit the settings of this run: {problem}")
-
-
-def find_misfit(found: Any, expected: Any, key: str) -> str | None:
-    """Return the dotted key of the first value of another type than expected; None if all fit.
-
-    Tensors are compared by their data type. Values on one side only are not compared, since some,
-    such as an optimizer's moments, appear later. Integers are counters and must not be negative;
-    larger ones are states of random generators, which are not checked here.
-    """
-    if expected is None:
-        return None
-    if isinstance(found, dict) and isinstance(expected, dict):
-        pairs = [(name, found[name], expected[name]) for name in expected if name in found]
-    elif isinstance(found, list | tuple) and isinstance(expected, list | tuple):
-        pairs = [(n, *both) for n, both in enumerate(zip(found, expected, strict=False))]
-    elif isinstance(found, torch.Tensor) and isinstance(expected, torch.Tensor):
-        return None if found.dtype == expected.dtype else key
-    elif isinstance(expected, float) and type(found) is int:
-        return None
-    elif type(found) is type(expected) is int:
-        fits = 0 <= found < MAX_COUNTER or found == expected or expected >= MAX_COUNTER
-        return None if fits else key
-    else:
-        return None if type(found) is type(expected) else key
-    misfits = (find_misfit(one, other, f"{key}.{name}") for name, one, other in pairs)
-    return next((misfit for misfit in misfits if misfit), None)
 
 
 def get_worker_path(folder: Path, decisions: int, rank: int) -> Path:

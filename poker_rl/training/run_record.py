@@ -31,7 +31,6 @@ from poker_rl.storage.provenance import format_current_time, get_peak_memory_mib
 from poker_rl.storage.run_folder import (
     FIGURES_FOLDER,
     METRICS_FILE,
-    is_number,
     read_metrics_rows,
     write_manifest,
 )
@@ -131,15 +130,11 @@ class RunRecord:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load the state of a checkpoint; rows after it stay in metrics.jsonl until `truncate`."""
-        offset, sums, counts = state["offset"], state["sums"], state["counts"]
-        self.last_row = read_metrics_rows(self.path, offset)[-1]
-        numbers = [*sums.values(), *counts.values()]
-        if sums.keys() != counts.keys() or not all(map(is_number, numbers)):
-            raise ConfigError(f"{self.folder}: its checkpoint is damaged: the sums are no numbers")
-        self.file.seek(offset)
+        self.last_row = read_metrics_rows(self.path, state["offset"])[-1]
+        self.file.seek(state["offset"])
         self.last_step, self.last_counters = state["last_step"], dict(state["last"])
         self.resumed_at = self.last_counters["decisions"]
-        self.sums, self.counts = dict(sums), dict(counts)
+        self.sums, self.counts = dict(state["sums"]), dict(state["counts"])
         self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
 
     def truncate(self) -> None:

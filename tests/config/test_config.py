@@ -230,13 +230,12 @@ def test_numbers_in_yaml(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a: [", "is not YAML: "),
+        ("a: [", "can't be read: "),
         ("- a", "is not a file of settings"),
         ("a: 1\na: 2", "can't be read: "),
         ("a: ${b}", "a: Interpolation key 'b' not found"),
         ("a: ${b", "can't be read: no viable alternative at input '${b'"),
-        ("a: " + "[" * 60 + "]" * 60, "is nested over 50 deep"),
-        ("a: &x [1]\nb: [*x, *x]", "*x is an alias; write the value itself"),
+        ("a: " + "[" * 5000, "can't be read: "),
         ("a: !!int x", "can't be read: invalid literal for int() with base 10: 'x'"),
     ],
 )

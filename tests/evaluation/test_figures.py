@@ -1,4 +1,4 @@
-"""Figures show the numbers they are given."""
+"""Figures and grids of starting hands show what the players do."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ import json
 
 import numpy as np
 import pytest
-from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, evaluation, loader, random_policies
+from evaluations import KUHN, KUHN_3P, LEDUC, Policies, evaluation, random_policies
 from matplotlib.colors import to_rgb
+from random_games import game
 
+from poker_rl.config.build import build
+from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.plots import plotting, policy_figures, run_figures
+from poker_rl.evaluation.plots.hand_grid_figures import build_hand_grid_figures
 from poker_rl.evaluation.result import flatten_results
+from poker_rl.evaluation.starting_hand_grid import (
+    MADE_HANDS,
+    classify_made_hands,
+    compute_hand_grid,
+    list_preflop_situations,
+)
+from poker_rl.games.cards import MAX_RANKS, parse_cards
 from poker_rl.games.game_tree import get_tree
+from poker_rl.games.poker.notation import parse_position
+from poker_rl.players.player_loader import load_player
 
 
 def metrics(path, rows):
@@ -80,19 +93,6 @@ def test_logarithmic_ticks_cover_the_band():
     assert {0.1, 0.2, 0.3} <= set(figure.axes[0].get_yticks().round(6))
 
 
-def test_a_large_game_is_drawn_by_its_matches(tmp_path):
-    one = evaluation(HOLDEM, deals=100, opponents="[uniform]")
-    player = loader(HOLDEM)("raise")
-    drawn = one.build_figures({"current": player}, run(tmp_path / "m", one, player))
-    assert list(drawn) == ["matches", "starting_hands_current", "flop_current"]
-    assert titles(drawn["matches"]) == ["Against uniform"]
-    ax = drawn["matches"].axes[0]
-    assert ax.get_ylabel() == "won (mbb/hand)"
-    assert foot(drawn["matches"]) == "matches; shaded: 95 % interval"
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["current", "95 % interval"]
-    assert drawable(drawn["matches"])
-
-
 @pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
 def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
     one = evaluation(game)
@@ -126,3 +126,107 @@ def test_cells_are_divided_by_the_probabilities():
     for color, expected in zip(policy_figures.ACTION_COLORS, prob, strict=False):
         share = np.isclose(cell, to_rgb(color)).all(1).mean()
         assert share == pytest.approx(expected, abs=1 / policy_figures.PIXELS_PER_CELL)
+
+
+DECK = "23456789TJQKA"
+
+
+class Tells:
+    """Raises with the hands of a set of names, else folds; or by the first card alone."""
+
+    instance_count = 1
+
+    def __init__(self, definition, raising):
+        self.game, self.raising = definition, raising
+
+    def select_instance(self, k):
+        return self
+
+    def action_probs(self, records):
+        out = np.zeros((len(records), self.game.action_count))
+        for row, record in zip(out, records, strict=True):
+            seat = int(record["to_act"])
+            row[2 if self.raising(*record["deck"][2 * seat : 2 * seat + 2].tolist()) else 0] = 1
+        return out
+
+
+def grid(raising, board="", actions="", name="limit_holdem"):
+    definition = game(name)
+    (record,) = parse_position(
+        definition, None, "2c3d" if "2c" not in board else "4c5d", board, actions
+    )
+    player = Tells(definition, raising)
+    return compute_hand_grid(definition, player, record, parse_cards(board, DECK, "cdhs"), "here")
+
+
+def test_every_hand_is_in_its_cell():
+    """Two suits alike is suited, and above the diagonal; the ace is first."""
+    raise_probs = grid(lambda a, b: a % 4 == b % 4).probs[..., 2]
+    assert (raise_probs == np.triu(np.ones((MAX_RANKS, MAX_RANKS)), 1)).all()
+    aces = grid(lambda a, b: min(a, b) // 4 == 12).probs[..., 2]
+    assert aces[0, 0] == 1 == aces.sum()
+    ten_nine = grid(lambda a, b: sorted((a // 4, b // 4)) == [7, 8] and a % 4 != b % 4)
+    assert np.argwhere(ten_nine.probs[..., 2]).tolist() == [[5, 4]]
+
+
+def test_a_cell_is_the_mean_over_the_hands_that_the_board_leaves():
+    """Of aces 6 pairs, of which 3 have the ace of spades; with that on the board no pair has it."""
+    spade = 51
+    assert grid(lambda a, b: spade in (a, b)).probs[0, 0, 2] == 0.5
+    with_ace = grid(lambda a, b: spade in (a, b), "As7h2c", "r c / b")
+    assert with_ace.probs[0, 0, 2] == 0
+    gone = grid(lambda a, b: True, "AsAhAc", "r c / b").probs
+    assert np.isnan(gone[0, 0]).all()
+    assert gone[0, 1].tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("hand", "flop", "made_hand"),
+    [
+        ("7d7c", "Kd7s2c", "two pair or better"),
+        ("Kh7d", "Kd7s2c", "two pair or better"),
+        ("AhAd", "Kd7s2c", "top pair or overpair"),
+        ("Kh3d", "Kd7s2c", "top pair or overpair"),
+        ("8h8d", "Kd7s2c", "lower pair"),
+        ("9h7d", "JhTh8c", "two pair or better"),  # a straight
+        ("9h2d", "JhTh8c", "draw"),
+        ("Ah5h", "JhTh8c", "draw"),
+        ("AhQd", "KhKd6c", "high card"),  # the pair is on the board
+        ("8h8d", "KhKd6c", "lower pair"),
+        ("Kc2d", "KhKd6c", "two pair or better"),  # three of a kind
+        ("2d3h", "As4s9d", "draw"),  # the ace is low
+    ],
+)
+def test_made_hands_on_the_flop(hand, flop, made_hand):
+    cards = np.array([parse_cards(hand, DECK, "cdhs")])
+    row = classify_made_hands(cards, np.array(parse_cards(flop, DECK, "cdhs")))[0]
+    assert MADE_HANDS[row] == made_hand
+
+
+@pytest.mark.parametrize("name", ["limit_holdem", "limit_holdem_6p", "nolimit_holdem_6p"])
+def test_situations_before_the_flop(name):
+    definition = game(name)
+    found = list_preflop_situations(definition, 0)
+    first, facing = found[: len(found) // 2], found[len(found) // 2 :]
+    assert len(first) == len(facing) == definition.seats - 1
+    for _, _, record in first:
+        assert set(definition.betting_line_name(record)) <= {"f"}
+    for _, _, record in facing:
+        assert definition.betting_line_name(record).count("r") == 1
+    if name == "nolimit_holdem_6p":  # a pot over the blinds: 2 and the 5 that are then there
+        assert definition.betting_line_name(facing[0][2]) == "r7"
+
+
+def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
+    definition = game("limit_holdem_2to9")
+    drawn = build_hand_grid_figures(definition, {"current": load_player("sklansky", definition)})
+    assert list(drawn) == ["starting_hands_current", "flop_current"]
+    shown = [len([ax for ax in figure.axes if ax.get_visible()]) for figure in drawn.values()]
+    assert shown == [16, 2]
+    one_card = build(load_option("game", "limit_holdem") | {"board_cards": [0, 1, 1, 1]}, "game")
+    drawn_of_it = build_hand_grid_figures(one_card, {"current": load_player("call", one_card)})
+    assert list(drawn_of_it) == ["starting_hands_current"]  # its second street is no flop
+    drawn["flop_current"].savefig(file := io.BytesIO(), format="png")
+    assert file.getvalue().startswith(b"\x89PNG")
+    kuhn = game("kuhn")
+    assert build_hand_grid_figures(kuhn, {"current": load_player("uniform", kuhn)}) == {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from high_card import HighCard, HighCardWithInfosets
 
@@ -13,7 +12,6 @@ from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
-from poker_rl.games.untrusted_tables import check_tables
 from poker_rl.play.live_hand import GameTable, NamedPlayer
 from poker_rl.players.bots.basic_bots import PreferenceBot, UniformBot
 
@@ -36,16 +34,6 @@ def test_five_rules_are_enough_to_train_and_to_evaluate() -> None:
     assert (GAME.seats, GAME.hand_noun, GAME.count_deals()) == (2, "hand", 12)
     assert GAME.action_types.tolist() == [0, 1]
     assert count_nodes(GAME, 100) > 100
-
-
-def test_saved_tables_are_checked_by_their_actions() -> None:
-    tables = Tables(GAME, 20, seed=1)
-    tables.deal()
-    tables.step(np.ones(20, np.int64))
-    check_tables(GAME, tables.records)
-    tables.records["to_act"][3] = 0
-    with pytest.raises(ValueError, match="no hand of high_card leads to table 3"):
-        check_tables(GAME, tables.records)
 
 
 def test_with_keys_of_information_sets_it_has_a_tree() -> None:

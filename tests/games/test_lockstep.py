@@ -75,9 +75,9 @@ def test_larger_leduc(name):
     )
 
 
-@pytest.mark.parametrize("first", range(0, len(DEFINITIONS), 10))
+@pytest.mark.parametrize("first", range(0, len(DEFINITIONS), 30))
 def test_drawn_definitions(first):
-    for seed, definition in enumerate(DEFINITIONS[first : first + 10], first):
+    for seed, definition in enumerate(DEFINITIONS[first : first + 30], first):
         compare_engines(
             definition, create_open_spiel_engine(load_universal_poker(definition)), HANDS, seed
         )

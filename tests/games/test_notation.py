@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from random_games import POKER, game, play, variants
+from random_games import KINDS, POKER, game, play, variants
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.poker.notation import parse_position
@@ -11,7 +11,7 @@ from poker_rl.games.poker.notation import parse_position
 LIMIT, ANY, SIZES = "limit_holdem", "nolimit_holdem", "nolimit_holdem_20_sizes"
 
 
-@pytest.mark.parametrize("name", POKER)
+@pytest.mark.parametrize("name", [name for name in KINDS if name in POKER])
 def test_what_a_transcript_tells_is_the_position_it_is_of(name):
     """At every decision of random hands, with the letters joined; all but unknown cards is back."""
     definition = game(name)

@@ -1,17 +1,22 @@
-"""Hands exported as PHH, which PokerKit replays to the same chips."""
+"""Hands in the format PHH: PokerKit replays them to the same chips, and they are read back."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+import replay_hands
 from lockstep import compute_pot_winnings, sample_stack_games
 from pokerkit import Automation, HandHistory
 from random_games import game, play
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.hand_history import hand_history_from_record
+from poker_rl.evaluation.recorded_decisions import to_full_game
+from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.phh import format_phh
+from poker_rl.games.poker.phh_reader import FRACTION_OF_CHIP, iterate_histories, read_decisions
 
 STACKS = [
     next(g for g in sample_stack_games(16, seed=4) if g.seats == seats) for seats in range(2, 7)
@@ -77,3 +82,129 @@ def test_games_that_phh_has_not_are_refused(definition, why):
     hand, won = next(hands(definition, 1))
     with pytest.raises(ConfigError, match=why):
         format_phh(definition, hand, ["someone"] * len(won))
+
+
+HANDS = Path(__file__).parent / "hands" / "nolimit_6p.phhs"
+SIX_SEATS = game("nolimit_holdem_6p")
+SAME_STAKES = replace(
+    SIX_SEATS, stacks=10_000, min_bet=100, blinds=[50, 100, 0, 0, 0, 0], unit_chips=100
+)
+CHECKED_FIELDS = ["paid", "to_act", "street", "variant"]
+
+
+@pytest.mark.parametrize("definition", GAMES, ids=lambda one: f"{one.name}_{one.seats}")
+def test_exported_hands_are_read_back(definition, tmp_path):
+    """Whatever the chips of the file are worth, and from a game with bet sizes too."""
+    played = list(hands(definition, 12))
+    path, full_game = tmp_path / "hands.phhs", to_full_game(definition)
+    texts = (
+        format_phh(definition, hand, [f"n{seat}" for seat in range(len(won))])
+        for hand, won in played
+    )
+    path.write_text("\n".join(f"[{number}]\n{text}" for number, text in enumerate(texts)))
+    read = read_decisions(path, full_game)
+    assert not read.left_out
+    assert len(read.actions) == len(read.records) == sum(len(hand.actions) for hand, _ in played)
+    for (hand, won), recorded in zip(played, read.hands, strict=True):
+        expected = np.concatenate(list(replay_hand(definition, hand)))[:-1]
+        for field in CHECKED_FIELDS:
+            np.testing.assert_array_equal(recorded.records[field], expected[field])
+        hole_cards = slice(2 * len(won))  # board cards that nobody saw are not in the file
+        decks = (records["deck"][:, hole_cards] for records in (recorded.records, expected))
+        np.testing.assert_array_equal(*decks)
+        assert replay_hands.compute_payoffs(full_game, recorded) == won
+
+
+def test_hands_that_a_game_can_not_express_are_counted_and_named():
+    names = [name for name, _ in iterate_histories(HANDS)]
+    read = read_decisions(HANDS, SIX_SEATS)
+    assert [hand.name for hand in read.hands] == [names[1]]
+    assert read.left_out == {
+        FRACTION_OF_CHIP: [names[0]],
+        "5 seats": [names[2]],
+        "variant PO": [names[3]],
+        "other stacks": [names[4]],
+    }
+    assert set(read.records["to_act"].tolist()) == {5}  # the only seat with known cards
+    rounded = read_decisions(HANDS, SIX_SEATS, round_amounts=True).hands
+    assert [hand.rounded_amounts for hand in rounded] == [1, 0]
+    assert rounded[0].records["paid"][1, 2] in (4, 5)  # 225 chips are 4.5
+    exact = read_decisions(HANDS, SAME_STAKES).hands
+    assert [hand.rounded_amounts for hand in exact] == [0, 0]
+    assert exact[0].records["paid"][1, 2] == 225
+
+
+@pytest.mark.parametrize("name", ["Fay", "6", "p6"])
+def test_decisions_of_a_player_by_name_or_number(name):
+    read = read_decisions(HANDS, SIX_SEATS, name)
+    assert read.actions.tolist() == [16, 34]  # chips put in over the whole hand
+    (hand,) = read.hands
+    assert hand.players[read.records["to_act"][0]] == "Fay"
+
+
+def test_a_player_without_decisions():
+    with pytest.raises(ConfigError, match=r"has no decision of Zoe .* players: Ann, Bob"):
+        read_decisions(HANDS, SIX_SEATS, "Zoe")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("p6 cbr 800", "p6 cbr 300"),  # less than the smallest raise
+        ("p3 f", "p4 f"),  # out of turn
+        ("p6 cbr 900", "p6 f"),  # a fold without a bet
+        ("p6 AsKs", "p6 AsAs"),
+        ("p6 AsKs", "p6 AsKx"),
+        ("p6 AsKs", "p9 AsKs"),
+        ("p4 cbr 250", "p4 cbr many"),
+        ("p4 cbr 250", "p4 cbr 1e999999999"),
+        ("actions = [", 'actions = ["d dh p1 ????"]\n_rest = ['),
+        ("d db 2c7dJh", "d db 2c7dJhQhQdQs"),
+        ("[50, 100, 0", "[0, 0, 0"),
+        ("[50, 100, 0", "[100, 50, 0"),
+        ("min_bet = 100", "min_bet = 200"),
+        ("antes = [0,", "antes = [10,"),
+    ],
+)
+def test_hands_against_the_rules_are_left_out(change, tmp_path):
+    text = HANDS.read_text().split("[2]\n")[1].split("[3]\n")[0]
+    assert change[0] in text
+    path = tmp_path / "a.phh"
+    path.write_text(text)
+    assert len(read_decisions(path, SIX_SEATS).hands) == 1
+    path.write_text(text.replace(*change))
+    with pytest.raises(ConfigError, match=r"has no hand of nolimit_holdem_6p \(left out: "):
+        read_decisions(path, SIX_SEATS)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe",
+        b"x = 1",
+        b"[1]\nx = 1",
+        b"a = " + b"[" * 10_000,
+        b"a = 1e999999999",
+        b"PokerStars Hand #1",
+    ],
+)
+@pytest.mark.parametrize("suffix", [".phh", ".phhs"])
+def test_other_files_are_refused(content, suffix, tmp_path):
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match="is no hand history in the format PHH"):
+        read_decisions(tmp_path, SIX_SEATS)
+    with pytest.raises(ConfigError, match="no such file"):
+        read_decisions(tmp_path / "b.phh", SIX_SEATS)
+
+
+def test_the_script_compares_chips(tmp_path, capsys):
+    stakes = ["game.stacks=10000", "game.min_bet=100", "game.blinds=[50,100,0,0,0,0]"]
+    arguments = ["game=nolimit_holdem_6p", *stakes, "game.unit_chips=100"]
+    assert replay_hands.main([str(HANDS), *arguments]) == 0
+    assert "2 hands: equal to the chip" in capsys.readouterr().out
+    path = tmp_path / "a.phhs"
+    path.write_text(HANDS.read_text().replace("[9950, 9775, 10275", "[9950, 9776, 10274"))
+    assert replay_hands.main([str(path), *arguments]) == 1
+    assert "1 hands: different chips" in capsys.readouterr().out

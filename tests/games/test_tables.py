@@ -1,14 +1,17 @@
-"""Batches of tables: fair deals, random states, equal results with any number of threads."""
+"""Batches of tables: fair deals, random states, threads, packed hands, and tables from a file."""
 
 from __future__ import annotations
 
 import numba
 import numpy as np
 import pytest
-from random_games import NAMES, game, play
+from random_games import KINDS, game, play
 
+from poker_rl.config.validation import ConfigError
 from poker_rl.games import tables as module
+from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.players.action_sampling import sample_from_probs
 
 
 def deals(name: str, count: int, seed: int) -> np.ndarray:
@@ -82,7 +85,7 @@ def test_a_written_deck_is_one_of_the_game(name, decks, variants, words):
 # Random states
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KINDS)
 def test_a_seed_fixes_the_hands(name):
     one, _ = play(game(name), 50, seed=6)
     same, _ = play(game(name), 50, seed=6)
@@ -157,7 +160,7 @@ class Stream:
         )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KINDS)
 def test_advance_is_step_payoffs_and_deal(name):
     generator = np.random.default_rng(12)
     stream = Stream(name, 100, seed=13)
@@ -184,7 +187,7 @@ def test_advance_is_step_payoffs_and_deal(name):
 # Redeals of hidden cards
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KINDS)
 def test_redealt_is_what_the_seat_to_act_cannot_see(name):
     played = game(name)
     _, moves = play(played, 20, seed=8)
@@ -222,3 +225,42 @@ def test_hidden_cards_of_hold_em_are_redealt_uniformly():
         counts = np.bincount(column, minlength=52)
         assert not counts[known].any()
         assert abs(excess(np.delete(counts, known), count / 47)) < 4
+
+
+LOOKS = ("observe", "reveal", "legal_mask", "infoset_keys")
+
+
+@pytest.mark.parametrize("name", ["kuhn", "leduc", "limit_holdem_2to9", "nolimit_leduc"])
+def test_every_moment_of_a_hand_comes_back_as_it_was(name: str) -> None:
+    played = game(name)
+    hands, tables, generator = TablePacker(played), Tables(played, 50, 0), np.random.default_rng(0)
+    tables.deal()
+    shown, rows, moments = [], np.arange(50), 0
+    while len(rows):
+        legal = tables.legal_mask(rows)
+        seen = {look: getattr(tables, look)(rows) for look in LOOKS}
+        shown.append((rows, seen))
+        action = sample_from_probs(legal / legal.sum(1, keepdims=True), generator.random(len(rows)))
+        tables.step(action, rows)
+        rows = rows[tables.records["over"][rows] == 0]
+    packed = hands.pack(tables.records)
+    assert packed.shape == (50, hands.row_bytes)
+    for moves, (rows, seen) in enumerate(shown):
+        again = hands.unpack_tables(packed[rows], np.full(len(rows), moves))
+        for look in LOOKS:
+            np.testing.assert_array_equal(getattr(again, look)(), seen[look])
+        assert not again.records["over"].any()
+        moments += len(rows)
+        line = tables.records["line"][rows, moves]
+        np.testing.assert_array_equal(
+            hands.get_next_actions(packed[rows], np.full(len(rows), moves)), line
+        )
+    end = hands.unpack_tables(packed, tables.records["moves"])
+    assert end.records["over"].all()
+    np.testing.assert_array_equal(end.payoffs(), tables.payoffs())
+    assert moments > 100
+
+
+def test_a_game_that_keeps_no_actions_is_refused() -> None:
+    with pytest.raises(ConfigError, match="tables of big2 do not keep their actions"):
+        TablePacker(game("big2"))

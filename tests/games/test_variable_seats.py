@@ -18,8 +18,6 @@ from poker_rl.players.player_loader import load_player
 
 DRAWN, NO_LIMIT = game("limit_holdem_2to9"), game("nolimit_holdem_2to9")
 SEATS = range(2, 10)
-NAMED = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
-NAMED += ["nolimit_holdem", "nolimit_holdem_6p"]
 
 
 def bot(name):
@@ -39,13 +37,6 @@ def test_each_number_of_seats_is_as_likely():
     pairs = np.bincount(before * 10 + seats, minlength=100)
     assert (np.abs(pairs[pairs > 0] - 1250) < 5 * 35).all()
     assert (pairs > 0).sum() == 64
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_with_its_seats_it_is_the_game_named_so(name):
-    named = game(name)
-    definition = (NO_LIMIT if "nolimit" in name else DRAWN).variant_games[named.seats - 2]
-    assert {**named.to_dict(), "name": ""} == {**definition.to_dict(), "name": ""}
 
 
 @pytest.mark.parametrize("seats", SEATS)

@@ -2,5 +2,4 @@
 
 from importlib.util import find_spec
 
-needs_gym = ["test_gymnasium.py", "test_pettingzoo.py"]
-collect_ignore = [] if find_spec("pettingzoo") else needs_gym
+collect_ignore = [] if find_spec("pettingzoo") else ["test_environments.py"]

@@ -1,17 +1,22 @@
-"""The Gymnasium environments: Gymnasium's own check, rewards, seats, autoreset and errors."""
+"""Environments of Gymnasium and PettingZoo: their own checks, rewards, seats and errors."""
 
 from __future__ import annotations
+
+import itertools
+from importlib import import_module
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
+from pettingzoo.test import api_test, performance_benchmark, seed_test
 
 import poker_rl.integrations
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import play_match
-from poker_rl.games import load_game
+from poker_rl.games import Tables, load_game
+from poker_rl.integrations import pettingzoo
 from poker_rl.integrations.gymnasium import GameEnv, GameVectorEnv
 from poker_rl.players import load_player
 
@@ -27,12 +32,6 @@ def sample_legal(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray
 @pytest.mark.filterwarnings("ignore:.*")
 def test_check_env_passes(name: str) -> None:
     check_env(gymnasium.make(poker_rl.integrations.to_env_id(name)).unwrapped)
-
-
-def test_every_game_has_an_id() -> None:
-    ids = [name for name in gymnasium.registry if name.startswith("poker_rl/")]
-    assert len(ids) >= 24
-    assert {"poker_rl/Kuhn-v0", "poker_rl/LimitHoldem6p-v0"} <= set(ids)
 
 
 @pytest.mark.parametrize(("name", "seat"), [("kuhn", 0), ("kuhn", 1), ("leduc", None)])
@@ -122,14 +121,6 @@ def test_the_first_legal_action_replaces_an_illegal_one() -> None:
     assert (rewards == checked[1]).all()
 
 
-def test_a_list_of_players_may_contain_objects() -> None:
-    game = load_game("kuhn_3p")
-    caller = load_player("call", game)
-    env = GameEnv(game, opponents=[caller, "raise"])
-    env.reset(seed=0)
-    env.step(1)
-
-
 def test_wrong_arguments_are_errors() -> None:
     with pytest.raises(ConfigError, match="opponents: 2 given; allowed: one for all, or 1, one"):
         GameEnv("kuhn", opponents=["call", "call"])
@@ -140,3 +131,96 @@ def test_wrong_arguments_are_errors() -> None:
     env = GameEnv("limit_holdem", opponents="fold", seat=0)  # the big blind
     with pytest.raises(ConfigError, match="1000 hands of limit_holdem ended before the learner's"):
         env.reset()
+
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Observation is not a NumPy array",
+    "ignore:Observation space for each agent probably should be",
+    "ignore:Agent's m(in|ax)imum observation space value is",
+)
+
+
+@pytest.mark.parametrize("name", [*GAMES, "nolimit_holdem", "limit_holdem_2to9"])
+def test_the_tests_of_pettingzoo_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    api_test(pettingzoo.env(name))
+    seed_test(lambda: pettingzoo.env(name))
+    clock = import_module("pettingzoo.test.performance_benchmark").time
+    with monkeypatch.context() as patch:  # a benchmark of five seconds that pass faster
+        patch.setattr(clock, "time", itertools.count(0, 0.2).__next__)
+        performance_benchmark(pettingzoo.env(name))
+
+
+def play_hand(env: pettingzoo.GameAECEnv, generator: np.random.Generator) -> dict[str, float]:
+    """Play random legal actions; return what each agent won."""
+    won = {}
+    for agent in env.agent_iter():
+        observation, reward, is_over, _, info = env.last()
+        if is_over:
+            won[agent] = reward
+            env.step(None)
+        else:
+            assert (observation["action_mask"] == info["action_mask"]).all()
+            env.step(generator.choice(np.flatnonzero(observation["action_mask"])))
+    return won
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_rewards_are_the_payoffs_in_the_unit_of_the_game(name: str) -> None:
+    env, generator = pettingzoo.env(name), np.random.default_rng(0)
+    env.reset(seed=0)
+    for _ in range(20):
+        won = play_hand(env, generator)
+        payoffs = env._tables.payoffs()[0]
+        assert list(won.values()) == [chips / env.game.unit_chips for chips in payoffs]
+        env.reset()
+
+
+def test_every_agent_sees_its_own_cards() -> None:
+    """Before any action in Leduc, a seat sees nothing but its card."""
+    env = pettingzoo.env("leduc")
+    env.reset(seed=3)
+    deck = env._tables.records["deck"][:, :3]
+    tables = Tables(env.game, 2, 0)
+    tables.deal(decks=np.concatenate([deck, deck[:, [1, 0, 2]]]))
+    expected = tables.observe()
+    assert (env.observe("player_0")["observation"] == expected[0]).all()
+    assert (env.observe("player_1")["observation"] == expected[1]).all()
+    assert (expected[0] != expected[1]).any()
+    assert env.agent_selection == "player_0"
+    assert not env.observe("player_1")["action_mask"].any()
+
+
+def test_the_number_of_agents_varies_with_the_hand() -> None:
+    env, generator = pettingzoo.env("limit_holdem_2to9"), np.random.default_rng(0)
+    counts = set()
+    env.reset(seed=0)
+    for _ in range(60):
+        counts.add(env.num_agents)
+        assert len(play_hand(env, generator)) in counts
+        env.reset()
+    assert counts == set(range(2, 10))
+
+
+def test_a_seed_repeats_the_hands_and_none_continues_them() -> None:
+    env = pettingzoo.env("limit_holdem")
+
+    def deal(*seeds: int | None) -> list[bytes]:
+        decks = []
+        for seed in seeds:
+            env.reset(seed=seed)
+            decks.append(env._tables.records["deck"].tobytes())
+        return decks
+
+    first = deal(5, None, None)
+    assert len(set(first)) == 3
+    assert deal(5, None, None) == first
+
+
+def test_illegal_actions_and_games_are_errors() -> None:
+    env = pettingzoo.env(load_game("kuhn"), render_mode="ansi")
+    env.reset(seed=0)
+    assert env.render()[0] == "0"
+    with pytest.raises(ValueError, match="illegal action 0 at table 0: 0 "):
+        env.step(0)  # there is no bet to fold to
+    with pytest.raises(ConfigError, match=r"game\.ante"):
+        pettingzoo.env("kuhn", overrides=["game.ante=-1"])

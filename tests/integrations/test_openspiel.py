@@ -11,13 +11,11 @@ import pytest
 from commands import list_runs, read_last_row, run_command
 from open_spiel.python.algorithms import cfr
 from open_spiel.python.algorithms import exploitability as their_exploitability
-from random_games import play
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import nash_conv
 from poker_rl.games import load_game
 from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.untrusted_tables import check_tables
 from poker_rl.integrations import openspiel
 
 LIARS_DICE = ["game.name=liars_dice", "+game.params.dice_sides=3"]
@@ -102,17 +100,6 @@ def test_learners_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     (folder,) = list_runs("*/ppo")
     row = read_last_row(folder)
     assert row["eval/weight_average/exploitability"] < 0.9 * 2 / 3  # the uniform policy has 2/3
-
-
-def test_damaged_tables_are_errors() -> None:
-    game = load_game("openspiel", *GOOFSPIEL)
-    tables, moves = play(game, 20, seed=0)
-    check_tables(game, tables.records)
-    damaged = moves[2].records
-    check_tables(game, damaged)
-    damaged["node"][3] = 1_000_000
-    with pytest.raises(ValueError, match="no hand"):
-        check_tables(game, damaged)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import TRAIN, list_runs, run_command
+from commands import run_command
 from random_games import game
 
 from poker_rl.algos.algorithm_loader import load_algorithm
@@ -118,9 +118,8 @@ def test_a_figure_is_kept_and_not_replaced_unasked(capsys, get_refusal):
     advise(capsys, *arguments, "overwrite=true")
 
 
-def test_a_run_is_asked_about_its_own_game(capsys, get_refusal):
-    assert run_command(*TRAIN) == 0
-    (folder,) = list_runs()
+def test_a_run_is_asked_about_its_own_game(finished_run, capsys, get_refusal):
+    folder = finished_run
     asked = ["hand=J", "actions=b", "json=true"]
     advice = json.loads(advise(capsys, f"run={folder}", *asked))
     assert (advice["game"], advice["infoset"]) == ("kuhn", "1 J r")

@@ -33,7 +33,6 @@ ARGUMENTS = [
 ]
 TABLES = {  # quick opponents; what they do does not matter here
     "kuhn": ["uniform"],
-    "leduc": ["call"],
     "limit_holdem": ["call"],
     "nolimit_holdem": ["call"],
     "nolimit_holdem_6p": ["call", "uniform", "call", "fold", "call"],
@@ -151,9 +150,6 @@ def by_keys(page: Page) -> None:
     ("game", "move", "width"),
     [
         ("kuhn", by_clicks, 360),
-        ("leduc", by_keys, 1280),
-        ("limit_holdem", by_keys, 360),
-        ("nolimit_holdem", by_clicks, 1280),
         ("nolimit_holdem_6p", by_keys, 1280),
         ("nolimit_holdem_6p", by_clicks, 360),
         ("big2", by_keys, 1280),

@@ -288,9 +288,16 @@ def test_the_oldest_session_makes_room_and_comes_back(visit: Any) -> None:
     assert back["hand"] in (1, 2)
 
 
-def test_a_killed_server_loses_no_finished_hand(tmp_path: Path) -> None:
-    server = start_server(tmp_path, "game=kuhn", "against=[uniform]")
+def test_a_killed_public_server_loses_no_finished_hand(tmp_path: Path) -> None:
+    public = ["game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true"]
+    server = start_server(tmp_path, *public)
+    token = server.path.strip("/")
+    assert len(token) >= 32
+    assert derive_url_token(tmp_path / "other") != token
     with server.client() as client:
+        bare = f"http://127.0.0.1:{server.port}"
+        assert client.get(f"{bare}/").status_code == 404
+        assert client.get(f"{bare}/{'x' * len(token)}/").status_code == 404
         client.post("begin", json={})
         cookies = dict(client.cookies)
         for _ in range(3):
@@ -298,8 +305,9 @@ def test_a_killed_server_loses_no_finished_hand(tmp_path: Path) -> None:
             client.post("next", json={"turn": view["turn"]})
     server.process.kill()
     server.process.wait()
-    file = f"outputs/play/kuhn/{view['session']['id']}.jsonl"
-    again = start_server(tmp_path, f"session={file}", f"port={server.port}")
+    file = f"session=outputs/play/kuhn/{view['session']['id']}.jsonl"
+    again = start_server(tmp_path, file, *public[2:], f"port={server.port}")
+    assert again.path == server.path  # a cookie is sent to the address alone that it came from
     with again.client(cookies) as client, again.client() as other:
         now = client.get("view").json()
         others = other.post("begin", json={}).json()  # the owner has come: it is his alone
@@ -452,28 +460,6 @@ def test_missing_packages_are_named(get_refusal: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(play_launcher, "find_spec", lambda name: None)
     refusal = get_refusal("play", "game=kuhn", "port=0")
     assert "ui: the page needs more packages: pip install 'poker-rl[play]'" in refusal
-
-
-def test_a_public_address_has_a_token(tmp_path: Path) -> None:
-    server = start_server(tmp_path, "game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true")
-    token = server.path.strip("/")
-    assert len(token) >= 32
-    with server.client() as client:
-        assert client.get("").status_code == 200
-        bare = f"http://127.0.0.1:{server.port}"
-        assert client.get(f"{bare}/").status_code == 404
-        assert client.get(f"{bare}/{'x' * len(token)}/").status_code == 404
-        view = client.post("begin", json={}).json()
-        cookies = dict(client.cookies)
-    assert stop_server(server) == 0
-
-    arguments = ["game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true"]
-    again = start_server(tmp_path, *arguments, f"port={server.port}")
-    assert again.path == server.path  # a cookie is sent to the address alone that it came from
-    with again.client(cookies) as client:
-        assert client.get("view").json()["session"] == view["session"]
-    assert stop_server(again) == 0
-    assert derive_url_token(tmp_path / "other") != token
 
 
 def test_nobody_else_can_reach_it(tmp_path: Path) -> None:

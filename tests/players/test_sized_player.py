@@ -66,15 +66,14 @@ def list_played_actions(player: Player, tables: Tables) -> list[int]:
     return [int(action) for action in np.flatnonzero(probs)]
 
 
-@pytest.mark.parametrize("features", ["table", "observation", "history"])
 @pytest.mark.parametrize(
-    ("full", "sizes"),
+    ("full", "sizes", "features"),
     [
-        (HOLDEM, THREE),
-        (replace(HOLDEM, stacks=[9, 23]), FIVE),
-        (game("nolimit_holdem_6p"), FIVE),
-        (replace(game("nolimit_holdem_6p"), stacks=[3, 200, 7, 40, 12, 90]), THREE),
-        (game("nolimit_holdem_2to9"), THREE),
+        (HOLDEM, THREE, "table"),
+        (replace(HOLDEM, stacks=[9, 23]), FIVE, "observation"),
+        (game("nolimit_holdem_6p"), FIVE, "history"),
+        (replace(game("nolimit_holdem_6p"), stacks=[3, 200, 7, 40, 12, 90]), THREE, "observation"),
+        (game("nolimit_holdem_2to9"), THREE, "history"),
     ],
     ids=["two", "two_short", "six", "six_short", "two_to_nine"],
 )

@@ -1,17 +1,23 @@
-"""The script that makes a released player from a run."""
+"""Scripts: released players, tables of APU, equal metrics, and checks on a GPU."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from time import monotonic
 
+import gpu
 import numpy as np
 import pytest
 import release
+import reproduce_apu
 import torch
 from commands import list_runs, run_command
+from gpu import CHECKS, SPEEDS, main, run_row
+from same_metrics import RUNS, compare_metrics, train_metrics
 from toy_games import kuhn
 
+from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game_tree import get_tree
 from poker_rl.players.player_loader import load_player
@@ -55,7 +61,57 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
 
 
 def test_a_run_that_met_another_player_is_refused() -> None:
-    assert run_command(*SHORT, "opponents=[uniform]") == 0
+    assert run_command("train", "algo=reinforce", "budget=2", "opponents=[uniform]") == 0
     (run,) = list_runs()
     with pytest.raises(ConfigError, match="trained against uniform, not in self-play"):
         release.collect_released_parts(run)
+
+
+def test_every_experiment_it_names_can_be_trained():
+    folder = Path(__file__).parents[2] / "conf" / "experiment"
+    there = {path.stem for path in folder.glob("*.yaml")}
+    linear = {f"{name}_linear" for name in reproduce_apu.EXPERIMENTS}
+    assert {*reproduce_apu.EXPERIMENTS, *linear, *reproduce_apu.OURS} <= there
+    names = {name for rows in reproduce_apu.TABLES.values() for name, _, _ in rows}
+    assert names <= set(reproduce_apu.EXPERIMENTS)
+
+
+def test_a_difference_is_told() -> None:
+    run = "game=kuhn algo=reinforce budget=400"
+    first = train_metrics(run)
+    assert len(first) > 2
+    assert list(compare_metrics({run: first}, {run: first})) == [f"equal: {run}"]
+    (line,) = compare_metrics({run: first}, {run: [first[0] | {"loss/policy": 7.0}, *first[1:]]})
+    assert line == f"DIFFERENT ['loss/policy']: {run}"
+    (line,) = compare_metrics({run: first}, {})
+    assert line.startswith("DIFFERENT")
+    assert len(set(RUNS)) == len(RUNS)
+
+
+def test_every_row_composes() -> None:
+    for row in (*CHECKS, *SPEEDS):
+        assert "net" in compose_plain_config(row.split()), row
+
+
+def test_a_check_and_a_speed_on_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    command = ["gpu.py", "--only", "reinforce", "kuhn", "--seconds", "0.1"]
+    monkeypatch.setattr("sys.argv", command)
+    monkeypatch.setattr(gpu, "WARMUP_SECONDS", 0)
+    main()
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].endswith("cores")
+    assert "- `game=leduc algo=reinforce`: ok" in out
+    assert "| decisions/s | one core |" in out
+    row, rate = out[-1].strip("| ").split(" | ")
+    assert row == "`game=kuhn algo=ppo`"
+    assert int(rate.replace(",", "")) > 0
+
+
+def test_an_error_or_the_time_limit_ends_one_row() -> None:
+    end = monotonic() + 60
+    result = run_row("check", "game=chess", 0, 60, end)
+    assert result["error"].startswith("ConfigError: game=chess: no such option")
+    assert run_row("check", "game=leduc", 0, 60, monotonic()) == {"error": "no time left"}

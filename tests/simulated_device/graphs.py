@@ -36,19 +36,23 @@ SEES_CARDS = "algo.critic_view=perfect_information"
 ODD = [SEES_CARDS, "algo.normalize_advantages=true", "algo.clip_value_loss=true"]
 TWO = "algo.instances=2"
 RUNS: dict[str, tuple[str, ...]] = {
-    "dqn": ("kuhn", "dqn", *DQN),
     "nfsp lstm": ("kuhn", "nfsp", *DQN, "net=lstm"),
-    "ppo": ("leduc", "ppo", *PPO),
     "ppo two pool": ("leduc", "ppo", *PPO, POOL, TWO, "algo.shared_layers=1"),
     "ppo seats": ("leduc", "ppo", *PPO, "algo.network_sharing=per_seat", "algo.seating=shuffled"),
-    "ppo lstm": ("nolimit_leduc", "ppo", *PPO, "net=lstm", "algo.entropy_over=action_types"),
+    "ppo amounts": (
+        "nolimit_leduc",
+        "ppo",
+        *PPO,
+        "net=amounts_lstm",
+        "algo.entropy_over=action_types",
+    ),
     "ppo forced": ("big2", "ppo", "algo.tables=4", "algo.include_forced_moves=false"),
-    "mmd pool": ("leduc", "mmd", *PPO, *ODD, POOL),
+    "mmd": ("leduc", "mmd", *PPO, *ODD),
     "nfsp_ppo": ("leduc", "nfsp_ppo", *PPO, *AVERAGE),
     # batches of several steps in one graph are of one network what they are on the CPU
     "nfsp_ppo two": ("leduc", "nfsp_ppo", *PPO, *AVERAGE, *ODD, TWO, ONE_STEP),
 }
-ITERATIONS = 9
+ITERATIONS = WARMUP_CALLS + 6
 
 
 @pytest.fixture(autouse=True)
@@ -143,18 +147,17 @@ def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(
     small = ["algo.tables=1", "algo.rollout_steps=1", "algo.minibatches=1", *settings]
     here, there = (learner(on, game, "ppo", *small, opponent=opponent) for on in (NAME, "cpu"))
     counts = []
-    for _ in range(25):
+    for _ in range(15):
         learn_alike(here, there)
         counts += here._step_rollout.learner_decisions.tolist()
     assert 0 in counts
     assert max(counts) > 0
 
 
-@pytest.mark.parametrize("tables", [1, 17])
 def test_two_groups_of_tables_on_the_device_play_what_one_does_on_the_cpu(
-    tables: int, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings = [*PPO, f"algo.tables={tables}", "algo.minibatches=1", SEES_CARDS]
+    settings = [*PPO, "algo.tables=17", "algo.minibatches=1", SEES_CARDS]
     there = learner("cpu", "leduc", "ppo", *settings)
     monkeypatch.setattr(ppo_module, "StepRollout", partial(StepRollout, group_count=2))
     here = learner(NAME, "leduc", "ppo", *settings)
@@ -162,7 +165,7 @@ def test_two_groups_of_tables_on_the_device_play_what_one_does_on_the_cpu(
         learn_alike(here, there)
     samples = here._step_rollout._captured_samples
     assert len(samples) == 2
-    assert all(sample._graph.replays > 9 * WARMUP_CALLS for sample in samples)
+    assert all(sample._graph.replays > 5 * WARMUP_CALLS for sample in samples)
 
 
 def test_a_state_of_the_cpu_is_gone_on_with_by_new_recordings() -> None:

@@ -10,29 +10,12 @@ import pytest
 import torch
 from commands import replace_settings, run_command
 from device_simulator import NAME, DeviceSimulator, simulate_device
+from small_learners import LEARNERS, list_small_overrides
 from tiny import rows
 
-from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR
 from poker_rl.training import train as train_module
 from poker_rl.training.trainer import Trainer
 
-# Settings that learners have in common, with which an iteration takes milliseconds.
-SMALL = {
-    "tables": 16,
-    "rollout_steps": 4,
-    "hands_per_iteration": 20,
-    "epochs": 1,
-    "minibatches": 2,
-    "episodes_per_iteration": 2,
-    "training_period": 2,
-    "agent_switch_period": 4,
-    "actor_copy_period": 4,
-    "gradient_steps": 1,
-    "batch_size": 8,
-    "replay_capacity": 500,
-    "learning_starts": 8,
-}
 TRAIN = [
     "budget=200",
     "budget_unit=decisions",
@@ -43,22 +26,9 @@ TRAIN = [
 ]
 
 
-def small(algo: str) -> list[str] | None:
-    """Return settings of a small learner; None of a solver, which has no networks."""
-    settings = compose_plain_config([f"algo={algo}"])
-    own = settings["algo"]
-    found = [f"algo.{key}={value}" for key, value in SMALL.items() if key in own]
-    return found if "net" in settings else None
-
-
-ALGOS = {
-    path.stem: small(path.stem) for path in sorted((SHIPPED_OPTION_DIR / "algo").glob("*.yaml"))
-}
-LEARNERS = {algo: found for algo, found in ALGOS.items() if found is not None}
 RUNS = [f"game=kuhn algo={algo}" for algo in LEARNERS] + [
-    "game=leduc algo=ppo algo.network_sharing=per_seat algo.instances=2"
+    "game=leduc algo=ppo algo.network_sharing=per_betting_node algo.instances=2"
     " algo.critic_view=perfect_information",
-    "game=kuhn algo=mmd algo.network_sharing=per_betting_node",
     "game=leduc algo=ppo algo.entropy_over=action_types opponents=[leduc_ac]",
     "game=kuhn algo=actor_critic algo.enumerate_deals=true algo.hands_per_iteration=24"
     " algo.instances=2",
@@ -104,7 +74,7 @@ def broken_off(on: str, name: str, *settings: str) -> Path:
 def test_a_run_learns_what_it_does_on_the_cpu(command: str) -> None:
     """Where nothing is lost on the way to the device and back, only rounding may differ."""
     (algo,) = [word.removeprefix("algo=") for word in command.split() if word.startswith("algo=")]
-    settings = replace_settings([*LEARNERS[algo], *TRAIN], *command.split())
+    settings = replace_settings([*list_small_overrides(algo), *TRAIN], *command.split())
     folder = broken_off(NAME, "device", *settings)
     assert train(NAME, f"resume={folder}") == 0
     found = rows(folder)

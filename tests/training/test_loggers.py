@@ -115,8 +115,7 @@ class BrokenTracker(Tracker):
         raise AssertionError("a tracker that has failed is not called again")
 
 
-@pytest.mark.parametrize("step", [-1, 100])
-@pytest.mark.parametrize("hangs", [False, True])
+@pytest.mark.parametrize(("step", "hangs"), [(-1, False), (100, True)])
 def test_a_broken_tracker_is_dropped_with_one_warning(
     step: int,
     hangs: bool,

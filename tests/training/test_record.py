@@ -23,8 +23,6 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots import plotting
 from poker_rl.evaluation.result import (
     Result,
-    flatten_results,
-    select_first_results,
     select_headline_results,
 )
 from poker_rl.storage.run_folder import (
@@ -77,27 +75,6 @@ def expected_curves(folder: Path, player: str | None = None) -> dict[str, list[t
 
 def without_time(points: dict[str, Any]) -> dict[str, Any]:
     return {tag: values for tag, values in points.items() if not tag.startswith("time/")}
-
-
-def test_a_measurement_says_what_it_is() -> None:
-    assert str(EXACT) == "0.125 ante (exact)"
-    assert str(SAMPLED) == "-0.500 ± 0.031 big blind (against call)"
-    assert SAMPLED.format_beside_tag() == "-0.500 ± 0.031 big blind"
-    other = replace(SAMPLED, measure="against/recall")
-    assert other.format_beside_tag() == str(other)
-    assert EXACT.format_beside_tag() == str(EXACT)
-    assert str(Result("current", "x", 29836, 12.3, "mbb/hand", "x")) == "29836 ± 12 mbb/hand (x)"
-    assert flatten_results([EXACT, SAMPLED]) == {
-        "eval/current/value": 0.125,
-        "eval/current/against/call": -0.5,
-        "eval/current/against/call/half_width": 0.0312,
-    }
-
-
-def test_the_first_measurement_of_each_player() -> None:
-    pairs = [("current", "nash_conv"), ("current", "value"), ("average", "nash_conv")]
-    results = [replace(EXACT, player=player, measure=measure) for player, measure in pairs]
-    assert select_first_results(results) == [results[0], results[2]]
 
 
 def test_learners_share_the_tags_of_their_headline_players() -> None:

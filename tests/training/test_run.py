@@ -147,7 +147,7 @@ def kill_and_resume() -> None:
     (tiny.only_folder().parents[2]).rename("whole")
     lines = lines_until(None, None)
     tiny.only_folder().parents[2].rename("traced")
-    points = range(1, lines + 1, lines // 16)
+    points = range(1, lines + 1, lines // 10)
     resumed = 0
     for kill_at in points:
         assert child(lines_until, kill_at, None) == -signal.SIGKILL

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from commands import list_runs, replace_settings, run_command
+from small_learners import list_small_overrides
 from tiny import same
 
 from poker_rl.storage import checkpoint
@@ -24,32 +25,24 @@ QUICK = [
     "checkpoint_every=1e9",
     "net.hidden_sizes=[8]",
 ]
-PPO = ["train", "algo=ppo", "algo.tables=8", "algo.minibatches=1", "budget=250", *QUICK]
-# Each a run of a few iterations; those with a memory have one that is full.
-LEARNERS = {
-    "ppo": PPO,
-    "vpg": ["train", "algo=vpg", "algo.hands_per_iteration=8", "budget=60", *QUICK],
-    "actor_critic": [
-        "train",
-        "algo=actor_critic",
-        "algo.hands_per_iteration=8",
-        "budget=60",
-        *QUICK,
-    ],
-    "vine": ["train", "algo=vine", "algo.tables=8", "algo.batch_size=8", "budget=250", *QUICK],
-    "reinforce": ["train", "algo=reinforce", "algo.hands_per_iteration=8", "budget=3", *QUICK],
-    "nfsp": [
-        *["train", "algo=nfsp", "algo.tables=8", "algo.learning_starts=8", "algo.batch_size=8"],
-        *["algo.eta=1", "algo.train_freq=2", "algo.average_policy.capacity=50"],
-        *["algo.average_policy.batch_size=8", "budget=400", *QUICK],
-    ],
-    "nfsp_ppo": [
-        *["train", "algo=nfsp_ppo", "algo.tables=8", "algo.minibatches=1", "budget=500"],
-        *["algo.average_policy.gradient_steps=1", "algo.average_policy.capacity=50"],
-        *["algo.average_policy.batch_size=8", "algo.average_policy.iteration_weight_power=1"],
-        *QUICK,
-    ],
+BUDGETS = {  # a few iterations; an average's buffer gets full
+    **{"ppo": 250, "vpg": 60, "actor_critic": 60, "vine": 250, "reinforce": 3},
+    **{"nfsp": 400, "nfsp_ppo": 500, "sd_cfr": 60},
 }
+AVERAGE = ["algo.average_policy.capacity=50"]
+MORE = {
+    "nfsp": ["algo.eta=1", *AVERAGE],
+    "nfsp_ppo": ["algo.average_policy.iteration_weight_power=1", *AVERAGE],
+}
+LEARNERS = {
+    algo: replace_settings(
+        ["train", f"algo={algo}", f"budget={budget}", *list_small_overrides(algo)],
+        *MORE.get(algo, []),
+        *QUICK,
+    )
+    for algo, budget in BUDGETS.items()
+}
+PPO = LEARNERS["ppo"]
 
 
 def state(folder: Path) -> dict[str, Any]:
@@ -62,6 +55,22 @@ def run(*arguments: str) -> Path:
     assert run_command(*arguments) == 0
     (folder,) = [folder for folder in list_runs() if folder not in before]
     return folder
+
+
+@pytest.fixture(scope="module")
+def ppo_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of all runs with one run of PPO."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("finished"))
+        run(*PPO, "figures=false")
+        return Path("outputs").absolute()
+
+
+@pytest.fixture
+def first(working_folder: None, ppo_outputs: Path) -> Path:
+    """Copy of the run of PPO in the working folder."""
+    shutil.copytree(ppo_outputs, "outputs")
+    return list_runs()[0]
 
 
 def killed_before_its_first_checkpoint(*arguments: str) -> Path:
@@ -93,7 +102,7 @@ def at_the_start(*arguments: str) -> dict[str, Any]:
     return start
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "sd_cfr"])
 def test_networks_and_averages_are_taken_over_and_all_else_begins_afresh(name: str) -> None:
     learner = LEARNERS[name]
     folder = run(*learner, "seed=1")
@@ -152,19 +161,15 @@ def test_a_warm_run_is_killed_and_resumed_like_any_other() -> None:
         ("algo=mmd algo.kl_old_coef=null", ""),
         ("algo=vine algo.tables=8 algo.batch_size=8", ""),
         ("algo=vpg", "has algo._target_ poker_rl.algos.ppo.PPO, and this run poker_rl.algos.vpg"),
-        (
-            "algo.shared_layers=1",
-            "has algo.shared_layers 0, and this run 1",
-        ),
+        ("algo.shared_layers=1", "has algo.shared_layers 0, and this run 1"),
         ("algo.reward_scale=4.5", "has algo.reward_scale 2.0, and this run 4.5"),
         ("net.hidden_sizes=[9]", "has net.hidden_sizes [8], and this run [9]"),
         ("algo.instances=2", "has algo.instances 1, and this run 2"),
     ],
 )
 def test_what_does_not_fit_is_told_before_there_is_a_folder(
-    change: str, message: str, get_refusal: Callable[..., str]
+    change: str, message: str, first: Path, get_refusal: Callable[..., str]
 ) -> None:
-    first = run(*PPO)
     options = [option for option in PPO if not (change.startswith("algo=") and "algo." in option)]
     command = replace_settings(options, *change.split(), f"warm_start={first}")
     if not message:
@@ -175,23 +180,16 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(
 
 
 def test_means_are_of_iterations_weighed_by_one_power(get_refusal: Callable[..., str]) -> None:
-    learner = [
-        "train",
-        "algo=sd_cfr",
-        "algo.traversals=8",
-        "algo.regret_gradient_steps=1",
-        "budget=60",
-        *QUICK,
-    ]
-    first = run(*learner)
-    message = get_refusal(*learner, "algo.iteration_weight_power=2", f"warm_start={first}")
+    first = run(*LEARNERS["sd_cfr"])
+    message = get_refusal(
+        *LEARNERS["sd_cfr"], "algo.iteration_weight_power=2", f"warm_start={first}"
+    )
     assert message.startswith(
         f"warm_start: {first} has algo.iteration_weight_power 1.0, and this run 2"
     )
 
 
-def test_a_folder_that_was_tampered_with(get_refusal: Callable[..., str]) -> None:
-    first = run(*PPO)
+def test_a_folder_that_was_tampered_with(first: Path, get_refusal: Callable[..., str]) -> None:
     path = first / "config.yaml"
     cfg = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(cfg | {"net": [8]}))
@@ -204,8 +202,9 @@ def test_a_folder_that_was_tampered_with(get_refusal: Callable[..., str]) -> Non
     assert list_runs() == [first]
 
 
-def test_a_resumed_run_keeps_what_it_began_with(get_refusal: Callable[..., str]) -> None:
-    first = run(*PPO, "algo.lr=1e-3")
+def test_a_resumed_run_keeps_what_it_began_with(
+    first: Path, get_refusal: Callable[..., str]
+) -> None:
     assert get_refusal("train", f"resume={first}", f"warm_start={first}", "budget=500").startswith(
         "warm_start: a resumed run keeps its settings"
     )

@@ -1,4 +1,4 @@
-"""A run in two processes, started, stopped, killed and resumed in different ways."""
+"""Worker processes of tasks, and a run in two processes, stopped, killed and resumed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import pytest
 import tiny
 import torch
 from commands import run_command
-from test_workers import is_running, until
+from default_signals import default_signals
 from tiny import same
 
 from poker_rl.config.validation import ConfigError
@@ -28,12 +30,13 @@ from poker_rl.training import launch_workers
 from poker_rl.training.device import prepare_device
 from poker_rl.training.launch_workers import Worker
 from poker_rl.training.run_checkpoints import remove_old_worker_files
+from poker_rl.training.task_pool import run_tasks
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 PPO = ["algo=ppo", "algo.tables=64", "algo.rollout_steps=8", "algo.lr=1e-3"]
 NFSP = ["algo=nfsp", "algo.tables=8", "algo.learning_starts=50", "algo.replay_capacity=500"]
-SHORT = ["game=kuhn", "figures=false", "workers=2", "evaluate_every=1000", "checkpoint_every=1000"]
+SHORT = ["game=kuhn", "figures=false", "workers=2", "evaluate_every=500", "checkpoint_every=500"]
 
 
 def train(name: str, *settings: str) -> tuple[list[str], Path]:
@@ -73,7 +76,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     others = set(multiprocessing.active_children())
-    command, undisturbed = train("whole", *NFSP, "budget=7000")
+    command, undisturbed = train("whole", *NFSP, "budget=3500")
     assert run_command(*command) == 0
     rows, state = left(undisturbed)
     assert len(rows) >= 7
@@ -82,7 +85,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
     dealt = sum(one["hands_played"] for one in tables)
     assert state["progress"]["hands"] == dealt
 
-    command, folder = train("broken", *NFSP, "budget=7000")
+    command, folder = train("broken", *NFSP, "budget=3500")
     with signal_at_checkpoint(3, signal.SIGTERM):  # which reaches only one of them
         assert run_command(*command) == 143
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
@@ -99,9 +102,18 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
     assert same(left(folder), (rows, state))
 
 
-def test_what_a_resumed_run_lacks_is_refused(get_refusal: Any) -> None:
-    command, folder = train("one", *PPO, "budget=2000")
-    assert run_command(*command) == 0
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a run of PPO with `workers=2`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("finished"))
+        command, folder = train("ours", *PPO, "budget=2000")
+        assert run_command(*command) == 0
+        return folder.absolute()
+
+
+def test_what_a_resumed_run_lacks_is_refused(finished: Path, get_refusal: Any) -> None:
+    folder = shutil.copytree(finished, Path("one"))
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     assert get_refusal("train", f"resume={folder}", "workers=3").startswith(
         "workers: a resumed run"
@@ -117,17 +129,15 @@ def test_what_a_resumed_run_lacks_is_refused(get_refusal: Any) -> None:
     } == before
 
 
-def test_torchrun_starts_the_same_run() -> None:
-    command, folder = train("ours", *PPO, "budget=3000")
-    assert run_command(*command) == 0
-    command, other = train("theirs", *PPO, "budget=3000")
+def test_torchrun_starts_the_same_run(finished: Path) -> None:
+    command, other = train("theirs", *PPO, "budget=2000")
     programs = Path(sys.executable).parent
     torchrun = [str(programs / "torchrun"), "--nproc-per-node=2", "--rdzv-backend=c10d"]
     torchrun += ["--rdzv-endpoint=localhost:0", str(programs / "poker-rl")]
     command.remove("workers=2")
     subprocess.run([*torchrun, *command], check=True, capture_output=True)
-    assert same(left(folder)[0], left(other)[0])
-    ours, theirs = (left(one)[1]["algorithm"] for one in (folder, other))
+    assert same(left(finished)[0], left(other)[0])
+    ours, theirs = (left(one)[1]["algorithm"] for one in (finished, other))
     assert same(ours, theirs)
 
 
@@ -186,3 +196,90 @@ def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path: Pa
         "200_1.pt",
         "200_2.pt",
     ]
+
+
+DEADLY, REFUSED, FULL, LONG = 100, 101, 102, 103
+
+
+def begin(folder: Path) -> Callable[[int], None]:
+    return partial(work, folder)
+
+
+def work(folder: Path, task: int) -> None:
+    """Write a file named by the task and the process; some numbers fail in their own way."""
+    if task == DEADLY:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if task == REFUSED:
+        raise ConfigError("seed: is not lucky")
+    if task == FULL:
+        raise OSError(28, "No space left on device", "x.json")
+    (folder / f"{task}_{os.getpid()}").touch()
+    if task == LONG:
+        time.sleep(3600)  # other threads may run meanwhile, as beside compiled rules and networks
+
+
+def test_every_task_is_done_once(tmp_path: Path) -> None:
+    assert sorted(run_tasks(partial(begin, tmp_path), range(7), 2)) == list(range(7))
+    done = [path.name.split("_") for path in tmp_path.iterdir()]
+    assert sorted(int(task) for task, _ in done) == list(range(7))
+    assert 1 <= len({process for _, process in done}) <= 2
+    assert str(os.getpid()) not in {process for _, process in done}
+
+
+@pytest.mark.parametrize(
+    ("task", "error", "says"),
+    [
+        (DEADLY, ChildProcessError, "a worker process was ended, as by lack of memory"),
+        (REFUSED, ConfigError, "seed: is not lucky"),
+        (FULL, OSError, r"No space left on device: 'x.json'"),
+    ],
+)
+def test_what_ends_a_task_ends_all(
+    task: int, error: type[Exception], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=says):
+        list(run_tasks(partial(begin, tmp_path), [0, task], 1))
+    assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_they_end_with_the_process_that_shares_out(number: int, tmp_path: Path) -> None:
+    (tmp_path / "done").mkdir()
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from functools import partial\n"
+        "from pathlib import Path\n"
+        "from poker_rl.training.signals import interrupt_at_once\n"
+        "from poker_rl.training.task_pool import run_tasks\n"
+        "from test_worker_processes import LONG, begin\n"
+        "if __name__ == '__main__':\n"
+        "    with interrupt_at_once():\n"
+        "        list(run_tasks(partial(begin, Path('done')), [LONG] * 2, 2))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with default_signals():
+        process = subprocess.Popen([sys.executable, program], env=environment, cwd=tmp_path)
+    with process:
+        try:
+            until(lambda: len(list((tmp_path / "done").iterdir())) == 2, process)
+            workers = [path.name.split("_")[1] for path in (tmp_path / "done").iterdir()]
+            process.send_signal(number)
+            assert process.wait() == -number
+            until(lambda: not any(map(is_running, workers)))
+        finally:
+            process.kill()
+
+
+def is_running(process: str) -> bool:
+    """Return whether a process has not ended; a zombie has ended."""
+    try:
+        return Path("/proc", process, "stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def until(there: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait until a condition holds, as long as the process that causes it is alive."""
+    while not there():
+        assert process is None or process.poll() is None
+        time.sleep(0.05)

@@ -54,13 +54,6 @@ class TablePacker:
         self._tables.replay(packed_hands["line"], move_counts)
         return self._tables
 
-    def check_rows(self, rows: np.ndarray, moves: np.ndarray) -> None:
-        """Raise ValueError unless the first `moves` [B] actions of rows from a file are legal."""
-        max_moves = self._view_hands(rows)["line"].shape[1]
-        if int(moves.max(initial=0)) > max_moves:
-            raise ValueError(f"{moves.max()} actions of a hand, at most {max_moves}")
-        self.unpack_tables(rows, moves)
-
     def get_next_actions(self, rows: np.ndarray, move_counts: np.ndarray) -> np.ndarray:
         """Return the action after the first `move_counts` [B] actions of each row, [B] int64."""
         lines = self._view_hands(rows)["line"]

@@ -6,7 +6,7 @@ cards. So an item holds the hand, and the number of its actions before the decis
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,6 @@ from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.learner_services import LearnerServices
-
-HANDS_PER_CHECK = 65_536  # hands of a loaded state that are checked at once, to limit memory
 
 
 @dataclass(frozen=True)
@@ -70,16 +68,6 @@ class HandReplayBuffer(ReplayBuffer):
             other_buffers=other_buffers,
         )
         self._table_packer, self._services = table_packer, services
-
-    def _check_saved(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
-        super()._check_saved(added, items)
-        columns = (items[name] for name in ("hand", "moves", "next"))
-        for hand, moves, next_moves in zip(*columns, strict=True):
-            if bool((moves >= next_moves).any()):
-                raise ValueError("items.next: not later than the decision")
-            for first in range(0, len(hand), HANDS_PER_CHECK):
-                rows = slice(first, first + HANDS_PER_CHECK)
-                self._table_packer.check_rows(hand[rows].numpy(), next_moves[rows].numpy())
 
     def sample_transitions(self, batch_size: int) -> TransitionBatch:
         """Sample `batch_size` decisions of each replica with replacement."""

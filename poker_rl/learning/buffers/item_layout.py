@@ -17,13 +17,11 @@ BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  #
 class Column(NamedTuple):
     """One named part of every item: `width` values, or a single one if `width` is None.
 
-    Booleans are packed. If `below` is set, values are integers in [0, below); this is checked when
-    a state is loaded.
+    Booleans are packed.
     """
 
     dtype: torch.dtype
     width: int | None = None
-    below: int | None = None
 
     def get_stored_shape(self) -> tuple[int, ...]:
         """Return the shape in which the part is stored; eight booleans are one byte."""

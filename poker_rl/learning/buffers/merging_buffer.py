@@ -27,7 +27,6 @@ from poker_rl.learning.external_sampling import TraversalDecisions
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.learning.minibatches import find_distinct_rows
-from poker_rl.learning.state_checks import check_range
 
 ALWAYS_MERGE_BELOW = 100_000  # a buffer with fewer rows is merged at every addition
 MAX_UNMERGED_FRACTION = 1 / 8  # share of new rows at which a larger buffer is merged
@@ -195,11 +194,6 @@ class MergingBuffer:
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy the rows of another run's buffer; its iterations precede those of this run."""
         rows = {name: state["rows"][name].numpy().copy() for name in self._rows}
-        for name, part in rows.items():
-            own = self._rows[name]
-            if (part.dtype, part.shape) != (own.dtype, (len(rows["replica"]), *own.shape[1:])):
-                raise ValueError(f"rows.{name}: of another shape or kind")
-        check_range("rows.replica", rows["replica"], 0, self._services.replicas)
         self._unmerged_rows = state["unmerged_rows"]
         if len(rows["replica"]) - self._unmerged_rows > self._capacity:
             raise ConfigError(

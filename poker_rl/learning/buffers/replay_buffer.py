@@ -23,7 +23,6 @@ from poker_rl.config.validation import ConfigError, PositiveShare
 from poker_rl.learning.buffers.item_layout import Column, ItemLayout
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.memory_budget import check_memory
-from poker_rl.learning.state_checks import MAX_COUNT, check_range
 
 
 class InsertionRule(Protocol):
@@ -274,7 +273,6 @@ class ReplayBuffer:
         self._load_items(state)
 
     def _load_items(self, state: dict[str, Any]) -> None:
-        self._check_saved(state["items_added"], state["items"])
         self.items_added = np.array(state["items_added"], np.int64)
         self._min_size, self._has_items = None, False
         starts = self._replica_starts[:, 0].tolist()
@@ -283,22 +281,6 @@ class ReplayBuffer:
                 rows = self._storage[start : start + len(items)]
                 self._layout.view_stored(rows, name).copy_(items)
         self._update_sizes()
-
-    def _check_saved(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
-        """Check the items of a state; raise ValueError if they have other shapes or types."""
-        check_range("items_added", np.array(added, np.int64), 0, MAX_COUNT)
-        sizes = [min(count, self.capacity) for count in added]
-        if len(sizes) != self.replicas:
-            raise ValueError(f"items_added: {len(sizes)} replicas, not {self.replicas}")
-        for name, column in self._layout.columns.items():
-            expected = [
-                (column.get_stored_dtype(), (size, *column.get_stored_shape())) for size in sizes
-            ]
-            if [(one.dtype, tuple(one.shape)) for one in items[name]] != expected:
-                raise ValueError(f"items.{name}: of another shape or kind")
-            if column.below is not None:
-                for one in items[name]:
-                    check_range(f"items.{name}", one, 0, column.below)
 
 
 def _allocate_lazy_zeros(shape: tuple[int, ...], device: torch.device) -> Tensor:
