@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, evaluation, loader, random_policies
+from evaluations import KUHN, KUHN_3P, LEDUC, Policies, evaluation, random_policies
 from matplotlib.colors import to_rgb
 from random_games import game
 

@@ -13,17 +13,13 @@ from device_simulator import NAME, DeviceSimulator, simulate_device
 from random_games import play
 
 from poker_rl.algos.algorithm_loader import load_algorithm
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact import range_policy
 from poker_rl.evaluation.exact.network_query import start_network_query
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
-from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.lstm import ReplicatedLSTM
-from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 

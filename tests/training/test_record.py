@@ -23,8 +23,6 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots import plotting
 from poker_rl.evaluation.result import (
     Result,
-    flatten_results,
-    select_first_results,
     select_headline_results,
 )
 from poker_rl.storage.run_folder import (
