@@ -276,10 +276,6 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     assert command == " ".join(["poker-rl", *TRAIN, "--config-dir=mine"])
 
     assert get_refusal("train", "--config-dir", "yours") == "--config-dir: yours is not a folder"
-    Path("mine/games").mkdir()
-    Path("mine/games/kuhn.yaml").write_text("a: 1\n")
-    wrong = get_refusal("list", "--config-dir", "mine")
-    assert "--config-dir: mine/games is no group; did you mean game? allowed: algo, eval" in wrong
 
 
 def test_mistakes_in_options_of_the_user(get_refusal):

@@ -9,6 +9,7 @@ value; if the adviser has none, the cost is unknown.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,12 +78,23 @@ def grade_move(
     return MoveGrade(choose_grade_word(prob, cost), prob, cost, adviser.name)
 
 
-def explain_grades(unit: str) -> str:
-    """Return a text for the person with the thresholds of the grades, in the game's unit."""
-    return (
-        f"An inaccuracy costs at least {INACCURACY_COST} {unit}s, a mistake {MISTAKE_COST}. Where"
-        f" no cost is known, a move with a probability below {100 * MISTAKE_PROB:g} % is a mistake."
-    )
+def explain_grades(unit: str, costs: Sequence[float | None], is_solved: bool) -> str:
+    """Return a text for the person with the thresholds that decide the grades of some moves.
+
+    Args:
+        unit: the game's unit.
+        costs: the cost of each move, None if unknown.
+        is_solved: whether an equilibrium grades the moves.
+    """
+    known = f"An inaccuracy costs at least {INACCURACY_COST} {unit}s, a mistake {MISTAKE_COST}."
+    if is_solved:
+        known += " Other equilibria may have other probabilities."
+    unknown = f"a move with a probability below {100 * MISTAKE_PROB:g} % is a mistake."
+    if None not in costs:
+        return known
+    if all(cost is None for cost in costs):
+        return f"No cost is known, as this player has no action values; {unknown}"
+    return f"{known} Where no cost is known, {unknown}"
 
 
 def compute_move_prob(

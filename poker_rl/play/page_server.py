@@ -197,14 +197,14 @@ class PageEndpoints:
             Route("/results", self._serve_results),
             Route("/hands/{kind}", self._serve_hands),
             Route("/ranges", self._serve_ranges),
+            Route("/begin", self._serve_begin, methods=["POST"]),
+            Route("/act", self._create_endpoint(_act_on_request), methods=["POST"]),
             *(
-                Route(f"/{name}/{{hand}}", self._create_get_endpoint(answer))
+                Route(f"/{name}/{{hand}}", self._create_endpoint(answer, _parse_hand_number))
                 for name, answer in hand_answers.items()
             ),
-            Route("/begin", self._serve_begin, methods=["POST"]),
-            Route("/act", self._create_post_endpoint(_act_on_request), methods=["POST"]),
             *(
-                Route(f"/{name}", self._create_turn_endpoint(answer), methods=["POST"])
+                Route(f"/{name}", self._create_endpoint(answer, _parse_turn_id), methods=["POST"])
                 for name, answer in turn_answers.items()
             ),
             Mount("/static", StaticFiles(directory=PAGES_FOLDER)),
@@ -283,37 +283,20 @@ class PageEndpoints:
         )
         return response
 
-    def _create_get_endpoint(
-        self, answer_request: Callable[[Session, int], Any]
+    def _create_endpoint(
+        self, answer: Callable[[Session, Any], Any], parse: Callable[[Any], Any] = dict
     ) -> Callable[..., Any]:
-        """Create a GET endpoint that answers about a hand, whose number is in the URL."""
+        """Create an endpoint that answers from the visitor's session.
+
+        Args:
+            answer: function of the session and of what `parse` returns.
+            parse: function of the JSON of a POST, or of the parameters in the path of a GET.
+        """
 
         async def endpoint(request: Request) -> Response:
-            hand = _parse_hand_number(request.path_params["hand"])
-            return await self._answer_with_session(
-                request, lambda session: answer_request(session, hand)
-            )
-
-        return endpoint
-
-    def _create_turn_endpoint(
-        self, answer_turn: Callable[[Session, int], Any]
-    ) -> Callable[..., Any]:
-        """Create a POST endpoint whose request contains only the id of the turn."""
-        return self._create_post_endpoint(
-            lambda session, data: answer_turn(session, _parse_turn_id(data))
-        )
-
-    def _create_post_endpoint(
-        self, answer_request: Callable[[Session, dict[str, Any]], Any]
-    ) -> Callable[..., Any]:
-        """Create a POST endpoint that passes the JSON of a request to the visitor's session."""
-
-        async def endpoint(request: Request) -> Response:
-            request_data = await _read_json_body(request)
-            return await self._answer_with_session(
-                request, lambda session: answer_request(session, request_data)
-            )
+            is_post = request.method == "POST"
+            data = parse(await _read_json_body(request) if is_post else request.path_params)
+            return await self._answer_with_session(request, lambda session: answer(session, data))
 
         return endpoint
 
@@ -398,8 +381,9 @@ async def _read_json_body(request: Request) -> dict[str, Any]:
     return request_data
 
 
-def _parse_hand_number(text: str) -> int:
+def _parse_hand_number(path_params: dict[str, str]) -> int:
     """Return the number of a hand in a URL path; raise a 404 error if it is not a number."""
+    text = path_params["hand"]
     if not (text.isdecimal() and text.isascii() and len(text) <= MAX_HAND_NUMBER_DIGITS):
         raise HTTPException(404, "Hands are numbered from 1.")
     return int(text)

@@ -57,6 +57,7 @@ def summarize_sessions(folder: Path) -> list[dict[str, Any]]:
         hands = [hand for _, session_hands in sessions for hand in session_hands]
         game, short_names = sessions[0][0]["game"], shorten_names(against)
         is_big_blind = game["unit"] == "big blind"
+        units = {"big blind": "bb/100", "point": "point/game"}
         scale = (100 if is_big_blind else 1) / game["unit_chips"]
         payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands]) * scale
         adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
@@ -66,7 +67,7 @@ def summarize_sessions(folder: Path) -> list[dict[str, Any]]:
                 "against": [short_names[name] for name in against],
                 "sessions": len(sessions),
                 "hands": len(hands),
-                "unit": "bb/100" if is_big_blind else f"{game['unit']}s each",
+                "unit": units.get(game["unit"], f"{game['unit']}/hand"),
                 **summarize_mean(payoffs),
                 "ev_adjusted": None if np.isnan(adjusted).any() else summarize_mean(adjusted),
             }

@@ -90,7 +90,7 @@ def review_hands(
     ]
     tables = [table for table in tables if len(table.rows) > 1]
     worst = sorted(rows, key=lambda row: (-(row["cost"] or 0), row["probability"]))
-    note = explain_grades(full_game.unit)
+    note = explain_grades(full_game.unit, [row["cost"] for row in rows], is_solved=False)
     printed = build_decision_table(worst[:PRINTED_DECISIONS])
     print_line(format_text([heading, *tables, printed, note], [player_name]))
     if config.out is None:

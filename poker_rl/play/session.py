@@ -32,7 +32,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
-from poker_rl.play.grading import compute_probs, explain_grades
+from poker_rl.play.grading import compute_probs, explain_grades, solve_small_game
 from poker_rl.play.hand_review import review_decisions
 from poker_rl.play.hand_text import format_hand
 from poker_rl.play.hand_view import hand_to_dict, players_to_dicts, view_to_dict
@@ -390,16 +390,18 @@ class Session:
         Raises:
             MoveNotAllowedError: if there is no such hand.
         """
-        hand = self._rebuild_finished_hand(hand_number)
+        hand, game = self._rebuild_finished_hand(hand_number), self.game_table.game
+        steps = review_decisions(hand)
+        costs = [step["grade"]["cost"] for step in steps if step["grade"]]
         return {
             "hand": hand_number,
             "before": max((one for one in self._finished_hands if one < hand_number), default=None),
             "after": min((one for one in self._finished_hands if one > hand_number), default=None),
             "won": hand.compute_payoffs(),
             "players": players_to_dicts(hand, self._player_names),
-            "shown": view_to_dict(self.game_table.game.build_view(hand.record[0], None)),
-            "steps": review_decisions(hand),
-            "grades": explain_grades(self.game_table.game.unit),
+            "shown": view_to_dict(game.build_view(hand.record[0], None)),
+            "steps": steps,
+            "grades": explain_grades(game.unit, costs, solve_small_game(game) is not None),
         }
 
     def format_hand_text(self, hand_number: int) -> str:
@@ -460,7 +462,7 @@ class Session:
 
     def _check_turn(self, turn_id: int) -> None:
         if turn_id != self.turn_id:
-            raise StaleRequestError("The table has changed since.")
+            raise StaleRequestError("You have moved on in another tab; this is the table now.")
 
 
 def _parse_hand_number(value: Any) -> int:

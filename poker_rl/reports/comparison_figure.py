@@ -48,12 +48,13 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
             replace(one, lines=[replace(line, color=color_of.get(line.name)) for line in one.lines])
             for one in panels
         ]
-    if config.title is not None and len(panels) == 1:
-        panels = [replace(panels[0], title=config.title)]
+    title = "" if config.title == "none" else config.title
+    if title is not None and len(panels) == 1:
+        panels = [replace(panels[0], title=title)]
     x_label = "threshold" if config.profile else comparisons[0].x_axis
     figure = draw_panels(panels, x_label)
-    if config.title and len(panels) > 1:
-        set_figure_title(figure, config.title)
+    if title and len(panels) > 1:
+        set_figure_title(figure, title)
     if config.caption == "figure":
         add_footnote(figure, describe_figure(comparisons))
     apply_layout(figure, config)
@@ -93,7 +94,7 @@ def list_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
             continue
         low, high = float(np.concatenate(all_scores).min()), float(np.concatenate(all_scores).max())
         margin = 0.05 * (high - low) or 0.05 * abs(high)
-        thresholds = np.linspace(low - margin, high + margin, 201)
+        thresholds = np.linspace(low - margin, high + margin, 1001)
         sign = -1 if measure.endswith(LOWER_IS_BETTER) else 1
         lines = []
         for label, strata in scores_by_label.items():

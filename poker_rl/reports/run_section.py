@@ -19,6 +19,7 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
+from poker_rl.reports.comparison import format_minutes
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.html_elements import Markup, create_element, create_table, embed_figure
 from poker_rl.reports.run_data import SECONDS_TAG, RunData
@@ -60,7 +61,8 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
     """Return a line on the run and on the snapshot whose players the section shows."""
     facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
     facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
-    facts.append(f"{(run.get_value(SECONDS_TAG, 'decisions') or 0) / 60:.1f} minutes")
+    minutes = (run.get_value(SECONDS_TAG, "decisions") or 0) / 60
+    facts.append(f"{format_minutes(minutes)} minutes")
     if snapshot is not None:
         facts.append(f"players of the snapshot at {int(snapshot.stem):,} decisions")
     return ", ".join([*facts, run.machine])
@@ -139,7 +141,7 @@ def create_settings_table(run: RunData, option_dirs: Sequence[Path]) -> Iterator
     if defaults:
         yield create_element(
             "p",
-            f"{len(differing_rows)} of {len(rows)} settings are not the default of"
+            f"{len(differing_rows)} of {len(rows)} settings differ from the default of"
             f" game={run.game_name} algo={run.config['names']['algo']}.",
         )
     yield create_table([["setting", "value", "default"], *rows], differing_rows if defaults else [])

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 Statistic = Literal["mean", "iqm"]
-RESAMPLE_COUNT = 2000  # as in rliable
+RESAMPLE_COUNT = 2000  # rliable uses as many for profiles, 50,000 for single intervals
 
 
 class Estimate(NamedTuple):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from math import isfinite
 from typing import Any
 
 import optuna
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback, fail_stale_trials
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from poker_rl.config.root_config import RootConfig
@@ -22,7 +20,6 @@ from poker_rl.sweeps.study_objective import (
     DATABASE,
     Objective,
     TrialStoppedError,
-    get_run_name,
 )
 
 STUDY_NAME = "poker-rl"  # name of the study in its database
@@ -52,26 +49,6 @@ def open_or_create_study(objective: Objective) -> optuna.Study:
             direction=config.direction,
             load_if_exists=True,
         )
-
-
-def check_study(study: optuna.Study, objective: Objective) -> None:
-    """Raise ValueError if a study has unexpected contents; its file may be from a stranger."""
-    if study.directions != [StudyDirection[objective.config.direction.upper()]]:
-        raise ValueError(f"its direction is not {objective.config.direction}")
-    for trial in study.get_trials(deepcopy=False):
-        create_trial(  # raises a ValueError if the parameters do not fit the distributions
-            state=trial.state,
-            values=trial.values,
-            params=trial.params,
-            distributions=trial.distributions,
-        )
-        if any(objective.search_space.get(key) != d for key, d in trial.distributions.items()):
-            raise ValueError(f"trial {trial.number} is of another search space")
-        if not all(map(isfinite, [*(trial.values or ()), *trial.intermediate_values.values()])):
-            raise ValueError(f"trial {trial.number} has a value that is not finite")
-        # These calls raise an error if the attributes about earlier tries have wrong types.
-        get_run_name(trial, seed=0)
-        list(RetryHeartbeatStaleTrialCallback.retry_history(trial))
 
 
 def create_pruner(config: TuneConfig, root: RootConfig) -> BasePruner:

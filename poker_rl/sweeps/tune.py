@@ -20,7 +20,7 @@ from typing import Any
 import optuna
 import torch
 import yaml  # type: ignore[import-untyped]
-from optuna.exceptions import ExperimentalWarning, OptunaError, StorageInternalError
+from optuna.exceptions import ExperimentalWarning
 from optuna.storages import fail_stale_trials
 
 from poker_rl.algos.algorithm_loader import build_algorithm
@@ -39,7 +39,6 @@ from poker_rl.config.root_config import RootConfig
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
-from poker_rl.storage.checkpoint import LOAD_STATE_ERRORS
 from poker_rl.storage.disk import (
     create_writable_folder,
     exclusive_lock,
@@ -47,7 +46,7 @@ from poker_rl.storage.disk import (
     print_line,
 )
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
-from poker_rl.sweeps.optuna_study import check_study, open_or_create_study, run_trials, save_figures
+from poker_rl.sweeps.optuna_study import open_or_create_study, run_trials, save_figures
 from poker_rl.sweeps.study_config import (
     SearchSpace,
     TuneConfig,
@@ -56,7 +55,6 @@ from poker_rl.sweeps.study_config import (
     parse_search_space,
 )
 from poker_rl.sweeps.study_objective import (
-    DATABASE,
     Objective,
     get_run_name,
     name_database_in_errors,
@@ -99,16 +97,8 @@ def tune(
     with warnings.catch_warnings(), name_database_in_errors(folder):
         warnings.simplefilter("ignore", ExperimentalWarning)  # Optuna's heartbeats and figures
         objective = Objective(folder, config, search_space, root, option_dirs)
-        try:
-            study = open_or_create_study(objective)
-            check_study(study, objective)
-            fail_stale_trials(study)
-        except StorageInternalError:
-            raise  # reading or writing failed, which `name_database_in_errors` handles
-        except (*LOAD_STATE_ERRORS, AssertionError, OptunaError) as error:
-            problem = f"{folder / DATABASE} is damaged or no study of poker-rl"
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise ConfigError(f"{problem}: {reason}") from error
+        study = open_or_create_study(objective)
+        fail_stale_trials(study)
         try:
             code = run_trials(study, objective)
         except ConfigError:

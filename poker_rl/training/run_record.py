@@ -75,6 +75,7 @@ class RunRecord:
         self.elapsed_s = 0.0  # seconds that the run took before this process resumed it
         self.start_time = perf_counter()
         self.bar: Any = None
+        self.resumed_step = 0  # progress when this process began
         self.path = folder / METRICS_FILE
         self.file = self.path.open("ab")
         try:
@@ -110,8 +111,10 @@ class RunRecord:
         """Start the loggers, and show the progress bar at `step`, in the budget's unit."""
         for logger in self.loggers:
             logger.start(self.config, self.folder, self.resumed_at)
-        done = min(step, self.budget)
-        self.bar = create_progress_bar(self.budget, self.unit, initial=done, unit_scale=True)
+        self.resumed_step = min(step, self.budget)
+        self.bar = create_progress_bar(
+            self.budget, self.unit, initial=self.resumed_step, unit_scale=True
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """Return the length of metrics.jsonl in bytes, the sums and the times for the next row."""
@@ -152,7 +155,12 @@ class RunRecord:
             self.sums[tag] = self.sums.get(tag, 0.0) + float(value)
             self.counts[tag] = self.counts.get(tag, 0) + 1
         self.learning_s += seconds
-        self.bar.update(min(step, self.budget) - self.bar.n)
+        done = min(step, self.budget)
+        if self.bar.n == self.resumed_step:  # compiling would spoil the estimate of the time left
+            self.bar.initial = self.bar.n = self.bar.last_print_n = done
+            self.bar.unpause()
+        else:
+            self.bar.update(done - self.bar.n)
 
     def write_row(self, progress: Progress, results: Sequence[Result], evaluation_s: float) -> None:
         """Write a row, pass it to the loggers and reset the sums."""

@@ -222,7 +222,7 @@ def test_a_reload_and_a_second_tab_see_the_same(sit: Any) -> None:
     settled(other)
     page.keyboard.press("c")  # of a view that is gone
     settled(page)
-    expect(page.locator("#error")).to_contain_text("has changed since")
+    expect(page.locator("#error")).to_contain_text("in another tab")
     expect(page.locator("#turn")).to_have_text(other.locator("#turn").inner_text())
 
 

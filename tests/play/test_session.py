@@ -22,7 +22,7 @@ from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
-from poker_rl.play.grading import grade_move
+from poker_rl.play.grading import explain_grades, grade_move
 from poker_rl.play.live_hand import GameTable, LiveHand, NamedPlayer, shorten_names
 from poker_rl.play.move_groups import group_moves
 from poker_rl.play.move_requests import MoveNotAllowedError
@@ -381,6 +381,7 @@ def test_a_review_of_kuhn_poker() -> None:
     for view in play(session, 60):
         review = session.review_hand(view["hand"])
         assert review["won"] == view["result"]["won"]
+        assert "no cost" not in review["grades"].lower()
         line = ""
         for step in review["steps"]:
             action = next(one["name"] for one in step["probs"] if one["label"] == step["label"])
@@ -410,9 +411,20 @@ def test_grades_without_a_known_cost() -> None:
         grades = [grade_move(holdem, record.records, action, adviser) for action in (0, 1, 7)]
         assert [grade and grade.word for grade in grades] == words.split()
         assert {(grade.cost, grade.grader) for grade in grades if grade} == {(None, name)}
+    assert "inaccuracy" not in explain_grades("big blind", [None], is_solved=False)
     three = Tables(kuhn_3p, 1, 0)
     three.deal()
     assert grade_move(kuhn_3p, three.records, 1, None) is None
+
+
+def test_the_last_street_is_shown_after_an_all_in() -> None:
+    holdem = game("nolimit_holdem")
+    tables = Tables(holdem, 1, 0)
+    tables.deal()
+    for action in (np.flatnonzero(tables.legal_mask()[0])[-1], 1):  # all-in, call
+        tables.step(np.array([action]))
+    view = holdem.build_view(tables.records[0], None)
+    assert (view.street, len(view.board)) == ("river", 5)
 
 
 def test_bets_of_any_amount_are_added_up_by_size() -> None:

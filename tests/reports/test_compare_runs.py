@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -244,6 +245,8 @@ def test_a_figure_for_a_paper(capsys):
     assert (ax.get_title(loc="left"), figure.get_supxlabel()) == ("A", "")
     assert (tuple(figure.get_size_inches()), ax.get_xlim()) == ((3, 2), (0, 50))
     assert [line.get_color() for line in ax.lines] == ["black", "red"]
+    untitled = draw_comparison([Comparison(runs, replace(config, title="none"))])
+    assert untitled.axes[0].get_title(loc="left") == ""
     out = said(capsys, "r/a*", "s", "statistic=iqm", "profile=true", "out=p.svg")
     assert "all games: interquartile mean" in out
     assert "share of runs below the threshold" in Path("p.svg").read_text()

@@ -203,3 +203,12 @@ def test_rows_from_before_the_first_checkpoint_are_dropped(tmp_path: Path) -> No
     record.truncate()
     record.close("failed")
     assert (tmp_path / "metrics.jsonl").read_bytes() == b""
+
+
+def test_the_first_call_of_learn_does_not_count_for_the_time_left(tmp_path):
+    with RunRecord(tmp_path, tiny.settings(budget=100), {}, []) as record:
+        record.start(0)
+        for step in (10, 30):
+            record.add({}, 1.0, step)
+        state = record.bar.format_dict
+        assert (state["initial"], record.bar.n) == (10, 30)

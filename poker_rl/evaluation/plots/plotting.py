@@ -196,10 +196,11 @@ def is_wide_range(values: Sequence[float]) -> bool:
 
 def set_log_ticks(axis: Axis, values: Sequence[float], more_ticks: Sequence[float] = ()) -> None:
     """Set the ticks of a logarithmic axis, also between powers of ten if these are too few."""
-    low, high = min(values), max(values)
+    start, end = axis.get_view_interval()  # wider than the values, because of margins and bands
+    low, high = start if start > 0 else 0.95 * min(values), end
     multiples = (1, 2, 3, 5) if high < 10 * low else (1, 3) if high < 1000 * low else (1,)
     log_ticks = np.array(LogLocator(subs=multiples).tick_values(low, high))
-    is_inside = (log_ticks >= 0.95 * low) & (log_ticks <= 1.05 * high)
+    is_inside = (log_ticks >= low) & (log_ticks <= high)
     axis.set_major_locator(FixedLocator([*more_ticks, *log_ticks[is_inside].tolist()]))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(lambda number, position: format_step_count(number))

@@ -77,7 +77,7 @@ const number = (value, digits = 0) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 const signed = (value, digits = 0) => `${value < 0 ? "−" : "+"}${number(Math.abs(value), digits)}`;
 const fine = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // decimal places to show
-const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)} %`;
+const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)}\u00a0%`;
 const counted = (chips) =>
   `${number(chips)} ${view.session.unit.startsWith("point") ? "point" : "chip"}${chips === 1 ? "" : "s"}`;
 const title = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -380,7 +380,7 @@ function drawHint(advice) {
   if (advice.value !== null) {
     const unit = view.stats.unit.split("/")[0];
     $("hint-body").append(make("p", { class: "more" },
-      `It expects ${signed(advice.value, fine(advice.value))} ${unit} from the whole ${view.session.hand_noun}.`));
+      `It expects ${signed(advice.value, fine(advice.value))} ${unit === "mbb" ? unit : `${unit}s`} from the whole ${view.session.hand_noun}.`));
   }
   if (view.session.grid) {
     const grid = make("details", {}, make("summary", {}, "With every starting hand"));
@@ -497,7 +497,7 @@ function judged(step, at, count) {
 function verdict(grade) {
   const mark = { fine: "✓", inaccuracy: "?", mistake: "✗" }[grade.word];
   const cost = grade.cost < 0.005 ? "nothing" : `${number(grade.cost, 2)} ${view.session.cost_unit}s`;
-  return `${mark} ${grade.word}: ${grade.cost === null ? "" : `costs ${cost}, `}${percent(grade.prob)} of the time`;
+  return `${mark} ${grade.word}: ${grade.cost === null ? "" : `costs ${cost}, `}probability ${percent(grade.prob)}`;
 }
 
 /** Return the person's decisions with their grades; decisions with a single legal move are left out. */
@@ -507,7 +507,7 @@ function graded(steps, rule) {
   const graders = [...new Set(mine.map(({ grade }) => grade.grader))].join(" and ");
   const grades = mine.map(({ label, grade }) =>
     make("li", { class: grade.word }, make("b", {}, pretty(label)), " ", verdict(grade)));
-  return [make("p", { class: "whose" }, `Graded by ${graders}: how often it makes your move`),
+  return [make("p", { class: "whose" }, `Graded by ${graders}`),
     make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
 }
 

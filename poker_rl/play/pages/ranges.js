@@ -30,7 +30,7 @@ function drawRanges() {
   $("ranges-cards").value = board;
   $("ranges-cards").maxLength = 2 * position.board_count;
   const menu = (i) => {
-    const none = i ? [option("", "nobody", shown[i] ?? "")] : [];
+    const none = i ? [option("", "no second player", shown[i] ?? "")] : [];
     const made = make("select", { "aria-label": i ? "Second player" : "Player" }, ...none,
       ...position.players.map((name) => option(name, name, shown[i])));
     made.onchange = () => {

@@ -41,7 +41,7 @@ async function showStart() {
 async function showOpponents(game) {
   const area = $("start-seats");
   $("start-play").disabled = true;
-  area.replaceChildren(working("Looking which players play it"));
+  area.replaceChildren(working("Loading the players of this game"));
   const { ok, answer } = await ask(`players/${game}`);
   if (game !== $("start-game").value) return;
   if (!ok) return area.replaceChildren(make("p", {}, answer.error));

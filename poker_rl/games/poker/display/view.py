@@ -84,7 +84,7 @@ class DisplayedPoker(DisplayedGame):
                 folded,
                 sum(variant_game.dead_antes),
             ),
-            street=get_street_name(variant_game, int(record["street"])),
+            street=get_street_name(variant_game, get_visible_street(variant_game, record)),
             to_act=None if is_over else int(record["to_act"]),
             hand_name="" if own_cards is None else describe_hand(variant_game, own_cards, board),
         )
@@ -222,12 +222,16 @@ def get_hole_cards(variant_game: PokerGame, record: np.void, seat: int) -> list[
     return [int(card) for card in record["deck"][start : start + variant_game.hole_cards]]
 
 
+def get_visible_street(variant_game: PokerGame, record: np.void) -> int:
+    """Return the index of the street, after a showdown that of the last one."""
+    is_showdown = record["over"] and record["live"] > 1
+    return len(variant_game.board_cards) - 1 if is_showdown else int(record["street"])
+
+
 def get_visible_board(variant_game: PokerGame, record: np.void) -> list[int]:
     """Return the board cards so far, or all board cards after a showdown."""
-    is_showdown = record["over"] and record["live"] > 1
-    streets = len(variant_game.board_cards) if is_showdown else int(record["street"]) + 1
     board_start = variant_game.seats * variant_game.hole_cards
-    board_count = sum(variant_game.board_cards[:streets])
+    board_count = sum(variant_game.board_cards[: get_visible_street(variant_game, record) + 1])
     return [int(card) for card in record["deck"][board_start : board_start + board_count]]
 
 
