@@ -79,8 +79,8 @@ def test_as_many_threads_as_on_the_command_line(load):
 
 def test_one_thread_in_a_new_process():
     """There numba has no thread pool yet, whose start sets the number of threads of OpenMP."""
-    program = "import torch; from poker_rl.config import set_threads; set_threads(1);"
-    program += "assert torch.get_num_threads() == 1"
+    program = "import torch; from poker_rl.config import set_threads; torch.get_num_threads();"
+    program += "set_threads(1); assert torch.get_num_threads() == 1"
     environment = {name: os.environ[name] for name in os.environ if name != "OMP_NUM_THREADS"}
     subprocess.run([sys.executable, "-c", program], env=environment, check=True)
 

@@ -97,7 +97,7 @@ def group_moves(
         if first > last:
             return []
         chips = [first + offset] if first == last else [first + offset, last + offset]
-        amounts = f"{' to '.join(map(str, chips))} chips"
+        amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
         if game.unit_chips > 1:
             amounts = f"{format_units(*chips)}, {amounts}"
         return [build_group(label, list(range(first, last + 1)), "", amounts, is_part)]

@@ -38,6 +38,9 @@ from poker_rl.storage.run_folder import read_run_folder
 if TYPE_CHECKING:
     from socket import socket
 
+    import uvicorn
+    from starlette.types import ASGIApp
+
     from poker_rl.play.live_hand import GameTable
     from poker_rl.play.player_catalog import PlayerCatalog
     from poker_rl.play.start_screen import StartScreen
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 PAGE_PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
 COOKIE_KEY_FILE = "key"  # in the folder of all sessions
 MIN_KEY_BYTES = 32
+KEEP_ALIVE_SECONDS = 75  # uvicorn's 5 are too short to think about a move
 OPTION_NAME_PATTERN = re.compile(r"[\w-]+")  # name of a player in conf/player
 
 
@@ -278,19 +282,19 @@ def serve_page(
         game_table: game, opponents and adviser; None if each visitor chooses on a start screen.
         option_dirs: folders of option files.
     """
-    from poker_rl.play.connection_limits import PageServer, split_file_limit
+    import uvicorn
+
     from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
     from poker_rl.play.player_catalog import PlayerCatalog
     from poker_rl.play.session import Session
 
     folder, catalog = Path(config.outputs), PlayerCatalog(option_dirs)
-    max_sessions, max_connections = split_file_limit(config.max_sessions)
     port = listener.getsockname()[1]
     if game_table is None:
         start_screen = create_start_screen(config, option_dirs, catalog)
         title, table_digest = "poker-rl", "start"
         session_store = SessionStore(
-            start_screen.create_session, start_screen.resume_session, max_sessions
+            start_screen.create_session, start_screen.resume_session, config.max_sessions
         )
         print_line("Choose game and opponents on the page.")
     else:
@@ -303,7 +307,7 @@ def serve_page(
         session_store = SessionStore(
             lambda: Session.create(game_table, game_folder, config.seed),
             lambda name: Session.resume(game_folder / f"{name}.jsonl", game_table),
-            max_sessions,
+            config.max_sessions,
         )
         if config.session is not None:
             session_store.offer_session(Session.resume(Path(config.session), game_table))
@@ -329,7 +333,22 @@ def serve_page(
     )
     warm_up = nullcontext() if game_table is None else warm_up_in_background(game_table)
     with suppress(KeyboardInterrupt), warm_up:
-        PageServer(app, max_connections).run([listener])
+        uvicorn.Server(configure_server(app)).run([listener])
+
+
+def configure_server(app: ASGIApp) -> uvicorn.Config:
+    """Return the settings of the HTTP server; connections stay open while a player thinks."""
+    import uvicorn
+
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
 
 
 def create_start_screen(

@@ -197,7 +197,9 @@ def format_hint(hint: Mapping[str, Any], view: Mapping[str, Any]) -> str:
     lines = [f"{view['session']['adviser']} would", *_format_probs(hint["probs"])]
     if hint["value"] is not None:
         unit = view["stats"]["unit"].partition("/")[0]
-        lines.append(f"Its expected payoff of the whole hand: {hint['value']:+.3g} {unit}")
+        unit += "s" * (unit != "mbb")
+        hand = view["session"]["hand_noun"]
+        lines.append(f"Its expected payoff of the whole {hand}: {hint['value']:+.3g} {unit}")
     return "\n".join(lines)
 
 

@@ -69,6 +69,7 @@ def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -
         records = [record for one in comparisons for record in one.list_curve_records()]
     if key == "caption":
         text = f"{describe_figure(comparisons)}\n"
+        text = text.replace("%", r"\%") if path.suffix == ".tex" else text
     elif path.suffix == ".md":
         text = "\n".join(comparison.format_markdown() for comparison in comparisons)
     elif path.suffix == ".json":

@@ -8,8 +8,7 @@ import pyspiel
 import pytest
 import torch
 from random_games import game
-from toy_games import forgetful, kuhn, label, leduc, leduc_8
-from two_cores import two_cores
+from toy_games import forgetful, kuhn, label, leduc, leduc_8, two_cores
 
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from average_settings import average_settings
-from learner_contexts import cpu_context
-from ppo_settings import ppo_settings
+from learner_contexts import average_settings, cpu_context, ppo_settings
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn

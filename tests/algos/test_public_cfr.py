@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 from random_games import game
-from toy_games import kuhn, label, leduc
-from two_cores import two_cores
+from toy_games import kuhn, label, leduc, two_cores
 
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.algos.tabular.public_cfr import PublicCFR

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from learner_contexts import cpu_context
-from ppo_settings import ppo_settings
+from learner_contexts import cpu_context, ppo_settings
 from resuming import check_resumes_to_the_bit
 from torch import Tensor, nn
 from toy_games import kuhn, label, leduc

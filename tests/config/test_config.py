@@ -1,10 +1,10 @@
-"""Lookup of classes, conversion of settings by `build`, and the errors of wrong ones."""
+"""Lookup of classes, conversion of settings by `build`, wrong ones, and typed values."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, Protocol
 
@@ -13,10 +13,19 @@ import pytest
 import torch
 
 from poker_rl.config.build import build, convert_fields
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, read_plain_yaml
+from poker_rl.config.compose import compose_config, initialize_hydra
+from poker_rl.config.hydra_overrides import read_with_overrides
+from poker_rl.config.option_files import (
+    SHIPPED_OPTION_DIR,
+    list_option_dirs,
+    load_option,
+    read_plain_yaml,
+    to_plain_dict,
+)
 from poker_rl.config.plugins import Plugin, load_class
 from poker_rl.config.root_config import RootConfig
 from poker_rl.config.suggestions import suggest_allowed
+from poker_rl.config.sweep_overrides import split_sweep
 from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt, Probability, Range
 from poker_rl.players.tabular_player import TabularPlayer
 
@@ -179,26 +188,9 @@ def test_an_allocation_that_does_not_fit_into_memory(monkeypatch, allocate):
         build({"_target_": "poker_rl.fake.Broken"}, "net")
 
 
-ROOT: Mapping[str, Any] = {
-    "seed": 0,
-    "device": "auto",
-    "threads": 1,
-    "precision": "highest",
-    "workers": 1,
-    "budget": 1e6,
-    "budget_unit": "decisions",
-    "evaluate_every": 1e4,
-    "checkpoint_every": 1e5,
-    "figures": True,
-    "opponents": [],
-    "opponent_weights": None,
-    "self_interval": 100,
-    "model_id": None,
-    "outputs": "outputs",
-    "name": None,
-    "resume": None,
-    "warm_start": None,
-}
+DEFAULTS = read_plain_yaml(SHIPPED_OPTION_DIR / "config.yaml")
+ROOT = {key: value for key, value in DEFAULTS.items() if key != "defaults"}
+ROOT |= {"budget": 1e6, "budget_unit": "decisions", "evaluate_every": 1e4, "checkpoint_every": 1e5}
 
 
 def test_root_settings():
@@ -209,7 +201,6 @@ def test_root_settings():
         ConfigError, match=r"^budget_unit: \"hand\" is no choice; did you mean hands\?"
     ):
         convert_fields(RootConfig, {**ROOT, "budget_unit": "hand"}, "", {})
-    assert read_plain_yaml(SHIPPED_OPTION_DIR / "config.yaml").keys() >= ROOT.keys()
 
 
 @pytest.mark.parametrize("name", [".", "..", "../x", "a/b", ".x", "-x", "x" * 61, "a\0", "a b"])
@@ -302,3 +293,95 @@ def test_a_missing_optional_package_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "poker_rl.integrations.sb3_env", raising=False)
     with pytest.raises(ConfigError, match=r"sb3_env needs an optional package: .*stable_baselines"):
         load_class("poker_rl.integrations.sb3_env.SB3VecEnv")
+
+
+@dataclass
+class Settings:
+    out: str | None
+    actions: str
+    deals: int
+    against: list[str]
+    space: dict[str, Any]
+
+
+TEXTS = [
+    *("x #y", "pol.csv #1.csv", "#y", "|", "a=b, c (1) #2", "", " x ", "22", "007", "1e3", "true"),
+    *(
+        "a'b",
+        "a\\b",
+        "a\\",
+        "'a' b",
+        "${x}",
+        "a${x}b",
+        "[x",
+        "{",
+        "~/a;b!",
+        "läuf, häuf",
+        "4k",
+        "a\nb",
+    ),
+]
+
+
+@pytest.fixture
+def read_settings(tmp_path: Path) -> Any:
+    """Function that reads settings as a command does."""
+    path = tmp_path / "x.yaml"
+    path.write_text("out: null\nactions: a\ndeals: 1\nagainst: []\nspace: {}\n")
+    return lambda *words: read_with_overrides(path, words, Settings)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_needs_no_quotes(read_settings, text):
+    assert read_settings(f"out={text}", f"actions={text}") == {
+        **read_settings(),
+        "out": text,
+        "actions": text,
+    }
+    if "${" not in text:  # which a run resolves
+        with initialize_hydra(list_option_dirs(None)):
+            typed = [f"{key}={text}" for key in ("outputs", "name", "resume", "warm_start")]
+            composed = to_plain_dict(compose_config(typed).config)
+        assert [composed[word.partition("=")[0]] for word in typed] == [text] * 4
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("out=null", None),
+        ("out='null'", "null"),
+        ("out=\"a 'b' #\"", "a 'b' #"),
+        ("deals=100k", 100e3),
+        ("deals=1.5M", 1.5e6),
+        ("against=[a#b,c=d,~/e;f,'g, h']", ["a#b", "c=d", "~/e;f", "g, h"]),
+        ("against=[algo.hands_per_iteration=1k,call]", ["algo.hands_per_iteration=1k", "call"]),
+        ("space={algo.lr: {low: 1k, log: true}}", {"algo.lr": {"low": 1e3, "log": True}}),
+    ],
+)
+def test_other_values(read_settings, typed, value):
+    assert read_settings(typed)[typed.partition("=")[0]] == value
+
+
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [
+        ("against", "against: can't be read; write key=value"),
+        ("against=[x", r"against=\[x: can't be read; write key=value"),
+        ("~out", "~out: can't be read; write key=value"),
+        ("against=a,b", r"against: takes one value; a list is against=\[a,b\]"),
+    ],
+)
+def test_overrides_that_can_not_be_read(read_settings, typed, problem):
+    with pytest.raises(ConfigError, match=f"^{problem}"):
+        read_settings(typed)
+
+
+def test_a_sweep_has_several_texts_and_numbers():
+    words = ["name=a,b", "outputs=x #1", "budget=1k,2M", "seed=range(start=1,stop=3)"]
+    with initialize_hydra(list_option_dirs(None)):
+        _, jobs = split_sweep(words)
+        settings = [to_plain_dict(compose_config(job).config) for job in jobs]
+    keys = ("name", "outputs", "budget", "seed")
+    assert [tuple(job[key] for key in keys) for job in settings] == [
+        (name, "x #1", budget, seed) for name in "ab" for budget in (1e3, 2e6) for seed in (1, 2)
+    ]

@@ -1,4 +1,4 @@
-"""Batches of tables: fair deals, random states, threads, packed hands, and tables from a file."""
+"""Batches of tables: fair deals, random states, any number of threads, packed hands."""
 
 from __future__ import annotations
 

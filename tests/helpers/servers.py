@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import uvicorn
 from commands import replace_settings
 from starlette.types import ASGIApp
 
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
 from poker_rl.games.game_loader import load_game
-from poker_rl.play.connection_limits import PageServer
 from poker_rl.play.live_hand import GameTable, NamedPlayer
 from poker_rl.play.network_address import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
-from poker_rl.play.play_launcher import PlayConfig, create_start_screen
+from poker_rl.play.play_launcher import PlayConfig, configure_server, create_start_screen
 from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.request_guard import RequestGuard
 from poker_rl.players.player_loader import load_player
@@ -78,10 +78,10 @@ class ServerProcess:
 
 
 @contextmanager
-def serve(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
-    """Run a server with at most so many connections in a thread; yield it and its port."""
+def serve(app: ASGIApp) -> Iterator[tuple[uvicorn.Server, int]]:
+    """Run a server in a thread; yield it and its port."""
     listener = create_listener("127.0.0.1", 0, False)
-    server = PageServer(app, most)
+    server = uvicorn.Server(configure_server(app))
     thread = threading.Thread(target=server.run, args=[[listener]], daemon=True)
     port = listener.getsockname()[1]
     thread.start()

@@ -1,16 +1,20 @@
-"""Kuhn and Leduc poker for any number of seats, as OpenSpiel generalizes them."""
+"""Kuhn and Leduc poker for any number of seats, as OpenSpiel generalizes them, and a marker."""
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
+from poker_rl.config.threads import count_cores
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
 
 RANKS = "6789TJQK"
+few = min(count_cores(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+two_cores = pytest.mark.skipif(few < 2, reason="there is one core")
 
 
 def kuhn(seats: int = 2) -> FixedLimitPoker:

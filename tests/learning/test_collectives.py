@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import record_decisions
-from fork_server import SERVER
 from learner_contexts import sole
+from processes import SERVER
 from small_learners import list_small_overrides
 from torch import distributed as dist
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import record_decisions
-from learner_contexts import cpu_context
-from ppo_settings import ppo_settings
+from learner_contexts import cpu_context, ppo_settings
 from small_learners import list_small_overrides
 
 from poker_rl.algos.algorithm_loader import build_algorithm

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from commands import run_command
-from default_signals import default_signals
+from processes import default_signals
 from servers import make_game_table
 
 from poker_rl.play.session import Session

@@ -224,6 +224,8 @@ def test_a_figure_for_a_paper(capsys):
     assert cells(out, "theirs")[1] == "2"
     assert Path("a.pdf").read_bytes().startswith(b"%PDF")
     assert Path("a.txt").read_text().startswith("exact; mean over 2 seeds; shaded: 95 % interval")
+    said(capsys, "r", "caption=a.tex")
+    assert r"95 \% interval" in Path("a.tex").read_text()
     with Path("a.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["group"] for row in rows] == ["ours"] * 2 + ["theirs"] * 2

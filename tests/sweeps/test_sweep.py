@@ -26,7 +26,7 @@ from commands import (
     replace_settings,
     run_command,
 )
-from default_signals import default_signals
+from processes import default_signals
 
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.config import sweep_overrides

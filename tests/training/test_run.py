@@ -19,8 +19,7 @@ import pytest
 import tiny
 import torch
 import yaml
-from default_signals import default_signals
-from fork_server import SERVER
+from processes import SERVER, default_signals
 from tiny import same
 from tqdm import tqdm
 

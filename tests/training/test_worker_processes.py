@@ -21,7 +21,7 @@ import pytest
 import tiny
 import torch
 from commands import run_command
-from default_signals import default_signals
+from processes import default_signals
 from tiny import same
 
 from poker_rl.config.validation import ConfigError
@@ -242,7 +242,7 @@ def test_what_ends_a_task_ends_all(
     assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_they_end_with_the_process_that_shares_out(number: int, tmp_path: Path) -> None:
     (tmp_path / "done").mkdir()
     program = tmp_path / "program.py"

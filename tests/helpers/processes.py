@@ -1,10 +1,15 @@
-"""Default signal handlers, wherever the tests run."""
+"""Fork server for the processes of tests, and default signal handlers."""
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+# A fork of this process would lack its threads.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["torch", "poker_rl.training.train"])  # once for all children
 
 
 @contextmanager
