@@ -22,7 +22,8 @@ from poker_rl.storage.disk import print_error
 from poker_rl.storage.run_folder import flatten_hparams, read_manifest
 from poker_rl.training.loggers import Logger, Row
 
-TIMEOUT_S = 15.0  # longest wait at the end of a run, the time of a call in progress included
+TIMEOUT_S = 60.0  # longest wait at the end of a run, the time of a call in progress included; the
+# libraries themselves may take 20 s to start on a busy machine
 MAX_WAITING_CALLS = 1000  # with more calls in its queue, a tracker counts as hanging
 
 
