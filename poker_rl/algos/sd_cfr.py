@@ -35,6 +35,7 @@ from poker_rl.config.validation import (
     PassCount,
     PositiveFloat,
     PositiveInt,
+    Probability,
 )
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch
 from poker_rl.learning.external_sampling import traverse
@@ -61,6 +62,7 @@ class SDCFR(NetworkLearner):
     average_lr: ScheduleOverDecisions
     max_grad_norm: PositiveFloat
     reward_scale: PositiveFloat
+    regret_normalization: Probability
     output_init_scale: NonNegativeFloat
     network_sharing: Literal["shared", "per_seat"]
     instances: PositiveInt
@@ -153,7 +155,10 @@ class SDCFR(NetworkLearner):
             return regret_matching(regrets, services.to_tensor(mask)).cpu().numpy()
 
     def _compute_squared_error(self, out: Tensor, targets: TargetBatch) -> Tensor:
-        return ((out - targets.target / self.reward_scale).square() * targets.mask).sum(2)
+        regrets = targets.target / self.reward_scale
+        # Regret matching ignores the scale of the regrets at an information set.
+        scale = regrets.abs().amax(2, keepdim=True).clamp(min=1e-6) ** self.regret_normalization
+        return ((out - regrets / scale).square() * targets.mask).sum(2)
 
     def _compute_cross_entropy(self, out: Tensor, targets: TargetBatch) -> Tensor:
         return -(targets.target * masked_log_softmax(out, targets.mask)).sum(2)

@@ -43,6 +43,7 @@ def learner(
         "average_lr": Constant(start=1e-3),
         "max_grad_norm": 1.0,
         "reward_scale": 1.0,
+        "regret_normalization": 0.0,
         "output_init_scale": 0.01,
         "network_sharing": "per_seat",
         "instances": 1,
@@ -143,12 +144,14 @@ def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
     assert abs(counts - 100).max() < 30  # 4 standard deviations
 
 
-def test_comes_near_equilibrium_on_kuhn() -> None:
+@pytest.mark.parametrize("power", [0.0, 0.5])
+def test_comes_near_equilibrium_on_kuhn(power: float) -> None:
     """Uniform play is exploitable by .458; ten seeds came to .049 ± .008, and .09 is 5 sd off."""
     game, steps = kuhn(), 60_000
     algorithm = learner(
         game,
         traversals=100,
+        regret_normalization=power,
         regret_lr=LogLinear(start=3e-3, end=3e-4, horizon=steps),
         average_lr=LogLinear(start=5e-3, end=3e-4, horizon=steps),
     )
