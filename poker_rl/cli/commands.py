@@ -85,7 +85,7 @@ def format_main_settings(command: str, yaml_text: str, keys: Sequence[str]) -> s
     return "\n".join([*lines, f"\n`poker-rl {command} --help=all` has all {len(rows)} settings.\n"])
 
 
-def run_settings_command(name: str, command: SettingsCommand, arguments: list[str]) -> int:
+def run_or_print_help(name: str, command: SettingsCommand, arguments: list[str]) -> int:
     """Print the help of a command, or call its function; return the exit code."""
     from poker_rl.config.option_files import SHIPPED_OPTION_DIR, check_keys_given_once
     from poker_rl.config.plugins import check_installed, load_class

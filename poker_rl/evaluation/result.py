@@ -39,7 +39,7 @@ class Result:
 
     @property
     def tag(self) -> str:
-        """The tag `<player>/<measure>`, which follows `eval/` in metrics.jsonl."""
+        """`<player>/<measure>`; in metrics.jsonl the prefix `eval/` is added."""
         return f"{self.player}/{self.measure}"
 
     @property

@@ -14,7 +14,7 @@ from poker_rl.config.plugins import check_installed
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
-from poker_rl.players.bots.pretrained import PRETRAINED_FOLDER, PretrainedBot
+from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     get_headline_player,

@@ -29,7 +29,7 @@ from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots import pretrained
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
-from poker_rl.players.bots.pretrained import CHECKSUM_FILE, PRETRAINED_FOLDER
+from poker_rl.players.bots.pretrained_bot import CHECKSUM_FILE, PRETRAINED_FOLDER
 from poker_rl.players.greedy_wrapper import GreedyWrapper
 from poker_rl.players.network_player import count_networks, get_network_index
 from poker_rl.players.player import Player, compute_checked_probs

@@ -137,7 +137,7 @@ def can_raise(game, table):
 
 @jit
 def has_chips(game, table, seat):
-    """Return whether a seat has chips left; the table has to be one with stacks."""
+    """Return whether a seat has chips left, at a table with stacks."""
     return table.paid[seat] < game.stack[seat]
 
 

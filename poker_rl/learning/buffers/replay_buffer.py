@@ -48,8 +48,8 @@ class CircularInsertion:
         return item_number % capacity
 
 
-class Reservoir(ABC):
-    """Rule that fills the free slots, and then stores items with a probability in random slots."""
+class ReservoirInsertion(ABC):
+    """Rule that fills free slots, then stores each item with some probability in a random slot."""
 
     @abstractmethod
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
@@ -66,7 +66,7 @@ class Reservoir(ABC):
 
 
 @dataclass(kw_only=True, frozen=True)
-class UniformReservoir(Reservoir):
+class UniformReservoir(ReservoirInsertion):
     """Keep a uniform sample of all items: item i is stored with probability capacity / i."""
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
@@ -75,7 +75,7 @@ class UniformReservoir(Reservoir):
 
 
 @dataclass(kw_only=True, frozen=True)
-class FlooredReservoir(Reservoir):
+class FlooredReservoir(ReservoirInsertion):
     """Favor newer items: store item i with probability max(capacity / i, min_insertion_prob)."""
 
     min_insertion_prob: PositiveShare
@@ -86,7 +86,7 @@ class FlooredReservoir(Reservoir):
 
 
 @dataclass(kw_only=True, frozen=True)
-class ExponentialReservoir(Reservoir):
+class ExponentialReservoir(ReservoirInsertion):
     """Favor newer items: once full, store each item with probability p.
 
     The ages of the stored items have a geometric distribution with mean capacity / p.
