@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # end of the tag of a percentile over instances
-EXACT, AGAINST = "exact", "against "  # beginning of the kind of an exact value, and of a match
+EXACT, AGAINST = "exact", "against "  # prefixes of `Result.kind`
 
 
 @dataclass(frozen=True)

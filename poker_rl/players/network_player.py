@@ -113,7 +113,7 @@ class NetworkPlayer:
 
     @property
     def is_suit_invariant(self) -> bool:
-        """True if the features do not contain the names of suits."""
+        """True if a permutation of suits does not change the features."""
         return self.encoder.is_suit_invariant
 
     def select_instance(self, k: int) -> NetworkPlayer:

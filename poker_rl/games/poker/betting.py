@@ -209,7 +209,7 @@ def legal(game, table, mask):
         return
     if game.sizes == 0:
         for target in range(compute_min_raise_to(game, table), game.stack[table.to_act] + 1):
-            # With an unsigned index the compiler turns the loop into one fill of bytes.
+            # With an unsigned index the compiler turns the loop into one memset.
             mask[np.uint64(target)] = True
     else:
         pot, previous_target = compute_pot_after_call(game, table), 0

@@ -140,7 +140,7 @@ class ReplayBuffer:
         self._words = self._storage.view(self._layout.word)
         self._replica_starts = torch.arange(replicas, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
-        self._copied_sizes = np.zeros(replicas, np.int64)  # `_sizes` in the CPU's memory
+        self._sizes_on_cpu = np.zeros(replicas, np.int64)
         self._min_size: int | None = None
         self._has_items = False
 
@@ -231,8 +231,8 @@ class ReplayBuffer:
 
     def _update_sizes(self) -> None:
         sizes = np.minimum(self.items_added, self.capacity)
-        if (sizes != self._copied_sizes).any():
-            self._copied_sizes = sizes
+        if (sizes != self._sizes_on_cpu).any():
+            self._sizes_on_cpu = sizes
             self._sizes.copy_(copy_to_device(sizes.astype(np.float64)[:, None], self._device))
 
     def state_dict(self) -> dict[str, Any]:
