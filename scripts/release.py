@@ -27,7 +27,7 @@ import torch
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR
 from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import ConfigError
-from poker_rl.players.bots.pretrained import PRETRAINED_FOLDER, PretrainedBot
+from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player_loader import (
     PERCENTILE_PATTERN,

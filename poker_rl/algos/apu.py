@@ -149,11 +149,10 @@ class APU(NetworkLearner):
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
-        # These three are set in each iteration: the actor of the agents that do not learn (None:
-        # `_actor`), which agents learn, and, for each step of play, the number of moves before each
-        # decision and the chips that its player has put into the pot, [B, 2].
-        self._other_actor = self._copied_actor
+        # These three are set in each iteration.
+        self._other_actor = self._copied_actor  # of the agents that do not learn; None for `_actor`
         self._is_learning = np.full(game.seats, True)
+        # For each step, [B, 2]: moves before the decision, and chips its player has put in.
         self._moves_and_paid: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:

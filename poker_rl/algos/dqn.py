@@ -174,7 +174,7 @@ class DQN(NetworkLearner):
         return mix_with_uniform(greedy, mask, self._epsilon)
 
     def _store_transitions(self, batch: RolloutBatch) -> int:
-        """Add the transitions whose end is known to the buffer; return their number."""
+        """Add the transitions whose next state is known to the buffer; return their number."""
         rows = np.flatnonzero(batch.next_row != NEXT_PENDING)
         next_rows = batch.next_row[rows]
         not_done = (next_rows != HAND_ENDED)[:, None]

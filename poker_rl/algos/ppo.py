@@ -317,7 +317,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             legal = list_legal_actions_if_few(mask.numpy(), device)
         if legal is not None:
             log_policies = {name: legal.gather(values) for name, values in log_policies.items()}
-            columns = {"mask": legal.mask, "action": legal.to_column(action)}
+            columns = {"mask": legal.column_mask, "action": legal.to_column(action)}
             columns |= {"legal": legal.actions, "count": legal.counts}
         else:
             self._data.pop("legal", None)

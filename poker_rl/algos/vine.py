@@ -177,7 +177,7 @@ class Vine(NetworkLearner):
         legal = list_legal_actions(rows.mask, services.device)
         with torch.no_grad():
             logits = services.compute_logits(module, rows, legal)
-            policy = masked_softmax(logits, legal.mask).double().cpu().numpy()  # [B, L]
+            policy = masked_softmax(logits, legal.column_mask).double().cpu().numpy()  # [B, L]
         self._value_and_store(rows, legal.actions.cpu().numpy(), policy)
         column = sample_from_probs(policy, services.generator.random(len(policy)))
         return legal.to_action(column), np.log(policy[np.arange(len(column)), column])
@@ -246,7 +246,7 @@ class Vine(NetworkLearner):
             legal = list_legal_actions(mask, services.device)
             logits = compute_outputs(self._actor_ema.module, rows, legal)
             uniform = services.generator.random(len(rows), np.float32)
-            column, _ = sample_from_logits(logits, legal.mask.cpu().numpy(), uniform)
+            column, _ = sample_from_logits(logits, legal.column_mask.cpu().numpy(), uniform)
             return legal.to_action(column)
 
         def estimate_values(rows: np.ndarray) -> np.ndarray:
@@ -261,7 +261,7 @@ class Vine(NetworkLearner):
         rows = self._buffer.sample(self.batch_size)
         observation, count = rows["observation"].float(), rows["count"].long()
         legal = LegalActions(rows["action"].long(), count)
-        is_tried = legal.mask  # [K, B, width]
+        is_tried = legal.column_mask  # [K, B, width]
         weight = torch.where(count > 1, 1.0, 1 / self.single_action_share)
         with self.services.timer.time_networks():
             logits, values = self._actor_critic(observation, legal)  # [K, B, width], [K, B, 1]

@@ -15,7 +15,7 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from poker_rl import __version__
-from poker_rl.cli.commands import COMMANDS, SettingsCommand, run_settings_command
+from poker_rl.cli.commands import COMMANDS, SettingsCommand, run_or_print_help
 from poker_rl.cli.help_texts import PROGRAM_HELP
 from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError
@@ -61,5 +61,5 @@ def run_command(arguments: list[str]) -> int:
     if command is None:
         raise ConfigError(f"{name}: no such command; {suggest_allowed(name, COMMANDS)}")
     if isinstance(command, SettingsCommand):
-        return run_settings_command(name, command, arguments[1:])
+        return run_or_print_help(name, command, arguments[1:])
     return command(arguments[1:])

@@ -19,7 +19,7 @@ from poker_rl.storage.disk import print_error, print_line
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-SETTING_PATTERN = re.compile(r"\w+=")  # beginning of key=value; few paths begin like this
+SETTING_PATTERN = re.compile(r"\w+=")  # start of an override key=value, rarely of a path
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
 
 
@@ -85,10 +85,10 @@ def format_main_settings(command: str, yaml_text: str, keys: Sequence[str]) -> s
     return "\n".join([*lines, f"\n`poker-rl {command} --help=all` has all {len(rows)} settings.\n"])
 
 
-def run_settings_command(name: str, command: SettingsCommand, arguments: list[str]) -> int:
+def run_or_print_help(name: str, command: SettingsCommand, arguments: list[str]) -> int:
     """Print the help of a command, or call its function; return the exit code."""
     from poker_rl.config.option_files import SHIPPED_OPTION_DIR, check_keys_given_once
-    from poker_rl.config.plugins import check_installed, load_class
+    from poker_rl.config.plugins import check_packages, load_class
 
     namespace = ArgumentParser("words").parse_intermixed_args(arguments)
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
@@ -116,7 +116,7 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
     check_keys_given_once([*overrides, *group_overrides])
     option_dirs = collect_option_dirs(namespace.config_dir)
     if name == "tune":
-        check_installed("tune", "tune", "optuna")
+        check_packages("tune", "tune", "optuna")
 
     from poker_rl.config.compose import compose_plain_config
     from poker_rl.config.hydra_overrides import read_with_overrides

@@ -17,7 +17,7 @@ from poker_rl.config.untrusted_files import read_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
 
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
-# Causes: wrong syntax, a duplicate key, a number alone, an incomplete reference, !!int before text
+# Raised for wrong syntax, duplicate keys, incomplete references, `!!int x`, or a bare number.
 UNREADABLE_YAML_ERRORS = (
     *(OSError, YAMLError, OmegaConfBaseException),
     *(ValueError, AttributeError, RecursionError),

@@ -72,7 +72,7 @@ def _find_plugins() -> tuple[list[Plugin], list[str]]:
     return plugins, problems
 
 
-def check_installed(extra: str, purpose: str, *packages: str) -> None:
+def check_packages(extra: str, purpose: str, *packages: str) -> None:
     """Raise `ConfigError` if an optional package is not installed.
 
     Args:

@@ -7,7 +7,7 @@ import sys
 
 from poker_rl.config.validation import ConfigError
 
-# Number in conf/config.yaml. With small networks, a second thread takes more time than it saves.
+# As in conf/config.yaml. With small networks, a second thread costs more than it saves.
 DEFAULT_THREADS = 1
 MAX_AUTO_THREADS = 12  # largest number that `threads: auto` means
 _threads_were_set = False

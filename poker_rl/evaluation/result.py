@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # end of the tag of a percentile over instances
-EXACT, AGAINST = "exact", "against "  # beginning of the kind of an exact value, and of a match
+EXACT, AGAINST = "exact", "against "  # prefixes of `Result.kind`
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Result:
 
     @property
     def tag(self) -> str:
-        """The tag `<player>/<measure>`, which follows `eval/` in metrics.jsonl."""
+        """`<player>/<measure>`; in metrics.jsonl the prefix `eval/` is added."""
         return f"{self.player}/{self.measure}"
 
     @property

@@ -27,8 +27,12 @@ from poker_rl.games.cards import (
 )
 from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes
-from poker_rl.games.poker.notation import copy_with_cards, format_actions, list_raise_targets
 from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.position_notation import (
+    copy_with_cards,
+    format_actions,
+    list_raise_targets,
+)
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs

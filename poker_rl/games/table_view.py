@@ -30,12 +30,12 @@ class SeatView:
 
 @dataclass(frozen=True)
 class TableView:
-    """A table as a viewer sees it."""
+    """Everything that one viewer may see of a table."""
 
     seats: tuple[SeatView, ...]  # in the order of their numbers in the game
-    board: tuple[str, ...]  # cards face up in the middle: board cards, or the hand to beat
+    board: tuple[str, ...]  # cards face up: the board in poker, the hand to beat in Big 2
     to_act: int | None  # the seat to act; None when the hand is over
-    pots: tuple[int, ...] = ()  # chips put in on earlier streets, the main pot first
+    pots: tuple[int, ...] = ()  # main pot and side pots, without the bets of this street
     street: str = ""  # such as "preflop"; "" in games without streets
     hand_name: str = ""  # of the viewer, such as "two pair, kings and fours"; "" if there is none
 

@@ -94,9 +94,9 @@ class TreeNodes:
 
 
 def count_nodes(game: Game, limit: int) -> int:
-    """Return the number of nodes of a game's tree, exactly if it is at most `limit`.
+    """Return the number of nodes of a game's tree if it is at most `limit`.
 
-    Return some number above `limit` if the tree has more nodes or cannot be enumerated.
+    If the tree has more nodes or cannot be enumerated, return any number above `limit`.
     """
     if len(game.definitions) > 1 or not game.infoset_key_size:
         return limit + 1

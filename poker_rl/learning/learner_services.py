@@ -273,7 +273,7 @@ class LearnerServices:
             logits = self.compute_logits(module, rows, legal)
         if legal is None:
             return sample_from_logits(logits, rows.mask, uniform)
-        column, log_prob = sample_from_logits(logits, legal.mask.cpu().numpy(), uniform)
+        column, log_prob = sample_from_logits(logits, legal.column_mask.cpu().numpy(), uniform)
         return legal.to_action(column), log_prob
 
     def sample_from_probs(self, probs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -38,7 +38,7 @@ class DeduplicatedInputs:
 
     @classmethod
     def from_tensor(cls, rows: Tensor) -> DeduplicatedInputs:
-        """Return inputs without a search for equal rows; `rows` [N, W] are on the device."""
+        """Build the inputs from rows [N, W] on the device; equal rows are not merged."""
         inputs = cls(np.empty((0, rows.shape[1]), np.float32), rows.device)
         inputs.rows = rows
         return inputs

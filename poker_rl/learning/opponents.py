@@ -46,7 +46,7 @@ class Opponents:
 
     Args:
         settings: see `OpponentSettings`.
-        tables: the tables of the rollout; those of an instance of the learner are adjacent.
+        tables: the tables of the rollout, sorted by the learner's instance.
         generator: random generator of opponents, their actions and snapshots.
     """
 

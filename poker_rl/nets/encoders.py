@@ -29,7 +29,7 @@ class ObservationEncoder:
 
     `observation`  observation that the game defines: float32 if it has chips, else uint8
     `sorted_suits` poker: the observation with suits in canonical order, so that hands that differ
-                   only in the names of suits are equal
+                   only by a permutation of suits are equal
     `rank`         rank of the player's one card, evenly spaced from -1 to 1 (highest), float32
     `infoset`      one-hot information set of an enumerable game, uint8
     `table`        poker: cards with sorted suits, and chips, without the action history, float32
@@ -45,7 +45,7 @@ class ObservationEncoder:
         size: number W of inputs.
         is_binary: whether all inputs are 0 or 1.
         history_shape: number L of history steps at the start of a row, and features F of each.
-        is_suit_invariant: whether tables that differ only in the names of suits have equal inputs.
+        is_suit_invariant: whether a permutation of suits leaves the inputs unchanged.
 
     Raises:
         ConfigError: if the features are not defined for this game.
@@ -69,7 +69,7 @@ class ObservationEncoder:
             (HISTORY_STEPS, game.history_step_size) if features == "history" else NO_HISTORY
         )
         # Board cards of the first street are sorted like hole cards, so that some tables that
-        # differ only in the names of suits still differ after sorting.
+        # differ only by a permutation of suits still differ after sorting.
         self.is_suit_invariant = features == "rank" or (
             self._sorts_suits and not (game.definitions["shown"][:, 0] > 0).any()
         )

@@ -38,7 +38,7 @@ class LegalActions:
     counts: Tensor
 
     @property
-    def mask(self) -> Tensor:
+    def column_mask(self) -> Tensor:
         """True in columns with a legal action, False in padding columns, [..., L]."""
         columns = torch.arange(self.actions.shape[-1], device=self.actions.device)
         return columns < self.counts[..., None]
@@ -50,11 +50,11 @@ class LegalActions:
     def scatter(self, values: Tensor, action_count: int) -> Tensor:
         """Return values of all actions, [..., L] -> [..., A]; illegal actions get 0."""
         scattered = values.new_zeros(*values.shape[:-1], action_count)
-        return scattered.scatter_add(-1, self.actions, values * self.mask)
+        return scattered.scatter_add(-1, self.actions, values * self.column_mask)
 
     def to_column(self, action: Tensor) -> Tensor:
         """Return the column in `actions` of one legal action of each decision, [...] -> [...]."""
-        return (self.mask & (self.actions == action[..., None])).byte().argmax(-1)
+        return (self.column_mask & (self.actions == action[..., None])).byte().argmax(-1)
 
     def to_action(self, column: np.ndarray) -> np.ndarray:
         """Return the action in a column of each decision, [B] -> [B]; inverse of `to_column`."""

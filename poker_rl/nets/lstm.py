@@ -72,10 +72,10 @@ class ReplicatedLSTM(nn.Module):
         return states.index_select(0, prefix_of_sequence)
 
     def _convert_weights(self) -> list[list[Tensor]]:
-        """Return the weights of each replica as `torch.lstm` takes them.
+        """Return the weights of each replica in the layout of `torch.lstm`.
 
-        Its gates are rows, with the cell candidate before the output gate, and it has two biases,
-        of which the second is 0 here. The four tensors are views of one buffer in cuDNN's layout;
+        There the gates are rows, the cell candidate comes before the output gate, and a second
+        bias, here 0, is added. The four tensors are views of one buffer in cuDNN's layout;
         otherwise PyTorch would copy them into such a buffer with a warning.
 
         Returns:

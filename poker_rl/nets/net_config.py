@@ -74,20 +74,20 @@ def get_value_net_config(config: NetConfig) -> NetConfig:
     return value_net_config
 
 
-def net_to_dict(net: Any) -> dict[str, Any]:
+def net_config_to_dict(net: Any) -> dict[str, Any]:
     """Return the settings of a network, nested ones included, in the form of its YAML."""
     config_class = type(net)
     settings = {field.name: getattr(net, field.name) for field in fields(net)}
     return {"_target_": f"{config_class.__module__}.{config_class.__qualname__}"} | {
-        name: net_to_dict(value) if is_dataclass(value) else value
+        name: net_config_to_dict(value) if is_dataclass(value) else value
         for name, value in settings.items()
     }
 
 
-def net_from_dict(state: dict[str, Any]) -> Any:
-    """Build the settings object of a network from the result of `net_to_dict`."""
+def net_config_from_dict(state: dict[str, Any]) -> Any:
+    """Return the settings of a network from the result of `net_config_to_dict`."""
     settings = {
-        key: net_from_dict(value) if isinstance(value, dict) else value
+        key: net_config_from_dict(value) if isinstance(value, dict) else value
         for key, value in state.items()
         if key != "_target_"
     }

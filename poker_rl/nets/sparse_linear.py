@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from poker_rl.nets.kernel_compilation import compile_kernels
 
 MIN_INPUTS = 128  # with fewer inputs the dense product is faster
-MAX_DENSITY = 0.2  # largest share of nonzeros at which the sums are faster
+MAX_DENSITY = 0.2  # with a larger share of nonzeros the dense product is faster
 
 NONZEROS_TYPES = "int32[::1], float32[::1], int64[:, ::1]"  # see `Nonzeros`
 FLOATS_3D_TYPE = "float32[:, :, ::1]"

@@ -21,7 +21,7 @@ def review_decisions(hand: LiveHand) -> list[dict[str, Any]]:
 
 
 def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
-    table, player_index = hand.game_table, hand.player_of_seat[step.seat]
+    table, player_index = hand.setup, hand.player_of_seat[step.seat]
     is_person = player_index == PERSON_INDEX
     reviewer = table.adviser if is_person else table.opponents[player_index - 1]
     solution = solve_small_game(table.game) if is_person else None

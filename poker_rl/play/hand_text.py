@@ -14,7 +14,7 @@ def format_hand(hand: LiveHand, player_names: Sequence[str]) -> str:
     Args:
         player_names: display names by player index.
     """
-    game = hand.game_table.game
+    game = hand.setup.game
     start_record = hand.steps[0].record if hand.steps else hand.record
     start_view, end_view = (
         game.build_view(record[0], None) for record in (start_record, hand.record)

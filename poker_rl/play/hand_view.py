@@ -26,7 +26,7 @@ def hand_to_dict(
         first_unseen_step: index of the first move that the human player has not seen yet.
         player_names: display names by player index.
     """
-    game, record = hand.game_table.game, hand.record[0]
+    game, record = hand.setup.game, hand.record[0]
     bet_range = None if hand.is_over else game.get_bet_range(record)
     return {
         "hand": hand.hand_number,
@@ -54,9 +54,7 @@ def _list_events(hand: LiveHand, first_unseen_step: int) -> list[dict[str, Any]]
             "seat": step.seat,
             "move": step.move.name,
             "label": step.move.label,
-            "table": view_to_dict(
-                hand.game_table.game.build_view(record_after[0], hand.person_seat)
-            ),
+            "table": view_to_dict(hand.setup.game.build_view(record_after[0], hand.person_seat)),
         }
         for step, record_after in zip(
             hand.steps[first_unseen_step:], records[first_unseen_step + 1 :], strict=True
@@ -67,7 +65,7 @@ def _list_events(hand: LiveHand, first_unseen_step: int) -> list[dict[str, Any]]
 def _result_to_dict(hand: LiveHand) -> dict[str, Any]:
     return {
         "won": hand.compute_payoffs(),
-        "shown": view_to_dict(hand.game_table.game.build_view(hand.record[0], None)),
+        "shown": view_to_dict(hand.setup.game.build_view(hand.record[0], None)),
     }
 
 
@@ -82,7 +80,7 @@ def players_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[s
             "name": name,
             "full_name": "you"
             if player_index == PERSON_INDEX
-            else hand.game_table.opponents[player_index - 1].name,
+            else hand.setup.opponents[player_index - 1].name,
             "you": player_index == PERSON_INDEX,
             "seat": seat_of_player.get(player_index),
         }

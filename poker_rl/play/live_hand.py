@@ -39,7 +39,7 @@ class NamedPlayer:
 
 
 @dataclass(frozen=True)
-class GameTable:
+class TableSetup:
     """Game, opponents and adviser of a session.
 
     Args:
@@ -139,7 +139,7 @@ class LiveHand:
         steps: the moves so far.
     """
 
-    game_table: GameTable
+    setup: TableSetup
     seed: int
     hand_number: int
     player_of_seat: tuple[int, ...]
@@ -165,13 +165,13 @@ class LiveHand:
     def history(self) -> HandHistory:
         """Return the deck and the actions so far, from which the hand can be replayed."""
         actions = tuple(step.move.action for step in self.steps)
-        return hand_history_from_record(self.game_table.game, self.record[0], actions)
+        return hand_history_from_record(self.setup.game, self.record[0], actions)
 
     def compute_payoffs(self) -> list[int]:
         """Return the chips won in a finished hand, by player index; 0 if not dealt in."""
-        tables = Tables(self.game_table.game, 0, 0)
+        tables = Tables(self.setup.game, 0, 0)
         tables.load_records(self.record.copy())
-        payoffs = [0] * self.game_table.game.seats
+        payoffs = [0] * self.setup.game.seats
         for player_index, chips in zip(
             self.player_of_seat, tables.payoffs()[0].tolist(), strict=False
         ):
@@ -184,21 +184,19 @@ class LiveHand:
         The result is None if AIVAT does not support the game.
         """
         players = [
-            None
-            if player_index == PERSON_INDEX
-            else self.game_table.opponents[player_index - 1].player
+            None if player_index == PERSON_INDEX else self.setup.opponents[player_index - 1].player
             for player_index in self.player_of_seat
         ]
         try:
             return compute_luck_adjusted_payoff(
-                self.game_table.game, self.history, self.person_seat, players
+                self.setup.game, self.history, self.person_seat, players
             )
         except ConfigError:
             return None
 
     def play_move(self, move: LegalMove) -> LiveHand:
         """Return the hand after this legal move of the seat to act."""
-        tables = Tables(self.game_table.game, 0, 0)
+        tables = Tables(self.setup.game, 0, 0)
         tables.load_records(self.record.copy())
         tables.step(np.array([move.action]))
         step = MoveStep(self.record, self.to_act, move)
@@ -206,13 +204,13 @@ class LiveHand:
 
     def play_opponent_move(self) -> LiveHand:
         """Return the hand after a move of the opponent to act, sampled from its policy."""
-        player = self.game_table.opponents[self.player_of_seat[self.to_act] - 1].player
-        probs = compute_checked_probs(self.game_table.game, player, self.record.copy())
+        player = self.setup.opponents[self.player_of_seat[self.to_act] - 1].player
+        probs = compute_checked_probs(self.setup.game, player, self.record.copy())
         uniform = _create_generator(
             self.seed, self.hand_number, ACTION_STREAM, len(self.steps)
         ).random(1)
         action = int(sample_from_probs(probs, uniform)[0])
-        (move,) = self.game_table.game.list_moves(self.record[0], [action])
+        (move,) = self.setup.game.list_moves(self.record[0], [action])
         return self.play_move(move)
 
     def play_to_person(self) -> LiveHand:
@@ -223,30 +221,30 @@ class LiveHand:
         return hand
 
 
-def deal_hand(game_table: GameTable, seed: int, hand_number: int) -> LiveHand:
+def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
     """Deal a hand; the button moves to the next player with each hand.
 
     In games with a random number of seats, the opponents who are dealt in are sampled; the human
     player is always dealt in.
     """
     tables = Tables(
-        game_table.game, 1, int(_create_generator(seed, hand_number, CARD_STREAM).integers(2**63))
+        setup.game, 1, int(_create_generator(seed, hand_number, CARD_STREAM).integers(2**63))
     )
     tables.deal()
     seat_count = int(tables.count_seats()[0])
     opponents_dealt_in = _create_generator(seed, hand_number, PARTICIPANT_STREAM).permutation(
-        game_table.game.seats - 1
+        setup.game.seats - 1
     )[: seat_count - 1]
     players_dealt_in = [PERSON_INDEX, *sorted(1 + int(other) for other in opponents_dealt_in)]
     # In each hand the button is one player further, so each player's seat number falls by one.
     player_of_seat = tuple(
         players_dealt_in[(seat + hand_number - 1) % seat_count] for seat in range(seat_count)
     )
-    return LiveHand(game_table, seed, hand_number, player_of_seat, tables.records.copy())
+    return LiveHand(setup, seed, hand_number, player_of_seat, tables.records.copy())
 
 
 def rebuild_hand(
-    game_table: GameTable,
+    setup: TableSetup,
     seed: int,
     hand_number: int,
     player_of_seat: Sequence[int],
@@ -257,21 +255,21 @@ def rebuild_hand(
     Raises:
         ValueError: if the history does not fit the game.
     """
-    records = list(replay_hand(game_table.game, history))
+    records = list(replay_hand(setup.game, history))
     steps = []
     for record, action in zip(records, history.actions, strict=False):
-        (move,) = game_table.game.list_moves(record[0], [action])
+        (move,) = setup.game.list_moves(record[0], [action])
         steps.append(MoveStep(record, int(record["to_act"][0]), move))
-    return LiveHand(game_table, seed, hand_number, tuple(player_of_seat), records[-1], tuple(steps))
+    return LiveHand(setup, seed, hand_number, tuple(player_of_seat), records[-1], tuple(steps))
 
 
-def replay_to_end(game_table: GameTable, history: HandHistory) -> np.ndarray:
+def replay_to_end(setup: TableSetup, history: HandHistory) -> np.ndarray:
     """Return the table record at the end of a hand, shape [1].
 
     Raises:
         ValueError: if the history does not fit the game.
     """
-    game = game_table.game
+    game = setup.game
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.array([history.deck]), variants=history.variant)
     tables.replay(np.array([history.actions], np.int64), np.array([len(history.actions)]))

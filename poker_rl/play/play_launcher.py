@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.types import ASGIApp
 
-    from poker_rl.play.live_hand import GameTable
+    from poker_rl.play.live_hand import TableSetup
     from poker_rl.play.player_catalog import PlayerCatalog
     from poker_rl.play.start_screen import StartScreen
     from poker_rl.players.player import Player
@@ -100,8 +100,8 @@ def start_play(
         url_prefix = f"/{derive_url_token(Path(config.outputs))}" if config.public else ""
         print_line(format_url(config.host, listener.getsockname()[1], url_prefix))
         has_table = game_config is not None or config.run or config.session or config.against
-        game_table = build_table(config, game_config, option_dirs) if has_table else None
-        serve_page(config, listener, url_prefix, game_table, option_dirs)
+        setup = build_table(config, game_config, option_dirs) if has_table else None
+        serve_page(config, listener, url_prefix, setup, option_dirs)
 
 
 def check_config(
@@ -146,7 +146,7 @@ def check_opponent_count(opponents: Sequence[str], seat_count: int, game_name: s
 
 def build_table(
     config: PlayConfig, game_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
-) -> GameTable:
+) -> TableSetup:
     """Build the table that the settings describe: game, opponents and adviser.
 
     Raises:
@@ -154,11 +154,11 @@ def build_table(
     """
     from poker_rl.games.game import Game
     from poker_rl.games.table_view import DisplayedGame
-    from poker_rl.play.live_hand import GameTable, NamedPlayer
+    from poker_rl.play.live_hand import NamedPlayer, TableSetup
     from poker_rl.players.player_loader import parse_bot_name, resolve_spec
     from poker_rl.training.device import prepare_device
     from poker_rl.training.opponents import create_player_loader
-    from poker_rl.training.run_config import read_run_config
+    from poker_rl.training.run_config_file import read_run_config
 
     saved_table = None if config.session is None else read_saved_table(Path(config.session))
     if config.run is not None:
@@ -208,7 +208,7 @@ def build_table(
         return players[player_spec]
 
     opponents = [get_named_player("against", name) for name in opponent_specs]
-    return GameTable(
+    return TableSetup(
         game, opponents, None if adviser_spec is None else get_named_player("adviser", adviser_spec)
     )
 
@@ -241,23 +241,21 @@ def read_saved_table(journal: Path) -> dict[str, Any]:
     return table
 
 
-def play_in_terminal(
-    config: PlayConfig, game_table: GameTable, option_dirs: Sequence[Path]
-) -> None:
+def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequence[Path]) -> None:
     """Play a session in the terminal until the player quits."""
     from poker_rl.play.session import Session
     from poker_rl.play.terminal import play_in_lines
 
-    folder = Path(config.outputs) / game_table.game.name
+    folder = Path(config.outputs) / setup.game.name
     check_is_folder(folder)
     if config.session is None:
-        session = Session.create(game_table, folder, config.seed)
+        session = Session.create(setup, folder, config.seed)
         session_file = folder / f"{session.session_id}.jsonl"
     else:
         session_file = Path(config.session)
-        session = Session.resume(session_file, game_table)
+        session = Session.resume(session_file, setup)
     try:
-        with warm_up_in_background(game_table):
+        with warm_up_in_background(setup):
             flags = [
                 f"--config-dir={option_dir}" for option_dir in list_user_option_dirs(option_dirs)
             ]
@@ -270,7 +268,7 @@ def serve_page(
     config: PlayConfig,
     listener: socket,
     url_prefix: str,
-    game_table: GameTable | None,
+    setup: TableSetup | None,
     option_dirs: Sequence[Path],
 ) -> None:
     """Serve the page until Ctrl-C.
@@ -279,7 +277,7 @@ def serve_page(
         config: the settings.
         listener: the listening socket.
         url_prefix: prefix of all URL paths: a secret token on a public server, else "".
-        game_table: game, opponents and adviser; None if each visitor chooses on a start screen.
+        setup: game, opponents and adviser; None if each visitor chooses on a start screen.
         option_dirs: folders of option files.
     """
     import uvicorn
@@ -290,7 +288,7 @@ def serve_page(
 
     folder, catalog = Path(config.outputs), PlayerCatalog(option_dirs)
     port = listener.getsockname()[1]
-    if game_table is None:
+    if setup is None:
         start_screen = create_start_screen(config, option_dirs, catalog)
         title, table_digest = "poker-rl", "start"
         session_store = SessionStore(
@@ -298,22 +296,20 @@ def serve_page(
         )
         print_line("Choose game and opponents on the page.")
     else:
-        title, start_screen = game_table.game.name.replace("_", " "), None
-        game_folder = folder / game_table.game.name
+        title, start_screen = setup.game.name.replace("_", " "), None
+        game_folder = folder / setup.game.name
         check_is_folder(game_folder)
         # The cookie's name depends on the table, so a browser keeps a session for each table.
-        table_text = json.dumps(game_table.to_dict(), sort_keys=True)
+        table_text = json.dumps(setup.to_dict(), sort_keys=True)
         table_digest = sha256(table_text.encode()).hexdigest()[:8]
         session_store = SessionStore(
-            lambda: Session.create(game_table, game_folder, config.seed),
-            lambda name: Session.resume(game_folder / f"{name}.jsonl", game_table),
+            lambda: Session.create(setup, game_folder, config.seed),
+            lambda name: Session.resume(game_folder / f"{name}.jsonl", setup),
             config.max_sessions,
         )
         if config.session is not None:
-            session_store.offer_session(Session.resume(Path(config.session), game_table))
-        print_line(
-            f"{game_table.game.name} against {', '.join(game_table.list_player_names()[1:])}"
-        )
+            session_store.offer_session(Session.resume(Path(config.session), setup))
+        print_line(f"{setup.game.name} against {', '.join(setup.list_player_names()[1:])}")
     server = PageEndpoints(
         title,
         session_store,
@@ -329,9 +325,9 @@ def serve_page(
     )
     print_line(
         "Open the address in a browser; Ctrl-C stops it. Finished hands are saved in"
-        f" {folder if game_table is None else game_folder}"
+        f" {folder if setup is None else game_folder}"
     )
-    warm_up = nullcontext() if game_table is None else warm_up_in_background(game_table)
+    warm_up = nullcontext() if setup is None else warm_up_in_background(setup)
     with suppress(KeyboardInterrupt), warm_up:
         uvicorn.Server(configure_server(app)).run([listener])
 
@@ -360,7 +356,7 @@ def create_start_screen(
 
     def build_chosen_table(
         game_name: str | None, against: Sequence[str], session: Path | None
-    ) -> GameTable:
+    ) -> TableSetup:
         if session is not None:
             return build_table(replace(config, session=str(session)), None, option_dirs)
         game_config = compose_plain_config([f"game={game_name}"], option_dirs)
@@ -379,14 +375,14 @@ def create_start_screen(
 
 
 @contextmanager
-def warm_up_in_background(game_table: GameTable) -> Iterator[None]:
+def warm_up_in_background(setup: TableSetup) -> Iterator[None]:
     """Play one hand in a thread, so that compiling and solving are done before the person plays.
 
     At the end of the context, the thread finishes its present move, because a process crashes if it
     ends while one of its threads is inside torch.
     """
     stop_event = threading.Event()
-    warm_up_thread = threading.Thread(target=play_warm_up_hand, args=(game_table, stop_event))
+    warm_up_thread = threading.Thread(target=play_warm_up_hand, args=(setup, stop_event))
     warm_up_thread.start()
     try:
         yield
@@ -395,16 +391,16 @@ def warm_up_in_background(game_table: GameTable) -> Iterator[None]:
         warm_up_thread.join()
 
 
-def play_warm_up_hand(game_table: GameTable, stop_event: threading.Event) -> None:
+def play_warm_up_hand(setup: TableSetup, stop_event: threading.Event) -> None:
     """Play a hand with a hint at each move, and review it; end early if the event is set."""
     from poker_rl.play.session import Session
 
-    session = Session.create(game_table, None, 0)
+    session = Session.create(setup, None, 0)
     view = session.build_view()
     while view["phase"] == "act":
         if stop_event.is_set():
             return
-        if game_table.adviser is not None:
+        if setup.adviser is not None:
             session.get_hint(view["turn"])
         view = session.act(view["turn"], view["moves"][0]["action"])
     if not stop_event.is_set():

@@ -25,7 +25,8 @@ from poker_rl.evaluation.starting_hand_grid import (
 )
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.no_limit import NoLimitPoker
-from poker_rl.games.poker.notation import (
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.position_notation import (
     Bet,
     format_actions,
     list_bets,
@@ -33,7 +34,6 @@ from poker_rl.games.poker.notation import (
     list_raise_targets,
     parse_position,
 )
-from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.play.move_groups import MoveGroup, group_moves

@@ -21,7 +21,7 @@ from poker_rl.evaluation.starting_hand_grid import (
 from poker_rl.games.cards import card_name, parse_cards
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.tables import Tables
-from poker_rl.play.live_hand import GameTable, LiveHand
+from poker_rl.play.live_hand import LiveHand, TableSetup
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.players.bots.mcts_bot import MCTSBot
@@ -31,11 +31,11 @@ EXAMPLE_BOARD = "Kd7s2c9h4s"  # its cards are added to a board that has too few
 MAX_PLAYERS = 2  # players that are compared in one request
 
 
-def list_range_players(game_table: GameTable, catalog: PlayerCatalog) -> dict[str, Player]:
+def list_range_players(setup: TableSetup, catalog: PlayerCatalog) -> dict[str, Player]:
     """Return the players of the table by short name, and then those of the catalog by name."""
-    seated = [*game_table.opponents, *filter(None, [game_table.adviser])]
-    players = {game_table.short_names[one.name]: one.player for one in seated}
-    others = catalog.load_all(game_table.game).items()
+    seated = [*setup.opponents, *filter(None, [setup.adviser])]
+    players = {setup.short_names[one.name]: one.player for one in seated}
+    others = catalog.load_all(setup.game).items()
     # Bots with a tree search are left out, since a search for each of 1,326 hands takes minutes.
     return players | {
         name: player
@@ -64,7 +64,7 @@ def explore_ranges(
     Raises:
         MoveNotAllowedError: if the game is not hold'em, or an action, card or name is not allowed.
     """
-    game = hand.game_table.game
+    game = hand.setup.game
     if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
         raise MoveNotAllowedError("Only hold'em has ranges of starting hands.")
     if actions is None:
@@ -93,7 +93,7 @@ def explore_ranges(
     example_cards = parse_cards(EXAMPLE_BOARD, game.ranks, game.suits)
     board_cards += [card for card in example_cards if card not in board_cards]
     board_cards = board_cards[:card_count]
-    players = list_range_players(hand.game_table, catalog)
+    players = list_range_players(hand.setup, catalog)
     if len(names) > MAX_PLAYERS or not set(names) <= set(players):
         raise MoveNotAllowedError("There is no such player of this game.")
     is_over = bool(record["over"])

@@ -34,7 +34,7 @@ from poker_rl.training.game_and_player import resolve_game_and_player
 
 OUTPUT_SUFFIXES = (".csv", ".html")
 PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # number of worst decisions in terminal and page
-NAMED_HANDS = 5  # for each reason, so many of the hands left out are named
+NAMED_HANDS = 5  # at most so many hands are named for each reason to leave them out
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -38,9 +38,9 @@ from poker_rl.play.hand_text import format_hand
 from poker_rl.play.hand_view import hand_to_dict, players_to_dicts, view_to_dict
 from poker_rl.play.live_hand import (
     PERSON_INDEX,
-    GameTable,
     LiveHand,
     NamedPlayer,
+    TableSetup,
     deal_hand,
     rebuild_hand,
     replay_to_end,
@@ -71,7 +71,7 @@ class Session:
     """Session of one human player at one table.
 
     Args:
-        game_table: game, opponents and adviser.
+        setup: game, opponents and adviser.
         seed: seed of all randomness in the session.
         session_id: id of the session, which is also the name of its file.
         journal: the file of the session; None to save nothing.
@@ -81,26 +81,26 @@ class Session:
     """
 
     def __init__(
-        self, game_table: GameTable, seed: int, session_id: str, journal: SessionJournal | None
+        self, setup: TableSetup, seed: int, session_id: str, journal: SessionJournal | None
     ) -> None:
-        self.game_table, self.session_id, self.notice = game_table, session_id, ""
+        self.setup, self.session_id, self.notice = setup, session_id, ""
         self._seed, self._journal = seed, journal
-        _, self._result_unit = get_result_unit(game_table.game)
-        self._player_names = game_table.list_player_names()
-        self._supports_phh = supports_phh(game_table.game)
-        self._statistics = SessionStatistics(game_table.game, self._player_names)
+        _, self._result_unit = get_result_unit(setup.game)
+        self._player_names = setup.list_player_names()
+        self._supports_phh = supports_phh(setup.game)
+        self._statistics = SessionStatistics(setup.game, self._player_names)
         self._finished_hands: dict[int, FinishedHand] = {}
         self._hands_dealt = 0  # including abandoned hands
         self._pending_lines: tuple[dict[str, Any], ...] = ()  # lines not yet in the file
 
     @classmethod
     def create(
-        cls, game_table: GameTable, folder: Path | None = None, seed: int | None = None
+        cls, setup: TableSetup, folder: Path | None = None, seed: int | None = None
     ) -> Session:
         """Start a session with its first hand.
 
         Args:
-            game_table: game, opponents and adviser.
+            setup: game, opponents and adviser.
             folder: folder for the session's file; None to save nothing.
             seed: seed of all randomness in the session; None for a random one.
         """
@@ -108,14 +108,14 @@ class Session:
         session_id = secrets.token_hex(8)
         journal = None
         if folder is not None:
-            first_line = {"session": session_id, "seed": seed, "table": game_table.to_dict()}
+            first_line = {"session": session_id, "seed": seed, "table": setup.to_dict()}
             journal = SessionJournal.create(folder / f"{session_id}.jsonl", first_line)
-        session = cls(game_table, seed, session_id, journal)
+        session = cls(setup, seed, session_id, journal)
         session._deal_next_hand()
         return session
 
     @classmethod
-    def resume(cls, path: Path, game_table: GameTable) -> Session:
+    def resume(cls, path: Path, setup: TableSetup) -> Session:
         """Resume the session of a file at the end of its last finished hand.
 
         Raises:
@@ -123,7 +123,7 @@ class Session:
         """
         journal = SessionJournal(path)
         try:
-            session = cls._restore(journal, game_table)
+            session = cls._restore(journal, setup)
         except BaseException:
             journal.close()
             raise
@@ -131,7 +131,7 @@ class Session:
         return session
 
     @classmethod
-    def _restore(cls, journal: SessionJournal, game_table: GameTable) -> Session:
+    def _restore(cls, journal: SessionJournal, setup: TableSetup) -> Session:
         """Return the session in a file, which does not write to the file yet."""
         path = journal.path
         lines, has_incomplete_line = journal.read_lines()
@@ -139,7 +139,7 @@ class Session:
         session_id, seed = first_line.get("session"), first_line.get("seed")
         if not isinstance(session_id, str) or type(seed) is not int or seed < 0:
             raise ConfigError(f"{path}: the first line is not that of a session")
-        own_table, saved_table = game_table.to_dict(), first_line.get("table")
+        own_table, saved_table = setup.to_dict(), first_line.get("table")
         if saved_table != own_table:
             saved_table = saved_table if isinstance(saved_table, dict) else {}
             key = next(
@@ -148,13 +148,13 @@ class Session:
             raise ConfigError(
                 f"{path} is of a table with another {key}; leave {key} out to take it"
             )
-        session = cls(game_table, seed, session_id, None)
+        session = cls(setup, seed, session_id, None)
         for line_number, line in enumerate(lines[1:], 2):
             try:
                 session._restore_from_line(line)
             except (ArithmeticError, LookupError, TypeError, ValueError):
                 raise ConfigError(
-                    f"{path}: line {line_number} is no hand of {game_table.game.name}"
+                    f"{path}: line {line_number} is no hand of {setup.game.name}"
                 ) from None
         if has_incomplete_line:
             session.notice = f"The last line of {path} was incomplete and is ignored."
@@ -191,9 +191,9 @@ class Session:
             raise ValueError
         deck, actions = _parse_integers(line["deck"]), _parse_integers(line["actions"])
         history = HandHistory(deck, actions, int(line["variant"]))
-        record = replay_to_end(self.game_table, history)
-        live_hand = LiveHand(self.game_table, self._seed, hand_number, player_of_seat, record)
-        player_indices = set(range(self.game_table.game.seats))
+        record = replay_to_end(self.setup, history)
+        live_hand = LiveHand(self.setup, self._seed, hand_number, player_of_seat, record)
+        player_indices = set(range(self.setup.game.seats))
         are_seats_valid = (
             PERSON_INDEX in player_of_seat
             and len(set(player_of_seat)) == len(player_of_seat)
@@ -224,7 +224,7 @@ class Session:
         """Deal the next hand and play it to the human player's first decision."""
         hand_number = self._hands_dealt + 1
         self._write_lines({"dealt": hand_number})
-        self._advance_to(deal_hand(self.game_table, self._seed, hand_number).play_to_person(), 0, 0)
+        self._advance_to(deal_hand(self.setup, self._seed, hand_number).play_to_person(), 0, 0)
         self._hands_dealt = hand_number
 
     def _advance_to(self, hand: LiveHand, steps_seen: int, decision_count: int) -> None:
@@ -287,7 +287,7 @@ class Session:
 
     def build_view(self) -> dict[str, Any]:
         """Return everything that the human player may know now, as plain values."""
-        game, adviser = self.game_table.game, self.game_table.adviser
+        game, adviser = self.setup.game, self.setup.adviser
         return {
             "session": {
                 "id": self.session_id,
@@ -296,7 +296,7 @@ class Session:
                 "cost_unit": game.unit,
                 "seats": game.seats,
                 "hand_noun": game.hand_noun,
-                "adviser": adviser and self.game_table.short_names[adviser.name],
+                "adviser": adviser and self.setup.short_names[adviser.name],
                 "adviser_full_name": adviser and adviser.name,
                 "notice": self.notice,
                 "phh": self._supports_phh,
@@ -320,8 +320,8 @@ class Session:
         """
         self._check_turn(turn_id)
         if self._current_hand.is_over:
-            raise MoveNotAllowedError(f"The {self.game_table.game.hand_noun} is over.")
-        move = find_requested_move(self.game_table.game, self._current_hand.record[0], action)
+            raise MoveNotAllowedError(f"The {self.setup.game.hand_noun} is over.")
+        move = find_requested_move(self.setup.game, self._current_hand.record[0], action)
         hand = self._current_hand.play_move(move).play_to_person()
         self._advance_to(hand, len(self._current_hand.steps), self._decision_count + 1)
         return self.build_view()
@@ -335,7 +335,7 @@ class Session:
         """
         self._check_turn(turn_id)
         if not self._current_hand.is_over:
-            raise MoveNotAllowedError(f"The {self.game_table.game.hand_noun} is not over.")
+            raise MoveNotAllowedError(f"The {self.setup.game.hand_noun} is not over.")
         self._deal_next_hand()
         return self.build_view()
 
@@ -348,7 +348,7 @@ class Session:
             StaleRequestError: if `turn_id` is not the present one.
             MoveNotAllowedError: if the hand is over, or there is no adviser.
         """
-        adviser, game = self._get_available_adviser(turn_id).player, self.game_table.game
+        adviser, game = self._get_available_adviser(turn_id).player, self.setup.game
         record = self._current_hand.record
         state_values = adviser.state_values(record.copy())
         action_values = adviser.action_values(record.copy())
@@ -367,7 +367,7 @@ class Session:
             StaleRequestError: if `turn_id` is not the present one.
             MoveNotAllowedError: if the hand is over, there is no adviser, or it is not hold'em.
         """
-        adviser, game = self._get_available_adviser(turn_id).player, self.game_table.game
+        adviser, game = self._get_available_adviser(turn_id).player, self.setup.game
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
             raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
         grid = compute_hand_grid_of_table(game, adviser, self._current_hand.record[0])
@@ -376,11 +376,11 @@ class Session:
     def _get_available_adviser(self, turn_id: int) -> NamedPlayer:
         """Return the adviser; raise an error if there is none, or no decision to advise on."""
         self._check_turn(turn_id)
-        if self.game_table.adviser is None:
+        if self.setup.adviser is None:
             raise MoveNotAllowedError("Nobody gives advice at this table.")
         if self._current_hand.is_over:
-            raise MoveNotAllowedError(f"The {self.game_table.game.hand_noun} is over.")
-        return self.game_table.adviser
+            raise MoveNotAllowedError(f"The {self.setup.game.hand_noun} is over.")
+        return self.setup.adviser
 
     def review_hand(self, hand_number: int) -> dict[str, Any]:
         """Return a finished hand with all cards face up and the human player's moves graded.
@@ -390,7 +390,7 @@ class Session:
         Raises:
             MoveNotAllowedError: if there is no such hand.
         """
-        hand, game = self._rebuild_finished_hand(hand_number), self.game_table.game
+        hand, game = self._rebuild_finished_hand(hand_number), self.setup.game
         steps = review_decisions(hand)
         costs = [step["grade"]["cost"] for step in steps if step["grade"]]
         return {
@@ -421,7 +421,7 @@ class Session:
         hand = self._rebuild_finished_hand(hand_number)
         try:
             return format_phh(
-                self.game_table.game,
+                self.setup.game,
                 hand.history,
                 [self._player_names[player] for player in hand.player_of_seat],
             )
@@ -453,11 +453,11 @@ class Session:
         """Return a finished hand with all its moves; raise MoveNotAllowedError if there is none."""
         if hand_number not in self._finished_hands:
             raise MoveNotAllowedError(
-                f"There is no finished {self.game_table.game.hand_noun} {hand_number}."
+                f"There is no finished {self.setup.game.hand_noun} {hand_number}."
             )
         finished = self._finished_hands[hand_number]
         return rebuild_hand(
-            self.game_table, self._seed, hand_number, finished.player_of_seat, finished.history
+            self.setup, self._seed, hand_number, finished.player_of_seat, finished.history
         )
 
     def _check_turn(self, turn_id: int) -> None:

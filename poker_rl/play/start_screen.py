@@ -20,7 +20,7 @@ from poker_rl.config.option_listing import list_options_by_group, read_first_com
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.table_view import DisplayedGame
-from poker_rl.play.live_hand import GameTable, shorten_names
+from poker_rl.play.live_hand import TableSetup, shorten_names
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.results_over_sessions import read_session_file
@@ -54,7 +54,7 @@ class StartScreen:
     first_players: Sequence[str]
     seed: int | None
     is_public: bool
-    build_table: Callable[[str | None, Sequence[str], Path | None], GameTable]
+    build_table: Callable[[str | None, Sequence[str], Path | None], TableSetup]
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()  # Hydra, which reads the settings, has global state
@@ -113,8 +113,8 @@ class StartScreen:
         if not against or not known_specs.issuperset(against):
             raise MoveNotAllowedError("There is no such player of this game.")
         with self._lock:
-            game_table = self._build_cached_table(game_name, tuple(against), None)
-        return Session.create(game_table, self.folder / game_name, self.seed)
+            setup = self._build_cached_table(game_name, tuple(against), None)
+        return Session.create(setup, self.folder / game_name, self.seed)
 
     def resume_session(self, session_id: str) -> Session:
         """Resume a session from its file.
@@ -126,5 +126,5 @@ class StartScreen:
         if path is None:
             raise ConfigError("The file of this session is gone.")
         with self._lock:
-            game_table = self._build_cached_table(None, (), path)
-        return Session.resume(path, game_table)
+            setup = self._build_cached_table(None, (), path)
+        return Session.resume(path, setup)

@@ -19,8 +19,8 @@ from poker_rl.nets.net_config import (
     NetConfig,
     NetDimensions,
     get_value_net_config,
-    net_from_dict,
-    net_to_dict,
+    net_config_from_dict,
+    net_config_to_dict,
 )
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import clone_replicas, forward_by_replica
@@ -113,7 +113,7 @@ class NetworkPlayer:
 
     @property
     def is_suit_invariant(self) -> bool:
-        """True if the features do not contain the names of suits."""
+        """True if a permutation of suits does not change the features."""
         return self.encoder.is_suit_invariant
 
     def select_instance(self, k: int) -> NetworkPlayer:
@@ -143,7 +143,7 @@ class NetworkPlayer:
         if legal_actions is None:
             probs = self.compute_probs(logits, torch.from_numpy(legal_mask).to(device))
             return probs.cpu().numpy()
-        policy = self.compute_probs(logits, legal_actions.mask)  # [B, L]
+        policy = self.compute_probs(logits, legal_actions.column_mask)  # [B, L]
         return legal_actions.scatter(policy, legal_mask.shape[1]).cpu().numpy()
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
@@ -197,7 +197,7 @@ class NetworkPlayer:
         """Return the class, the settings, the weights and the critic, on the CPU."""
         return {
             "_target_": f"{__name__}.{type(self).__name__}",
-            "net": net_to_dict(self.net_config),
+            "net": net_config_to_dict(self.net_config),
             "network_sharing": self.network_sharing,
             "instances": self.instance_count,
             "weights": copy_weights_to_cpu(self.module),
@@ -206,7 +206,7 @@ class NetworkPlayer:
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        net_config: NetConfig = net_from_dict(state["net"])
+        net_config: NetConfig = net_config_from_dict(state["net"])
         replicas = state["instances"] * count_networks(game, state["network_sharing"])
         encoder = ObservationEncoder(game, net_config.features)
 

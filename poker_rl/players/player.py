@@ -30,7 +30,7 @@ class Player(Protocol):
 
     @property
     def is_suit_invariant(self) -> bool:
-        """True if tables that differ only in the names of suits get the same probabilities.
+        """True if tables that differ only by a permutation of suits get the same probabilities.
 
         Evaluation is then cheaper; False is always correct.
         """

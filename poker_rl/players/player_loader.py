@@ -46,8 +46,8 @@ CPU = torch.device("cpu")
 
 BOT_NAME_PATTERN = re.compile(r"[\w-]+")
 GREEDY_SUFFIX = ":greedy"
-PLAYER_PATTERN = re.compile(rf"(\w+)(?:\.(\d+))?({GREEDY_SUFFIX})?")  # player.instance:greedy
-# path@decisions:player.instance:greedy
+PLAYER_PATTERN = re.compile(rf"(\w+)(?:\.(\d+))?({GREEDY_SUFFIX})?")  # like current.3:greedy
+# like outputs/kuhn/ppo/x@300000:current.3:greedy
 SPEC_PATTERN = re.compile(rf"(.+?)(?:@(\d+))?(?::{PLAYER_PATTERN.pattern})?")
 
 PERCENTILE_PATTERN = re.compile(r"p\d+")  # the last part of the name of some measures

@@ -15,7 +15,7 @@ from poker_rl.players.player import Player
 class PublicTabularPlayer(Player):
     """Player with a table of probabilities, which has a row for each board, betting line and hand.
 
-    Information sets that differ only in the names of suits share a row.
+    Information sets that differ only by a permutation of suits share a row.
 
     Args:
         policy: the probabilities [I, A] float16, in the order of the game's `InfosetIndex`.

@@ -139,8 +139,8 @@ class Comparison:
             return run.get_last_x(self.x_axis) >= self.x_value
         return run.is_finished or self.config.unfinished
 
-    def list_values(self, group: RunGroup, measure: str) -> list[float]:
-        """Return the values of a measure at which the counted runs are compared."""
+    def list_run_values(self, group: RunGroup, measure: str) -> list[float]:
+        """Return the values of a measure in the counted runs, where they are compared."""
         values = (run.get_value(measure, self.x_axis, self.x_value) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
@@ -201,7 +201,7 @@ class Comparison:
 
     def compute_mean_minutes(self, group: RunGroup) -> float | None:
         """Return the mean training time of the counted runs up to the compared rows."""
-        seconds = self.list_values(group, SECONDS_TAG)
+        seconds = self.list_run_values(group, SECONDS_TAG)
         return float(np.mean(seconds)) / 60 if seconds else None
 
     @property
@@ -224,7 +224,7 @@ class Comparison:
                 f"settings/{shorten_key(key)}": format_setting(group.config, key) for key in keys
             }
             for measure in self.measures:
-                values = self.list_values(group, measure)
+                values = self.list_run_values(group, measure)
                 value, low, high = (
                     estimate(values, self.config.statistic) if values else (None, None, None)
                 )

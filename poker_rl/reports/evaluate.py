@@ -25,7 +25,7 @@ from poker_rl.reports.measure_players import measure_mixed_table, measure_player
 from poker_rl.storage.disk import print_line
 from poker_rl.training.device import prepare_device
 from poker_rl.training.opponents import create_player_loader
-from poker_rl.training.run_config import read_run_config
+from poker_rl.training.run_config_file import read_run_config
 from poker_rl.training.signals import interrupt_at_once
 
 SETTINGS_WITHOUT_SEATS = (  # settings that can't be used with `seats`

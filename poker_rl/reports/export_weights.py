@@ -10,11 +10,11 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from poker_rl import __version__
-from poker_rl.config.plugins import check_installed
+from poker_rl.config.plugins import check_packages
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
-from poker_rl.players.bots.pretrained import PRETRAINED_FOLDER, PretrainedBot
+from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     get_headline_player,
@@ -45,7 +45,7 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
 
     Return a line on what was written. Raise ConfigError if the player can't be exported.
     """
-    check_installed("export", "the file", *PACKAGES)
+    check_packages("export", "the file", *PACKAGES)
     source, name = find_player_file(spec, player)
     player = load_player(f"{source}:{name}", game)
     results: list[Result] = []

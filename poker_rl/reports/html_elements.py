@@ -70,7 +70,7 @@ def embed_figure(figure: Figure, description: str) -> Markup:
             text.set_visible(False)
     panels = [ax for ax in figure.axes if ax.get_visible()]
     artists: list[Artist] = [*figure.legends, *panels]
-    figure.draw_without_rendering()  # computes the layout before panels are hidden
+    figure.draw_without_rendering()  # the layout must be that of all panels
     figure.set_layout_engine("none")
     images = []
     for number, artist in enumerate(artists, start=1):

@@ -37,7 +37,7 @@ from poker_rl.training.signals import interrupt_at_once
 from poker_rl.training.task_pool import run_tasks
 
 CHANGEABLE_SETTINGS = ("workers", "figure", "device")  # allowed with `resume`: results stay equal
-MAX_DEALS = 1_000_000  # the results of every deal stay in memory
+MAX_DEALS = 1_000_000  # bounds the memory for the results of all deals
 
 
 @dataclass(kw_only=True, frozen=True)

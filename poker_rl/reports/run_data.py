@@ -192,7 +192,7 @@ def list_runs_at(path: Path) -> list[Path]:
 
 
 def iterate_sweep_runs(path: Path) -> Iterator[Path]:
-    """Yield the run folders that a summary of a sweep, `outputs/sweeps/<sweep>.csv`, lists."""
+    """Yield the run folders listed in a sweep's summary, `outputs/sweeps/<sweep>.csv`."""
     try:
         with TextIOWrapper(
             open_regular_file(path, MAX_SUMMARY_BYTES), encoding="utf-8", newline=""

@@ -69,7 +69,7 @@ def follow_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
 
 
 def find_first_measures(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
-    """Return the tag of each player's first measure, by its name "<player>/<measure>"."""
+    """Return {"<player>/<measure>": tag} with the first measure of each player."""
     first: dict[str, str] = {}  # by player
     for tag in rows[-1] if rows else ():
         if tag.startswith("eval/"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.plugins import check_installed
+from poker_rl.config.plugins import check_packages
 from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.disk import atomic_replacement
@@ -27,7 +27,7 @@ TENSOR_KEY = "tensor"
 
 def save_safetensors(path: Path, tree: Mapping[str, Any]) -> None:
     """Write nested tensors and plain values; raise ConfigError if safetensors is not installed."""
-    check_installed("export", str(path), "safetensors")
+    check_packages("export", str(path), "safetensors")
     from safetensors.torch import save_file
 
     tensors: dict[str, torch.Tensor] = {}
@@ -43,7 +43,7 @@ def load_safetensors(path: Path) -> dict[str, Any]:
         ConfigError: if the file is missing, damaged or not from `save_safetensors`, or safetensors
             is not installed.
     """
-    check_installed("export", str(path), "safetensors")
+    check_packages("export", str(path), "safetensors")
     from safetensors import SafetensorError, safe_open
 
     try:

@@ -37,7 +37,7 @@ from poker_rl.training.opponents import bundle_opponents
 from poker_rl.training.resumed_config import CHANGEABLE_SETTINGS
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
-from poker_rl.training.train import format_command, train
+from poker_rl.training.train import format_train_command, train
 
 MAX_NAME_CHARACTERS = 60  # maximal number of characters in a run's name
 COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")  # settings that a run never changes
@@ -114,7 +114,7 @@ def is_same_run(
     request: ComposedConfig, option_dirs: Sequence[Path], folder: Path, manifest: Mapping[str, Any]
 ) -> bool:
     """Return whether the run in a folder was started by the same command with the same settings."""
-    if manifest.get("command") != format_command(request, option_dirs):
+    if manifest.get("command") != format_train_command(request, option_dirs):
         return False
     old, _ = read_run_folder(folder)
     new = resolve_horizons(to_plain_dict(request.config) | {"budget": old.get("budget")})

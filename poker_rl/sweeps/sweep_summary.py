@@ -131,8 +131,7 @@ class SweepSummary:
     def format_table(self) -> str:
         """Return a table with a line for each job: status, measurement and differing overrides.
 
-        The measurement is the first one of the run's headline player, whose measurements come
-        first in its metrics. Its unit is in the heading.
+        The measurement is the first one in the job's metrics, which is of its headline player.
         """
         shared = set.intersection(*map(set, self.overrides))
         tags = [

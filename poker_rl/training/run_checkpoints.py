@@ -228,6 +228,6 @@ def split_state(
 
 
 def merge_states(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Merge the two states that `split_state` returned into one."""
+    """Return the state that `split_state` has split into these two."""
     both = one | other
     return both | {name: merge_states(one[name], other[name]) for name in one.keys() & other.keys()}

@@ -156,7 +156,7 @@ class RunRecord:
             self.counts[tag] = self.counts.get(tag, 0) + 1
         self.learning_s += seconds
         done = min(step, self.budget)
-        if self.bar.n == self.resumed_step:  # compiling would spoil the estimate of the time left
+        if self.bar.n == self.resumed_step:  # the time left is estimated without compilation
             self.bar.initial = self.bar.n = self.bar.last_print_n = done
             self.bar.unpause()
         else:

@@ -52,7 +52,7 @@ from poker_rl.training.opponents import (
 )
 from poker_rl.training.resumed_config import compose_resumed_config
 from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
-from poker_rl.training.run_config import GROUPS, REQUIRED_PARTS, read_run_config
+from poker_rl.training.run_config_file import GROUPS, REQUIRED_PARTS, read_run_config
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.run_record import RunInUseError, RunRecord
 from poker_rl.training.signals import RunInterruptedError
@@ -77,7 +77,7 @@ def train(
         option_dirs: folders of options.
         loggers: loggers besides those of the config.
     """
-    sys.argv = shlex.split(format_command(request, option_dirs))
+    sys.argv = shlex.split(format_train_command(request, option_dirs))
     folder = str(request.config["resume"] or "")
 
     def fail(status: str, code: int, message: str) -> RunOutcome:
@@ -169,7 +169,7 @@ def train_in_folder(
     files: Mapping[str, Path] = MappingProxyType({}),
     overrides: Sequence[str] = (),
 ) -> RunRecord | None:
-    """Train in a new run folder, or in the folder `resume`; return the record, None above rank 0.
+    """Train in a new run folder, or in the folder `resume`; return the record on rank 0.
 
     Args:
         config: the resolved settings; `names` holds the options of game and algorithm.
@@ -244,7 +244,7 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
     return RootConfig(**convert_fields(RootConfig, root, "", {}))
 
 
-def format_command(request: ComposedConfig, option_dirs: Sequence[Path]) -> str:
+def format_train_command(request: ComposedConfig, option_dirs: Sequence[Path]) -> str:
     """Return a command that trains the run; for a job of a sweep, a command for this job alone."""
     flags = [f"--config-dir={folder}" for folder in list_user_option_dirs(option_dirs)]
     return shlex.join(["poker-rl", "train", *request.overrides, *flags])

@@ -24,7 +24,7 @@ from poker_rl.evaluation.starting_hand_grid import (
 )
 from poker_rl.games.cards import MAX_RANKS, parse_cards
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.poker.notation import parse_position
+from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.players.player_loader import load_player
 
 

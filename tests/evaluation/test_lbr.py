@@ -19,7 +19,7 @@ from poker_rl.evaluation.best_response.exploitability_bounds import (
     compute_lbr_bound,
     compute_trained_bound,
 )
-from poker_rl.evaluation.best_response.lbr import LocalBestResponse, ResponderDeal
+from poker_rl.evaluation.best_response.lbr import LocalBestResponse, ResponderPlay
 from poker_rl.evaluation.exact.exploitability import (
     compute_best_response_values,
     compute_seat_values,
@@ -129,17 +129,17 @@ def by_every_deal(definition, policy):
     return worth, compute_best_response_values(tree, policy).mean()
 
 
-def expected(deal, state, seat, place):
-    """What one hand of a deal wins on average, all that the player may do gone through."""
+def expected(play, state, seat, place):
+    """Return what one hand of the responder wins, averaged over the player's actions."""
     table, places = state.record[0], np.array([place])
     if table["over"]:
-        return deal.compute_payoffs(state, seat, places)[0]
+        return play.compute_payoffs(state, seat, places)[0]
     if table["to_act"] == seat:
-        action = deal.choose_actions(state, seat)[deal.get_view_rows(int(table["street"]))[place]]
-        return expected(deal, deal.get_child_state(state, int(action)), seat, place)
-    (probs,) = deal.compute_player_probs(state, places)
+        action = play.choose_actions(state, seat)[play.get_view_rows(int(table["street"]))[place]]
+        return expected(play, play.get_child_state(state, int(action)), seat, place)
+    (probs,) = play.compute_player_probs(state, places)
     return sum(
-        probs[action] * expected(deal, deal.get_child_state(state, int(action)), seat, place)
+        probs[action] * expected(play, play.get_child_state(state, int(action)), seat, place)
         for action in np.flatnonzero(probs)
     )
 
@@ -168,9 +168,9 @@ def test_a_hand_wins_on_average_the_mean_over_all_deals(definition):
     found = []
     for board in combinations(range(definition.deck_size), sum(definition.board_cards)):
         cards = np.array(board, np.int64)
-        deal = ResponderDeal(responder, cards, np.flatnonzero(ranges.mask_compatible_hands(cards)))
+        play = ResponderPlay(responder, cards, np.flatnonzero(ranges.mask_compatible_hands(cards)))
         found += [
-            expected(deal, responder.get_root_state(seat), seat, place)
+            expected(play, responder.get_root_state(seat), seat, place)
             for seat in (0, 1)
             for place in range(definition.deck_size - len(cards))
         ]

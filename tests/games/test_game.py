@@ -12,7 +12,7 @@ from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
-from poker_rl.play.live_hand import GameTable, NamedPlayer
+from poker_rl.play.live_hand import NamedPlayer, TableSetup
 from poker_rl.players.bots.basic_bots import PreferenceBot, UniformBot
 
 GAME = HighCard(name="high_card", unit="point", unit_chips=1)
@@ -59,4 +59,4 @@ def test_what_needs_an_optional_rule_says_so(rule: str) -> None:
 def test_a_game_without_views_is_not_played_by_people() -> None:
     uniform = NamedPlayer("uniform", UniformBot(game=GAME))
     with pytest.raises(ConfigError, match=r"^game: high_card has no view to play it by"):
-        GameTable(GAME, [uniform])  # type: ignore[arg-type]
+        TableSetup(GAME, [uniform])  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
 from poker_rl.games.game_loader import load_game
-from poker_rl.play.live_hand import GameTable, NamedPlayer
+from poker_rl.play.live_hand import NamedPlayer, TableSetup
 from poker_rl.play.network_address import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
 from poker_rl.play.play_launcher import PlayConfig, configure_server, create_start_screen
@@ -33,11 +33,11 @@ from poker_rl.players.player_loader import load_player
 CATALOG = PlayerCatalog(list_option_dirs(None))
 
 
-def make_game_table(game: str, *names: str) -> GameTable:
+def make_table_setup(game: str, *names: str) -> TableSetup:
     """Return a table with these players, the first of which gives advice."""
     played = load_game(game)
     seated = [NamedPlayer(name, load_player(name, played)) for name in names]
-    return GameTable(played, seated, seated[0])
+    return TableSetup(played, seated, seated[0])
 
 
 def make_start_app(folder: Path, public: bool = False) -> RequestGuard:

@@ -288,13 +288,15 @@ def test_logits_and_gradients_are_those_of_the_whole_layer(shared: int) -> None:
     legal = LegalActions(found.actions.view(2, 30, -1), found.counts.view(2, 30))
     both = NetworkPair(layers(ACTIONS, 2, 0), layers(1, 2, 1), shared)
     x = torch.randn(2, 30, 20, requires_grad=True)
-    slope = torch.randn(2, 30, found.actions.shape[1]) * legal.mask
+    slope = torch.randn(2, 30, found.actions.shape[1]) * legal.column_mask
 
     short, long = both(x, legal), both(x)
     results = []
     for logits, value in (short, (legal.gather(long[0]), long[1])):
         loss = (slope * logits).sum() + value.square().sum()
-        results.append([logits * legal.mask, *torch.autograd.grad(loss, [x, *both.parameters()])])
+        results.append(
+            [logits * legal.column_mask, *torch.autograd.grad(loss, [x, *both.parameters()])]
+        )
     assert short[0].shape == (2, 30, found.actions.shape[1])
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other)

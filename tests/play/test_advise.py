@@ -11,7 +11,7 @@ from commands import run_command
 from random_games import game
 
 from poker_rl.algos.algorithm_loader import load_algorithm
-from poker_rl.games.poker.notation import parse_position
+from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.play.position_advice import compute_advice
 from poker_rl.players.player_loader import load_player
 

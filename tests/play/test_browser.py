@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from servers import CATALOG, make_game_table, make_start_app, serve
+from servers import CATALOG, make_start_app, make_table_setup, serve
 
 from poker_rl.play.network_address import list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
@@ -57,7 +57,7 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def playing(game: str, folder: Path) -> Iterator[str]:
     """The address of a page on which this game is played."""
-    table = make_game_table(game, *TABLES[game])
+    table = make_table_setup(game, *TABLES[game])
     sittings = SessionStore(
         lambda: Session.create(table, folder, 3),
         lambda name: Session.resume(folder / f"{name}.jsonl", table),

@@ -15,11 +15,11 @@ from typing import Any
 
 import httpx
 import pytest
-from servers import CATALOG, make_game_table, make_start_app, play_on, start_server, stop_server
+from servers import CATALOG, make_start_app, make_table_setup, play_on, start_server, stop_server
 from starlette.testclient import TestClient
 
 from poker_rl.play import play_launcher
-from poker_rl.play.live_hand import GameTable
+from poker_rl.play.live_hand import TableSetup
 from poker_rl.play.network_address import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
 from poker_rl.play.play_launcher import derive_url_token, load_cookie_key
@@ -30,12 +30,12 @@ OURS = {"sec-fetch-site": "same-origin", "host": "127.0.0.1:8000"}
 
 
 @pytest.fixture(scope="module")
-def kuhn() -> GameTable:
-    return make_game_table("kuhn", "uniform")
+def kuhn() -> TableSetup:
+    return make_table_setup("kuhn", "uniform")
 
 
 @pytest.fixture
-def visit(kuhn: GameTable, tmp_path: Path) -> Callable[..., TestClient]:
+def visit(kuhn: TableSetup, tmp_path: Path) -> Callable[..., TestClient]:
     """Opens the page as another visitor each time; the visitors share a server."""
     sittings = SessionStore(
         lambda: Session.create(kuhn, tmp_path, 1),
@@ -319,7 +319,7 @@ def test_a_killed_public_server_loses_no_finished_hand(tmp_path: Path) -> None:
 
 
 def test_a_session_open_elsewhere_is_said_to_be(
-    visit: Any, tmp_path: Path, kuhn: GameTable
+    visit: Any, tmp_path: Path, kuhn: TableSetup
 ) -> None:
     client = visit()
     assert len([visit(), visit()]) == 2  # its session makes room for theirs

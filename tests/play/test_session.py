@@ -23,7 +23,7 @@ from poker_rl.evaluation.matches.duplicate_match import get_result_unit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.play.grading import explain_grades, grade_move
-from poker_rl.play.live_hand import GameTable, LiveHand, NamedPlayer, shorten_names
+from poker_rl.play.live_hand import LiveHand, NamedPlayer, TableSetup, shorten_names
 from poker_rl.play.move_groups import group_moves
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
@@ -45,11 +45,11 @@ GAMES = [
 ]
 
 
-def table(name: str, opponent: str = "uniform", adviser: str | None = None) -> GameTable:
+def table(name: str, opponent: str = "uniform", adviser: str | None = None) -> TableSetup:
     played = game(name)
     seated = NamedPlayer(opponent, load_player(opponent, played))
     asked = None if adviser is None else NamedPlayer(adviser, load_player(adviser, played))
-    return GameTable(played, [seated] * (played.seats - 1), asked)
+    return TableSetup(played, [seated] * (played.seats - 1), asked)
 
 
 def play(session: Session, hands: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -120,7 +120,7 @@ def hidden_changed(hand: LiveHand) -> list[np.ndarray]:
     """The table with other cards in the deck's places that the person does not see."""
     return [
         np.array([record])
-        for record in other_deals(hand.game_table.game, hand.record[0], hand.person_seat, 2)
+        for record in other_deals(hand.setup.game, hand.record[0], hand.person_seat, 2)
     ]
 
 

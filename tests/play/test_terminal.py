@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from commands import run_command
 from processes import default_signals
-from servers import make_game_table
+from servers import make_table_setup
 
 from poker_rl.play.session import Session
 from poker_rl.play.terminal import play_in_lines
@@ -35,7 +35,7 @@ def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_hand_of_holdem(play: Any) -> None:
-    session = Session.create(make_game_table("nolimit_holdem", "call"), None, 3)
+    session = Session.create(make_table_setup("nolimit_holdem", "call"), None, 3)
     out = play(session, "r 3\nr\nx\nr 12\nh\nc\nc\nc\nv\ns\n\n")
     assert "from 4 to 200" in out
     assert "Type an amount too" in out
@@ -52,7 +52,7 @@ def test_a_hand_of_holdem(play: Any) -> None:
 
 @pytest.mark.parametrize("line", ["r 12.5", "r -12", "r 12 12", "f", "r " + "9" * 5000])
 def test_a_line_that_is_no_move_changes_nothing(play: Any, line: str) -> None:
-    session = Session.create(make_game_table("nolimit_holdem", "call"), None, 3)
+    session = Session.create(make_table_setup("nolimit_holdem", "call"), None, 3)
     before = session.build_view()["turn"]
     out = play(session, f"{line}\n")
     assert re.search(r"That is no move|no legal play|whole number of chips", out)
@@ -60,7 +60,7 @@ def test_a_line_that_is_no_move_changes_nothing(play: Any, line: str) -> None:
 
 
 def test_cards_are_typed(play: Any) -> None:
-    session = Session.create(make_game_table("big2", "lowest", "lowest", "lowest"), None, 3)
+    session = Session.create(make_table_setup("big2", "lowest", "lowest", "lowest"), None, 3)
     move = next(move for move in session.build_view()["moves"] if move["cards"])
     out = play(session, f"3d 4d 6s\n{' '.join(move['cards']).upper()}\n")
     assert "These cards are no legal play" in out

@@ -14,7 +14,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.cards import evaluate_best_five
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.poker.notation import parse_position
+from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.games.tables import Tables
 from poker_rl.players.bots.tight_bot import compute_chen_percentiles, compute_win_probs
 

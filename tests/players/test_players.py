@@ -27,9 +27,9 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.bots import pretrained
+from poker_rl.players.bots import pretrained_bot
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
-from poker_rl.players.bots.pretrained import CHECKSUM_FILE, PRETRAINED_FOLDER
+from poker_rl.players.bots.pretrained_bot import CHECKSUM_FILE, PRETRAINED_FOLDER
 from poker_rl.players.greedy_wrapper import GreedyWrapper
 from poker_rl.players.network_player import count_networks, get_network_index
 from poker_rl.players.player import Player, compute_checked_probs
@@ -405,7 +405,7 @@ def test_checksums_of_all_files_are_listed():
 def test_a_changed_or_unlisted_file_is_an_error(tmp_path, monkeypatch, capsys):
     for file in (CHECKSUM_FILE, "leduc_ac.pt"):
         shutil.copy(PRETRAINED_FOLDER / file, tmp_path)
-    monkeypatch.setattr(pretrained, "PRETRAINED_FOLDER", tmp_path)
+    monkeypatch.setattr(pretrained_bot, "PRETRAINED_FOLDER", tmp_path)
     loader(LEDUC)("leduc_ac")
     with (tmp_path / "leduc_ac.pt").open("ab") as opened:
         opened.write(b"0")

@@ -40,7 +40,7 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
     assert about.startswith("# kuhn, by poker-rl train ")
     assert "seed=3" in about
     assert about.endswith(": not yet measured")
-    assert target.endswith(": poker_rl.players.bots.pretrained.PretrainedBot")
+    assert target.endswith(": poker_rl.players.bots.pretrained_bot.PretrainedBot")
     assert file == "file: mine.pt"
     checksum = hashlib.sha256(Path("mine.pt").read_bytes()).hexdigest()
     assert Path("SHA256SUMS").read_text() == f"{checksum}  mine.pt\n"

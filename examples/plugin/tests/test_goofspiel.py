@@ -16,7 +16,7 @@ from poker_rl.cli import run_command
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values, exploitability
 from poker_rl.games import Tables, get_tree, load_game
-from poker_rl.play.live_hand import GameTable, NamedPlayer
+from poker_rl.play.live_hand import NamedPlayer, TableSetup
 from poker_rl.play.session import Session
 from poker_rl.players import load_player
 
@@ -196,7 +196,7 @@ def test_a_view_hides_the_bid_and_the_prizes_to_come() -> None:
 def test_a_person_can_play_it() -> None:
     game = load_game("goofspiel")
     matching = NamedPlayer("matching", load_player("matching", game))
-    session = Session.create(GameTable(game, [matching], matching))
+    session = Session.create(TableSetup(game, [matching], matching))
     view, won = session.build_view(), 0
     for _ in range(5):
         while view["phase"] == "act":

@@ -10,8 +10,8 @@ used to solve limit hold'em, Bowling et al. 2015). In iteration t, for each seat
     propagate the counterfactual value of each of the seat's hands up the tree,
     and update regrets, policy and average where the seat decides, as in `cfr.py`.
 
-Boards and hands that differ only in the names of suits are merged without loss. Threads share the
-boards of the first street that has several; the result does not depend on the number of threads.
+Boards and hands that differ only by a permutation of suits are merged without loss. Threads share
+the boards of the first street that has several; their number does not change the result.
 Regrets and policy sums are float32, not float64 as in `cfr.py`.
 """
 

@@ -108,9 +108,9 @@ class LocalBestResponse:
             board_cards = cards[: sum(self.game.board_cards)]
             possible_hands = np.flatnonzero(self.ranges.mask_compatible_hands(board_cards))
             own_hands = self.generator.permutation(possible_hands)[:hands_per_board]
-            deal = ResponderDeal(self, board_cards, own_hands)
+            play = ResponderPlay(self, board_cards, own_hands)
             results[i] = np.mean(
-                [deal.play_seat(seat, self.get_root_state(seat)) for seat in (0, 1)]
+                [play.play_seat(seat, self.get_root_state(seat)) for seat in (0, 1)]
             )
             on_progress(1)
         return results
@@ -169,7 +169,7 @@ class LocalBestResponse:
         return sorted({min_raise, max_raise} | pot_raises)
 
 
-class ResponderDeal:
+class ResponderPlay:
     """Play of the responder with G hands on one whole board.
 
     `board_cards` are all board cards; `own_hands` [G] are indices of the responder's hands.
@@ -290,10 +290,9 @@ class ResponderDeal:
         return state.best_actions
 
     def compute_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Return the player's policy, averaged over its range, against each responder's hand.
+        """Return the player's action probabilities as seen with each responder's hand, [n, A].
 
-        The range lacks the hands that share a card with the responder's hand, so the result [n, A]
-        differs between the hands.
+        They are averages over the player's range without hands that share a card with that hand.
         """
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))

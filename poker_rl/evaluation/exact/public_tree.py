@@ -161,7 +161,7 @@ class _PublicTreeWalk:
     def _walk_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
-        """Return both values of `average_over_boards` for the board of `policy`."""
+        """Return the two results of `average_over_boards`, but for the board of `policy` alone."""
         street, board = self.tree.streets[street_index], policy.board
         is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))

@@ -188,9 +188,8 @@ def play_mixed_table(
     """Measure what each player wins at a table; `seat_order` names the player of each seat.
 
     Every deal is played in all rotations of this order, so that each player has every seat with the
-    same cards. The results of each player are the number of its seats, its mean winnings per hand
-    and seat and, with a tree, the exact value of these. Weighted by the number of seats, the
-    winnings sum to zero.
+    same cards. Each player's results are its number of seats, its mean winnings per hand and seat
+    and, with a tree, their exact expectation. The winnings of all seats sum to zero.
     """
     scale, unit = get_result_unit(game)
     blocks = play_deals(game, [players[name] for name in seat_order], deals, seed) * scale

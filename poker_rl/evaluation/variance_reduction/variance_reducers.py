@@ -38,7 +38,7 @@ class ControlVariateReducer:
 
     def __init__(self, game: Game, control_player: Player, seed: int) -> None:
         self._game, self._control_player = game, control_player
-        seed_sequence = np.random.SeedSequence([seed, 1])  # differs from the seed of the match
+        seed_sequence = np.random.SeedSequence([seed, 1])  # independent of the match's cards
         self._generator = np.random.Generator(np.random.PCG64(seed_sequence))
         self._control_results: list[np.ndarray] = []
 

@@ -137,7 +137,7 @@ def can_raise(game, table):
 
 @jit
 def has_chips(game, table, seat):
-    """Return whether a seat has chips left; the table has to be one with stacks."""
+    """Return whether a seat has chips left, at a table with stacks."""
     return table.paid[seat] < game.stack[seat]
 
 
@@ -209,7 +209,7 @@ def legal(game, table, mask):
         return
     if game.sizes == 0:
         for target in range(compute_min_raise_to(game, table), game.stack[table.to_act] + 1):
-            # With an unsigned index the compiler turns the loop into one fill of bytes.
+            # With an unsigned index the compiler turns the loop into one memset.
             mask[np.uint64(target)] = True
     else:
         pot, previous_target = compute_pot_after_call(game, table), 0

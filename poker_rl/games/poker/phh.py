@@ -84,7 +84,7 @@ def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) ->
     elif isinstance(variant_game, FixedLimitPoker):
         small_bet = variant_game.raise_sizes[0]
         fields |= {"small_bet": small_bet, "big_bet": BIG_BET_FACTOR * small_bet}
-    # In a heads-up hand PHH lists the small blind first, although the second player posts it.
+    # Heads-up, PHH lists the small blind first, although the second player posts it.
     # PokerKit reads the antes in the same order.
     order = -1 if variant_game.seats == 2 else 1
     fields |= {

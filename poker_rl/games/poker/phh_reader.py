@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.plugins import check_installed
+from poker_rl.config.plugins import check_packages
 from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.cards import parse_cards
@@ -88,7 +88,7 @@ def read_decisions(
     Raises:
         ConfigError: if a file is not in the PHH format, or has no decision of the player.
     """
-    check_installed("review", str(path), "pokerkit")
+    check_packages("review", str(path), "pokerkit")
     check_phh_support(game)
     hands: list[RecordedHand] = []
     left_out: dict[str, list[str]] = {}

@@ -47,7 +47,7 @@ DEFINITION_DTYPE = np.dtype(
         ("raise_levels", "i1"),  # an observation distinguishes 0 to raise_levels - 1 raises
         ("type_count", "i1"),  # action types in an observation: 2 (raise, call), or 3 with fold
         ("seat_cells", "i2"),  # number of cells of a seat in the betting block
-        ("seat_slots", "i1"),  # number of seats in an observation, of which some may be unused
+        ("seat_slots", "i1"),  # seats in an observation, at least those of the game
         ("hole_offset", "i2"),  # offset of the hole cards in an observation
         ("board_offset", "i2", MAX_BOARD_CARDS),  # offset of each board card's block
         ("chip", "f4"),  # value of a chip in an observation: 1 / the most that a seat can put in

@@ -15,7 +15,7 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.betting_lines import build_streets
 from poker_rl.games.public.ranges import Ranges
 
-MAX_ROWS = 2e9  # public states times hands; a pass over this many rows takes hours
+MAX_ROWS = 2e9  # largest number of public states times hands; a pass over it takes hours
 
 
 def check_heads_up(game: Game) -> PokerGame:
@@ -52,7 +52,7 @@ def number_card_sets(cards: np.ndarray, deck_size: int) -> np.ndarray:
 class Boards:
     """All boards of a game of poker.
 
-    With `merge_suits`, boards that differ only in the names of suits are merged into one.
+    With `merge_suits`, boards that differ only by a permutation of suits are merged into one.
     """
 
     def __init__(self, game: PokerGame, ranges: Ranges, merge_suits: bool) -> None:
@@ -166,7 +166,7 @@ class Boards:
 class PublicTree:
     """The boards, betting lines and hands of a game of heads-up poker.
 
-    With `merge_suits`, boards and hands that differ only in the names of suits are merged.
+    With `merge_suits`, boards and hands that differ only by a permutation of suits are merged.
     """
 
     def __init__(self, game: Game, merge_suits: bool) -> None:

@@ -48,8 +48,8 @@ class CircularInsertion:
         return item_number % capacity
 
 
-class Reservoir(ABC):
-    """Rule that fills the free slots, and then stores items with a probability in random slots."""
+class ReservoirInsertion(ABC):
+    """Rule that fills free slots, then stores each item with some probability in a random slot."""
 
     @abstractmethod
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
@@ -66,7 +66,7 @@ class Reservoir(ABC):
 
 
 @dataclass(kw_only=True, frozen=True)
-class UniformReservoir(Reservoir):
+class UniformReservoir(ReservoirInsertion):
     """Keep a uniform sample of all items: item i is stored with probability capacity / i."""
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
@@ -75,7 +75,7 @@ class UniformReservoir(Reservoir):
 
 
 @dataclass(kw_only=True, frozen=True)
-class FlooredReservoir(Reservoir):
+class FlooredReservoir(ReservoirInsertion):
     """Favor newer items: store item i with probability max(capacity / i, min_insertion_prob)."""
 
     min_insertion_prob: PositiveShare
@@ -86,7 +86,7 @@ class FlooredReservoir(Reservoir):
 
 
 @dataclass(kw_only=True, frozen=True)
-class ExponentialReservoir(Reservoir):
+class ExponentialReservoir(ReservoirInsertion):
     """Favor newer items: once full, store each item with probability p.
 
     The ages of the stored items have a geometric distribution with mean capacity / p.
@@ -140,7 +140,7 @@ class ReplayBuffer:
         self._words = self._storage.view(self._layout.word)
         self._replica_starts = torch.arange(replicas, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
-        self._copied_sizes = np.zeros(replicas, np.int64)  # `_sizes` in the CPU's memory
+        self._sizes_on_cpu = np.zeros(replicas, np.int64)
         self._min_size: int | None = None
         self._has_items = False
 
@@ -231,8 +231,8 @@ class ReplayBuffer:
 
     def _update_sizes(self) -> None:
         sizes = np.minimum(self.items_added, self.capacity)
-        if (sizes != self._copied_sizes).any():
-            self._copied_sizes = sizes
+        if (sizes != self._sizes_on_cpu).any():
+            self._sizes_on_cpu = sizes
             self._sizes.copy_(copy_to_device(sizes.astype(np.float64)[:, None], self._device))
 
     def state_dict(self) -> dict[str, Any]:

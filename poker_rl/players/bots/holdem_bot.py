@@ -47,10 +47,7 @@ class HoldemBot(Bot):
         raise NotImplementedError
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the raise that the choice bet stands for at each table, [B].
-
-        Where no raise is legal, the result is arbitrary.
-        """
+        """Return the raise with which the bot bets, [B]; arbitrary where none is legal."""
         return find_smallest_raises(legal_mask)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:

@@ -22,8 +22,7 @@ class Trackio(Tracker):
     def open_run(self, config: Mapping[str, Any]) -> None:
         """Start a run whose name ends with `run_id`, or continue the one with this name."""
         os.environ.setdefault("TRACKIO_DIR", str(self.files))
-        # Trackio checks whether a value is a figure of this module. It would skip values while
-        # another thread is importing the module, so it is imported first.
+        # Trackio skips values while another thread is importing matplotlib, so import it first.
         import matplotlib.figure  # noqa: F401
         import trackio
 

@@ -267,7 +267,7 @@ def compute_pots(
 
 
 def is_whole_stack(variant_game: PokerGame, record: np.void, chips_in: int) -> bool:
-    """Return whether `chips_in` is the whole stack of the seat to act, without dead antes."""
+    """Return whether `chips_in` is all that the seat to act has after its dead ante."""
     seat, stacks = int(record["to_act"]), variant_game.starting_stacks
     return stacks is not None and chips_in == stacks[seat] - variant_game.dead_antes[seat]
 

@@ -1,4 +1,4 @@
-"""Read the config of a run from its folder."""
+"""Reading of the config in a run's folder."""
 
 from __future__ import annotations
 

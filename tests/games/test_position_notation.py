@@ -6,7 +6,7 @@ import pytest
 from random_games import KINDS, POKER, game, play, variants
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.poker.notation import parse_position
+from poker_rl.games.poker.position_notation import parse_position
 
 LIMIT, ANY, SIZES = "limit_holdem", "nolimit_holdem", "nolimit_holdem_20_sizes"
 
