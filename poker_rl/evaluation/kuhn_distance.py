@@ -33,7 +33,7 @@ def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
         tree.infoset_records, tree.infoset_seat, tree.legal_mask, policy, strict=True
     ):
         situation = SITUATION_LINES.index(tuple(record["line"][: record["moves"]]))
-        # The last legal action is a bet or, when facing a bet, a call.
+        # The last legal action is to bet, or to call if there is a bet.
         bet_probs[situation, record["deck"][seat]] = probs[np.flatnonzero(legal_mask)[-1]]
     return bet_probs
 

@@ -82,12 +82,7 @@ class LearnerTables:
         self._tables: Tables | None = None
 
     def start(self, generator: np.random.Generator, is_seeded: bool) -> None:
-        """Deal new hands at all tables; all randomness comes from the generator.
-
-        Args:
-            is_seeded: whether the generator is newly seeded; if not, the tables' random states
-                continue.
-        """
+        """Deal new hands at all tables; if `is_seeded`, first seed the tables by the generator."""
         self._generator = generator
         if is_seeded or self._tables is None:
             self._tables = Tables(self.game, self.count, int(generator.integers(2**63)))

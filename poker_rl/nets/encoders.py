@@ -180,7 +180,7 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
         steps[:] = 0  # writes into `out`, of which `steps` is a view
         lengths = np.empty(len(out), np.int64)
         scratch = tables.records["rank"].copy()  # restored below, as the rule `history` changes it
-        tables.run_loop(history_loop, None, steps, lengths)  # writes no more than HISTORY_STEPS
+        tables.run_loop(history_loop, None, steps, lengths)  # writes at most HISTORY_STEPS steps
         tables.records["rank"] = scratch
         too_long = np.flatnonzero(lengths > HISTORY_STEPS)
         if len(too_long):

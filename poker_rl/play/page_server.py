@@ -185,7 +185,7 @@ class PageEndpoints:
             "phh": Session.format_hand_phh,
         }
         turn_answers: dict[str, Callable[[Session, int], Any]] = {
-            "next": Session.next_hand,
+            "next": Session.deal_next_hand,
             "hint": Session.get_hint,
             "grid": Session.get_grid,
         }

@@ -326,7 +326,7 @@ class Session:
         self._advance_to(hand, len(self._current_hand.steps), self._decision_count + 1)
         return self.build_view()
 
-    def next_hand(self, turn_id: int) -> dict[str, Any]:
+    def deal_next_hand(self, turn_id: int) -> dict[str, Any]:
         """Deal the next hand and return its view.
 
         Raises:

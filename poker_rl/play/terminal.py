@@ -86,7 +86,7 @@ def answer_line(session: Session, words: list[str]) -> str:
     if words == ["v"] and is_over:
         return format_review(session, view)
     if is_over and not words:
-        return "\n" + format_table(session.next_hand(view["turn"]), session)
+        return "\n" + format_table(session.deal_next_hand(view["turn"]), session)
     view = session.act(view["turn"], parse_move(view, words))
     return "\n" + format_table(view, session)
 

@@ -140,7 +140,7 @@ class Comparison:
         return run.is_finished or self.config.unfinished
 
     def list_run_values(self, group: RunGroup, measure: str) -> list[float]:
-        """Return the values of a measure in the counted runs, where they are compared."""
+        """Return the values of a measure in the counted runs at `x_value`."""
         values = (run.get_value(measure, self.x_axis, self.x_value) for run in group.counted_runs)
         return [value for value in values if value is not None]
 

@@ -58,7 +58,7 @@ def interrupt_at_once() -> Iterator[None]:
     """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
-    if is_main and before is signal.default_int_handler:  # a background job ignores SIGINT
+    if is_main and before is signal.default_int_handler:  # a background job may ignore it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield

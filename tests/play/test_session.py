@@ -62,7 +62,7 @@ def play(session: Session, hands: int, seed: int = 0) -> list[dict[str, Any]]:
     while len(ends) < hands:
         generator = np.random.default_rng([seed, view["hand"]])
         if view["phase"] == "over" and view["hand"] in [end["hand"] for end in ends]:
-            view = session.next_hand(view["turn"])
+            view = session.deal_next_hand(view["turn"])
             continue
         while view["phase"] == "act":
             move = view["moves"][int(generator.integers(len(view["moves"])))]
@@ -131,7 +131,7 @@ def test_a_view_depends_on_what_the_person_knows_alone(name: str) -> None:
     generator = np.random.default_rng(2)
     while view["hand"] < 6:
         if view["phase"] == "over":
-            view = session.next_hand(view["turn"])
+            view = session.deal_next_hand(view["turn"])
             continue
         hand = session._current_hand
         for record in hidden_changed(hand):
@@ -157,7 +157,7 @@ def test_what_is_not_allowed_changes_nothing() -> None:
     with pytest.raises(MoveNotAllowedError, match="from 4 to 200"):
         session.act(view["turn"], {"to": 3})
     with pytest.raises(MoveNotAllowedError, match="not over"):
-        session.next_hand(view["turn"])
+        session.deal_next_hand(view["turn"])
     with pytest.raises(MoveNotAllowedError, match="no finished hand 1"):
         session.review_hand(1)
     assert session.build_view() == view
@@ -217,7 +217,7 @@ def test_a_hand_as_phh() -> None:
 def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path: Path) -> None:
     session = Session.create(table("leduc"), tmp_path, 7)
     ends = play(session, 3)
-    unfinished = session.next_hand(ends[-1]["turn"])
+    unfinished = session.deal_next_hand(ends[-1]["turn"])
     (file,) = tmp_path.iterdir()
     with file.open("a") as file_end:
         file_end.write('{"hand": 4, "var')
@@ -229,7 +229,7 @@ def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path
     assert again.build_view()["hand"] == 3
     with pytest.raises(StaleRequestError):
         again.act(unfinished["turn"], 1)
-    view = again.next_hand(again.build_view()["turn"])
+    view = again.deal_next_hand(again.build_view()["turn"])
     assert view["hand"] == 5
     assert again.summarize_statistics()["abandoned"] == 1
     again.close()
@@ -521,7 +521,7 @@ def test_how_a_person_plays_is_counted() -> None:
         while view["phase"] == "act":
             kinds.append(view["moves"][-1]["action_type"])
             view = session.act(view["turn"], view["moves"][-1]["action"])
-        session.next_hand(view["turn"])
+        session.deal_next_hand(view["turn"])
     stats = view["stats"]
     assert set(kinds) == {"bet", "raise"}
     assert stats["style"] == {"vpip": 1.0, "pfr": 1.0, "aggression": None}  # without a call

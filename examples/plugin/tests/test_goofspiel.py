@@ -209,5 +209,5 @@ def test_a_person_can_play_it() -> None:
         assert grades
         for grade in grades:  # the game is small enough for exact costs
             assert (grade["word"] == "mistake") == (grade["cost"] >= 0.25)
-        view = session.next_hand(view["turn"])
+        view = session.deal_next_hand(view["turn"])
     assert view["stats"]["won"] == won
