@@ -192,6 +192,8 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
     path_text, decisions, name, instance, greedy_suffix = parts
     path = Path(path_text)
     if decisions is not None:
+        if not path.is_dir():
+            raise ConfigError(f"there is no run folder {path}; RUN@DECISIONS:PLAYER needs one")
         snapshot_by_decisions = {file.stem: file for file in list_snapshots(path)}
         if decisions not in snapshot_by_decisions:
             raise ConfigError(

@@ -293,6 +293,7 @@ def test_refusals(run, tmp_path):
         "unifrm": "did you mean uniform",
         f"{run}:averge": "no player averge; it has current, average",
         f"{run}@95": "no snapshot 95; it has 90, 100",
+        f"{run}:current@90": "there is no run folder .*:current; RUN@DECISIONS:PLAYER needs one",
         f"{tmp_path}/no_snapshots": "no player snapshots",
         f"{damaged}": "damaged",
         f"{tmp_path}/lacks.pt": "does not hold the players of a kuhn run",
