@@ -135,7 +135,8 @@ class Opponents:
         hands, chips = np.split(np.array(counts), 2)
         metrics: dict[str, float] = {}
         for index in np.flatnonzero(hands):
-            tag = f"opponents/{list(self._settings.players)[index]}"
+            # The name of a player from a file is already the path of its copy in `opponents/`.
+            tag = f"opponents/{list(self._settings.players)[index].removeprefix('opponents/')}"
             metrics[f"{tag}/share"] = hands[index] / hands.sum()
             metrics[f"{tag}/won"] = chips[index] / hands[index] / self._tables.game.unit_chips
         return metrics
