@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import numba
@@ -24,7 +22,6 @@ from poker_rl.players import load_player
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "library.md").read_text(encoding="utf-8")
 PARTS = re.findall(r"^## (.+?)\n.*?^```python\n(.*?)^```\n\n^```text\n(.*?)^```", PAGE, re.M | re.S)
-PACKAGES = ("algos", "config", "evaluation", "games", "learning", "nets", "players")
 
 
 @pytest.mark.parametrize(("code", "output"), [part[1:] for part in PARTS], ids=lambda _: "")
@@ -60,20 +57,13 @@ def all_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     numba.set_num_threads(before[1])
 
 
-@pytest.mark.parametrize(
-    "load",
-    [
-        lambda: load_algorithm("ppo", load_game("kuhn")),
-        lambda: load_player("uniform", load_game("kuhn")),
-    ],
-)
 @pytest.mark.usefixtures("all_cores")
-def test_as_many_threads_as_on_the_command_line(load):
-    load()
+def test_as_many_threads_as_on_the_command_line():
+    load_player("uniform", load_game("kuhn"))
     default = compose_plain_config([])["threads"]
     assert (torch.get_num_threads(), numba.get_num_threads()) == (default, default)
     torch.set_num_threads(2)  # a later choice is kept
-    load()
+    load_algorithm("ppo", load_game("kuhn"))
     assert torch.get_num_threads() == 2
 
 
@@ -96,13 +86,3 @@ def test_a_chosen_number_of_threads_is_kept():
             ConfigError, match=f"^threads: {wrong}; allowed: 1 to {max_threads}, which is "
         ):
             set_threads(wrong)
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_public_names_have_docstrings(package):
-    module = import_module(f"poker_rl.{package}")
-    assert module.__all__
-    for name in module.__all__:
-        public = getattr(module, name)
-        if isinstance(public, type) or inspect.isfunction(public):
-            assert inspect.getdoc(public), f"poker_rl.{package}.{name} has no docstring"

@@ -97,16 +97,15 @@ def test_names_of_the_program_stay_its_own(tmp_path, install, capsys):
     assert "  Of mine  [mine/player/theirs.yaml]\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("entry", ["gone", "lost.nested"])
 @pytest.mark.usefixtures("working_folder")
-def test_a_broken_plugin_is_reported_and_left_out(entry, tmp_path, install, capsys):
-    install(plugin(tmp_path / "site", "lost", entry))
+def test_a_broken_plugin_is_reported_and_left_out(tmp_path, install, capsys):
+    install(plugin(tmp_path / "site", "lost", "lost.nested"))
     for command in (["list", "game"], ["train", "--cfg=job"]):
         assert run_command(*command) == 0
         out, err = capsys.readouterr()
         (line,) = err.splitlines()
         assert line.startswith("poker-rl: plug-in lost (lost 1.0) is not used: ")
-        assert f"there is no top-level package {entry}; install it again or uninstall it" in line
+        assert "there is no top-level package lost.nested; install it again or uninstall it" in line
         assert "kuhn" in out
 
 

@@ -18,7 +18,6 @@ from poker_rl.play.session_journal import SessionJournal
 from poker_rl.reports.run_data import iterate_sweep_runs
 from poker_rl.reports.tournament_folder import read_plan
 from poker_rl.storage import checkpoint, disk
-from poker_rl.storage.disk import escape_control_characters
 from poker_rl.storage.run_folder import (
     read_last_metrics_row,
     read_manifest,
@@ -91,11 +90,6 @@ def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name):
         file.truncate(1 << 42)  # takes nothing of the disk
     with pytest.raises(ConfigError, match=f"{name} has .* bytes; allowed: up to "):
         READERS[name](path)
-
-
-def test_control_characters_are_escaped():
-    assert escape_control_characters("½ é 牌\n") == "½ é 牌\n"
-    assert escape_control_characters(ESCAPES) == r"\x1b]0;renamed\x07\x1b[31mred\x9b5m\u202e"
 
 
 def test_text_of_strangers_is_escaped(capsys):

@@ -11,8 +11,6 @@ from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.actor_critic import ActorCritic
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
@@ -144,19 +142,6 @@ def test_the_traverser_alone_explores() -> None:
     prob = np.where(traverses, 0.5 * prob + 0.5 / batch.mask.sum(1), prob)
     np.testing.assert_allclose(np.exp(batch.log_prob), prob, rtol=1e-5)
     assert 0 < traverses.sum() < len(batch)
-
-
-def test_against_a_fixed_player_only_agent_0_learns() -> None:
-    game = game_of("kuhn")
-    caller = build(load_option("player", "call"), "opponent", game=game)
-    algorithm = learner(game, opponent=caller, enumerate_deals=False)
-    for _ in range(150):
-        algorithm.learn()
-    tree = get_tree(game)
-    policy = algorithm.players()["current"].action_probs(tree.infoset_records)
-    king = tree.infoset_names.index("0 K")
-    assert policy[king, 2] > 0.8  # a bet that is always called, with the best card
-    assert algorithm.progress.decisions == algorithm.progress.hands  # one decision a hand
 
 
 def test_every_deal_is_dealt_equally_often_to_every_traverser() -> None:

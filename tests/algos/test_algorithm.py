@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,39 +14,30 @@ from toy_games import kuhn
 
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.algos.algorithm_loader import build_algorithm, load_algorithm
-from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.option_files import load_option
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game_loader import load_game
+from poker_rl.players.player_loader import load_player
 
 
 @pytest.mark.parametrize(
     ("network_sharing", "seating", "learns"),
     [
-        ("per_agent", "fixed", False),
         ("per_agent", "shuffled", False),
         ("per_seat", "fixed", False),
         ("per_seat", "shuffled", True),
         ("shared", "fixed", True),
     ],
 )
-def test_no_network_is_left_to_an_opponent(
-    network_sharing: str, seating: str, learns: bool
-) -> None:
+def test_no_network_is_left_to_an_opponent(network_sharing, seating, learns):
     """Networks of seats or agents that the opponent plays would stay as they were drawn."""
-    game = kuhn()
-    caller = build(load_option("player", "call"), "opponent", game=game)
     own = [f"algo.network_sharing={network_sharing}", f"algo.seating={seating}"]
     settings = resolve_horizons(compose_plain_config(["algo=ppo", *own]))
-    if not learns:
-        with pytest.raises(
-            ConfigError, match=f"^algo.network_sharing: {network_sharing} needs self-play; "
-        ):
-            build_algorithm(settings, game, torch.device("cpu"), 0, sole(caller))
-        return
-    build_algorithm(settings, game, torch.device("cpu"), 0, sole(caller))
+    caller = sole(load_player("call", kuhn()))
+    message = f"^algo.network_sharing: {network_sharing} needs self-play; "
+    with nullcontext() if learns else pytest.raises(ConfigError, match=message):
+        build_algorithm(settings, kuhn(), torch.device("cpu"), 0, caller)
 
 
 @pytest.mark.parametrize(
@@ -60,11 +52,10 @@ def test_no_network_is_left_to_an_opponent(
 def test_iterations_without_a_decision_do_no_harm(algo: str, settings: list[str]) -> None:
     """In the big blind the learner decides nothing if its opponent folds."""
     game = load_game("limit_holdem")
-    folds = build(load_option("player", "fold"), "opponent", game=game)
     own = [f"algo.{setting}" for setting in settings]
     own += [] if algo == "apu" else ["algo.seating=shuffled"]
     config = resolve_horizons(compose_plain_config([f"algo={algo}", "net=mlp_small", *own]))
-    learner = build_algorithm(config, game, torch.device("cpu"), 0, sole(folds))
+    learner = build_algorithm(config, game, torch.device("cpu"), 0, sole(load_player("fold", game)))
     decided = []
     for _ in range(20):
         before = learner.progress.decisions

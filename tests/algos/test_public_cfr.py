@@ -36,9 +36,8 @@ def solved(definition, iterations, **settings):
     [
         DCFR,
         {"alpha": np.inf, "beta": -np.inf, "gamma": 1.0},
-        {"alpha": 1.0, "beta": 1.0, "gamma": 1.0},
     ],
-    ids=["dcfr", "cfr_plus", "linear"],
+    ids=["dcfr", "cfr_plus"],
 )
 @pytest.mark.parametrize("definition", [kuhn(), leduc()], ids=label)
 def test_plays_as_cfr_over_all_deals(definition, variant):
@@ -66,16 +65,8 @@ def test_finds_a_hand_whatever_its_suits_are_called():
     player = solved(TWELVE, 8).players()["average"]
     tree = get_tree(TWELVE)
     best_values, _ = EvaluatedPublicTree(TWELVE, merge_suits=True).evaluate_player(player)
-    assert best_values.mean() == pytest.approx(
-        exploitability(tree, player.action_probs(tree.infoset_records)), abs=1e-9
-    )
-    assert (
-        best_values.mean()
-        < 0.5
-        * EvaluatedPublicTree(TWELVE, merge_suits=True)
-        .evaluate_player(solved(TWELVE, 1).players()["average"])[0]
-        .mean()
-    )
+    distance = exploitability(tree, player.action_probs(tree.infoset_records))
+    assert best_values.mean() == pytest.approx(distance, abs=1e-9)
 
 
 def test_each_information_set_has_a_row_of_its_own():

@@ -35,10 +35,8 @@ def horizons(node: Mapping[str, Any], key: str = "") -> Iterator[tuple[str, Any]
     ("arguments", "expected"),
     [
         ("algo=ppo budget=1e7", {"lr": 1e7, "entropy_coef": 8e6}),
-        ("algo=ppo budget=1e7 algo.lr.horizon=3e6", {"lr": 3e6, "entropy_coef": 8e6}),
         ("algo=ppo budget=1e7 algo.lr.horizon=0.25", {"lr": 2.5e6, "entropy_coef": 8e6}),
         ("algo=ppo algo.instances=10", {"lr": 4e5, "entropy_coef": 3.2e5}),  # each plays so many
-        ("algo=vpg algo.instances=10", {"entropy_coef": 1.6e5, "actor_lr": 2e5}),
         # counts the decisions of all instances
         (
             "algo=actor_critic algo.instances=10",

@@ -179,19 +179,6 @@ def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions
         assert tables.payoffs()[0, seat] + luck[0, ALL_IN_COLUMN, 0] == pytest.approx(mean[seat])
 
 
-def test_an_all_in_of_two_streets_is_paid_by_all_boards():
-    """Js loses six chips to Ks on three boards of four, and wins them on Jh."""
-    game = load_game("nolimit_leduc")
-    decks = np.array([[0, 4, board] for board in (1, 2, 3, 5)], np.int8)
-    tables = all_in(game, decks, [6, 1])
-    assert tables.payoffs()[:, 0].tolist() == [6, -6, -6, -6]
-    who, seat = np.tile(np.arange(2), (4, 1)), np.zeros(4, np.int64)
-    luck = compute_aivat_terms(
-        game, tables.records, seat, [None] * 2, who, EquityValueFunction(game)
-    )
-    np.testing.assert_allclose(tables.payoffs()[:, 0] + luck[:, ALL_IN_COLUMN, 0], -3)
-
-
 @pytest.mark.parametrize(
     ("name", "overrides"),
     [

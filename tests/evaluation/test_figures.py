@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from evaluations import KUHN, KUHN_3P, LEDUC, Policies, evaluation, random_policies
+from evaluations import KUHN_3P, LEDUC, Policies, evaluation, random_policies
 from matplotlib.colors import to_rgb
 from random_games import game
 
@@ -86,14 +86,7 @@ def test_the_first_point_is_visible_on_logarithmic_axes():
     assert (figure.axes[0].get_xscale(), figure.axes[0].get_yscale()) == ("linear", "linear")
 
 
-def test_logarithmic_ticks_cover_the_band():
-    center, low = np.array([0.46, 0.105]), np.array([0.44, 0.06])
-    line = plotting.CurveLine("a", np.array([0.0, 1e5]), center, (("interval", low, center),))
-    figure = plotting.draw_panels([plotting.Panel("", [line], "", log_scale=True)], "decisions")
-    assert {0.1, 0.2, 0.3} <= set(figure.axes[0].get_yticks().round(6))
-
-
-@pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
+@pytest.mark.parametrize("game", [KUHN_3P, LEDUC], ids=lambda game: game.name)
 def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
     one = evaluation(game)
     player = Policies(game, random_policies(game))
@@ -180,27 +173,20 @@ def test_a_cell_is_the_mean_over_the_hands_that_the_board_leaves():
     assert gone[0, 1].tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("hand", "flop", "made_hand"),
-    [
-        ("7d7c", "Kd7s2c", "two pair or better"),
-        ("Kh7d", "Kd7s2c", "two pair or better"),
-        ("AhAd", "Kd7s2c", "top pair or overpair"),
-        ("Kh3d", "Kd7s2c", "top pair or overpair"),
-        ("8h8d", "Kd7s2c", "lower pair"),
-        ("9h7d", "JhTh8c", "two pair or better"),  # a straight
-        ("9h2d", "JhTh8c", "draw"),
-        ("Ah5h", "JhTh8c", "draw"),
-        ("AhQd", "KhKd6c", "high card"),  # the pair is on the board
-        ("8h8d", "KhKd6c", "lower pair"),
-        ("Kc2d", "KhKd6c", "two pair or better"),  # three of a kind
-        ("2d3h", "As4s9d", "draw"),  # the ace is low
-    ],
-)
-def test_made_hands_on_the_flop(hand, flop, made_hand):
-    cards = np.array([parse_cards(hand, DECK, "cdhs")])
-    row = classify_made_hands(cards, np.array(parse_cards(flop, DECK, "cdhs")))[0]
-    assert MADE_HANDS[row] == made_hand
+MADE = {
+    "two pair or better": "7d7c Kd7s2c, Kh7d Kd7s2c, 9h7d JhTh8c, Kc2d KhKd6c",  # also a straight
+    "top pair or overpair": "AhAd Kd7s2c, Kh3d Kd7s2c",
+    "lower pair": "8h8d Kd7s2c, 8h8d KhKd6c",
+    "draw": "9h2d JhTh8c, Ah5h JhTh8c, 2d3h As4s9d",  # the ace is low
+    "high card": "AhQd KhKd6c",  # the pair is on the board
+}
+
+
+@pytest.mark.parametrize("made_hand", MADE)
+def test_made_hands_on_the_flop(made_hand):
+    for text in MADE[made_hand].split(", "):
+        hand, flop = (np.array(parse_cards(part, DECK, "cdhs")) for part in text.split())
+        assert MADE_HANDS[classify_made_hands(hand[None], flop)[0]] == made_hand, text
 
 
 @pytest.mark.parametrize("name", ["limit_holdem", "limit_holdem_6p", "nolimit_holdem_6p"])

@@ -78,7 +78,7 @@ def hands(generator, number, count, deck):
     return np.argsort(generator.random((number, deck)), axis=1)[:, :count].astype(np.int8)
 
 
-@pytest.mark.parametrize(("count", "number"), [(5, 40_000), (6, 40_000), (7, 120_000)])
+@pytest.mark.parametrize(("count", "number"), [(5, 20_000), (6, 20_000), (7, 40_000)])
 def test_order_is_that_of_another_evaluator(count, number):
     tables = Tables(game("limit_holdem"), 40_000, seed=count)
     for _ in range(0, 2 * number, 40_000):
@@ -170,8 +170,7 @@ def rank_five(hand, ranks, suits, whole=5):
     return kind, *by_count
 
 
-DECKS = [(3, 1), (3, 2), (3, 4), (4, 3), (5, 4), (6, 3), (8, 1), (8, 4), (9, 2), (12, 3)]
-DECKS += [(13, 1), (13, 2), (13, 4)]
+DECKS = [(3, 1), (3, 4), (5, 4), (6, 3), (8, 1), (9, 2), (12, 3), (13, 4)]
 
 
 @pytest.mark.parametrize(

@@ -91,11 +91,6 @@ def test_memory_is_estimated_before_building():
     assert 0.8 < traced(lambda: GameTree(larger)) / estimate < 1.2
 
 
-def test_equal_games_share_a_tree():
-    assert get_tree(leduc()) is get_tree(leduc())
-    assert get_tree(leduc()) is not get_tree(kuhn())
-
-
 @pytest.mark.parametrize("game", SMALL, ids=label)
 def test_tables_find_their_information_set(game):
     tree = get_tree(game)
@@ -135,14 +130,6 @@ def test_tables_find_their_information_set(game):
 def test_a_table_of_another_game_has_no_information_set():
     with pytest.raises(KeyError, match="not in this tree"):
         get_tree(kuhn()).lookup_infosets(get_tree(kuhn(3)).infoset_records)
-
-
-def test_uniform_and_names():
-    tree = get_tree(leduc())
-    np.testing.assert_array_equal(tree.build_uniform_policy().sum(1), 1)
-    assert (tree.build_uniform_policy()[~tree.legal_mask] == 0).all()
-    assert len(set(tree.infoset_names)) == tree.infoset_count
-    assert set(get_tree(kuhn()).infoset_names) >= {"0 J", "1 K r", "0 Q cr"}
 
 
 def test_an_information_set_after_different_numbers_of_moves_is_refused(monkeypatch):

@@ -128,12 +128,6 @@ def test_holdem_with_stacks_and_antes_of_their_own_beside_pokerkit(name):
     assert counts["split pots"] > 25
 
 
-def test_short_deck_holdem_beside_pokerkit():
-    counts = compare_engines(game("nolimit_short_deck_6p"), replay_in_pokerkit, hands=100, seed=2)
-    assert counts["hands"] == 100
-    assert counts["showdowns"] > 30
-
-
 def test_the_two_rules_on_short_bets_differ_where_the_rule_of_tournaments_says_so():
     """Of 400 hands some are not PokerKit's. Those beside it above are of both rules."""
     counts: Counter[str] = Counter()

@@ -20,7 +20,7 @@ from poker_rl.integrations import pettingzoo
 from poker_rl.integrations.gymnasium import GameEnv, GameVectorEnv
 from poker_rl.players import load_player
 
-GAMES = ["kuhn", "leduc", "limit_holdem", "nolimit_holdem_sizes", "big2", "limit_holdem_6p"]
+GAMES = ["leduc", "nolimit_holdem_sizes", "big2", "limit_holdem_6p"]
 
 
 def sample_legal(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
@@ -164,7 +164,7 @@ def test_actions_outside_the_space_and_hands_that_are_over_are_errors(action: in
         env.step(1)
 
 
-@pytest.mark.parametrize("name", [*GAMES, "nolimit_holdem", "limit_holdem_2to9"])
+@pytest.mark.parametrize("name", [*GAMES, "limit_holdem_2to9"])
 def test_the_tests_of_pettingzoo_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     api_test(pettingzoo.env(name))
     seed_test(lambda: pettingzoo.env(name))

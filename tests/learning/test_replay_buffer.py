@@ -76,20 +76,6 @@ def test_inclusion_frequencies(rule: InsertionRule, probs: Any, parts: int, runs
     assert np.abs(blocks / sd).max() < 4.5
 
 
-def test_exponential_ages_are_geometric() -> None:
-    """New items replace a stored one with probability p/k: mean age k/p (Osborne et al. 2014)."""
-    capacity, prob, count = 2000, 0.3, 400_000
-    stored = numbered(ExponentialReservoir(insertion_prob=prob), capacity, count, 0)
-    ages = count - 1 - stored
-    mean = capacity / prob
-    assert ages.mean() == pytest.approx(
-        mean, rel=4 / np.sqrt(capacity)
-    )  # sd of the mean: 1/sqrt(k)
-    for age in (0.1, 0.5, 1, 2, 3):  # the law itself, at several ages
-        share, expected = (ages >= age * mean).mean(), np.exp(-age)
-        assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / capacity)
-
-
 def columns() -> dict[str, Column]:
     return {
         "observation": Column(torch.bool, 21),

@@ -44,8 +44,9 @@ def network(copies, **settings):
     )
 
 
-@pytest.mark.parametrize("hidden", [(), (16, 8)])
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize(
+    ("hidden", "activation"), [((), "relu"), ((16, 8), "relu"), ((8,), "tanh")]
+)
 def test_a_copy_is_an_ordinary_network(hidden, activation):
     module = network(3, hidden=hidden, activation=activation)
     x = torch.randn(3, 5, INPUTS, generator=seeded(1))
@@ -122,30 +123,6 @@ def test_each_row_goes_through_its_own_copy(name):
         assert part[copy.unique()].flatten(1).any(1).all()
 
 
-def test_copies_learn_alone():
-    """Trained side by side or one by one, with clipping and Adam: the same weights."""
-    together = network(3)
-    alone = [clone_replicas(together, slice(k, k + 1)) for k in range(3)]
-    x = (
-        torch.randn(3, 20, INPUTS, generator=seeded(1))
-        * torch.tensor([1.0, 10, 0.1])[:, None, None]
-    )
-
-    def train(module, x):
-        optimiser = torch.optim.Adam(module.parameters(), 0.01)
-        for _ in range(10):
-            optimiser.zero_grad()
-            module(x).square().mean((1, 2)).sum().backward()
-            clip_gradients(module, 0.5)
-            optimiser.step()
-
-    train(together, x)
-    for k, module in enumerate(alone):
-        train(module, x[k : k + 1])
-        for whole, own in zip(together.parameters(), module.parameters(), strict=True):
-            torch.testing.assert_close(whole[k], own[0])
-
-
 def test_gradients_are_clipped_copy_by_copy():
     module = network(3)
     scale = torch.tensor([0.0, 1e-3, 1e3])
@@ -158,16 +135,6 @@ def test_gradients_are_clipped_copy_by_copy():
         torch.testing.assert_close(norms[k], flat.norm())
         clipped = torch.cat([grad[k].flatten() for grad in after])
         torch.testing.assert_close(clipped, flat / max(1.0, flat.norm().item()))
-
-    plain = network(1)
-    (1e3 * plain(torch.ones(1, 4, INPUTS))).sum().backward()
-    twin = clone_replicas(plain, slice(0, 1))
-    for weight, same in zip(plain.parameters(), twin.parameters(), strict=True):
-        same.grad = weight.grad.clone()
-    norm = torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5)
-    torch.testing.assert_close(clip_gradients(twin, 0.5)[0], norm)
-    for weight, same in zip(plain.parameters(), twin.parameters(), strict=True):
-        torch.testing.assert_close(weight.grad, same.grad)
 
 
 def test_illegal_actions_have_no_chance_and_no_gradient():

@@ -119,8 +119,3 @@ def test_medium_is_taken_where_the_processor_has_it(
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has)
     precision.set_matmul_precision(asked, torch.device("cpu"))
     assert torch.get_float32_matmul_precision() == taken
-
-
-def test_devices_that_nobody_knows_have_it_not() -> None:
-    precision.set_matmul_precision("medium", torch.device("meta"))
-    assert torch.get_float32_matmul_precision() == "highest"
