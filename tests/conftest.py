@@ -1,12 +1,8 @@
 """Fixtures of the tests of the command line, and one of all tests."""
 
-from __future__ import annotations
-
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,11 +16,11 @@ from poker_rl.training import train as train_module
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _strict_where() -> Iterator[None]:
+def _strict_where():
     """Let `np.where` raise an error for integers outside an array's type, as NumPy 2.5 does."""
     where = np.where
 
-    def strict(condition: Any, *values: Any) -> Any:
+    def strict(condition, *values):
         numbers = [value for value in values if type(value) is int]
         for other in values:
             if isinstance(other, np.ndarray | np.generic) and other.dtype.kind in "iu":
@@ -37,7 +33,7 @@ def _strict_where() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> None:
+def _one_thread():
     """Leave the other cores to the other processes of the tests."""
     set_threads(1)
 
@@ -48,7 +44,7 @@ settings.load_profile("any")
 
 
 @pytest.fixture
-def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def working_folder(tmp_path, monkeypatch):
     """Make an empty folder the working folder, and leave out the figures of runs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["poker-rl"])
@@ -57,7 +53,7 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def finished_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_outputs(tmp_path_factory):
     """Folder of all runs with one run of the command TRAIN."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
@@ -66,17 +62,17 @@ def finished_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def finished_run(working_folder: None, finished_outputs: Path) -> Path:
+def finished_run(working_folder, finished_outputs):
     """Copy of a finished run in the working folder, made quicker than by training."""
     shutil.copytree(finished_outputs, "outputs")
     return list_runs()[0]
 
 
 @pytest.fixture
-def get_refusal(capsys: pytest.CaptureFixture[str]) -> Any:
+def get_refusal(capsys):
     """Return a function that runs a command with a mistake, and returns the printed line."""
 
-    def call(*arguments: str) -> str:
+    def call(*arguments):
         capsys.readouterr()
         assert run_command(*arguments) == 2
         out, err = capsys.readouterr()
@@ -90,11 +86,11 @@ def get_refusal(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 @pytest.fixture
-def started_configs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def started_configs(monkeypatch):
     """Return a list that gets the config of each run, which is not trained."""
-    configs: list[dict[str, Any]] = []
+    configs = []
 
-    def train(config: dict[str, Any], *_: Any, **__: Any) -> None:
+    def train(config, *_, **__):
         configs.append(config)
 
     monkeypatch.setattr(train_module, "train_in_folder", train)

@@ -1,14 +1,11 @@
 """The command line: help, options, runs, evaluations, and mistakes of the user."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -18,10 +15,7 @@ from commands import ENVIRONMENT, PROGRAM, TRAIN, list_runs, read_last_row, run_
 from poker_rl import cli
 from poker_rl.config.compose import compose_config, initialize_hydra
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
-from poker_rl.config.option_listing import (
-    list_options_by_group,
-    read_first_comment,
-)
+from poker_rl.config.option_listing import list_options_by_group, read_first_comment
 from poker_rl.config.validation import ConfigError
 from poker_rl.nets.precision import has_bfloat16
 from poker_rl.training import train as train_module
@@ -103,9 +97,9 @@ def test_all_settings_are_shown_with_their_comments(capsys):
 )
 def test_every_option_builds(choice, monkeypatch):
     """The comment of an algorithm ends with its headline player, the first of its players."""
-    started: list[tuple[dict[str, Any], Any]] = []
+    started = []
 
-    def record_start(config: dict[str, Any], algorithm: Any, *_: Any, **__: Any) -> None:
+    def record_start(config, algorithm, *_, **__):
         started.append((config, algorithm))
 
     monkeypatch.setattr(train_module, "train_in_folder", record_start)
@@ -556,7 +550,7 @@ def test_a_config_that_was_edited(finished_run, get_refusal):
     ],
 )
 def test_a_run_that_stops(error, exit_code, line, monkeypatch, capsys):
-    def train(*_: Any, **__: Any) -> None:
+    def train(*_, **__):
         raise error
 
     monkeypatch.setattr(train_module, "train_in_folder", train)

@@ -1,7 +1,5 @@
 """Links between pages, to files and to headings; the documentation site."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -14,9 +12,9 @@ from build_docs import find_pages
 ROOT = Path(__file__).parents[1]
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """Return the anchors of a page's headings: lower case, with dashes, as on GitHub."""
-    counts: dict[str, int] = {}
+    counts = {}
     found = set()
     for heading in re.findall(r"^#+ (.*)$", without_code(page), re.MULTILINE):
         words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
@@ -27,7 +25,7 @@ def anchors(page: Path) -> set[str]:
     return found
 
 
-def without_code(page: Path) -> str:
+def without_code(page):
     return re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
 
 

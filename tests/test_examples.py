@@ -1,7 +1,5 @@
 """Examples learn, are short, and use the public parts of the packages alone; notebooks run."""
 
-from __future__ import annotations
-
 import ast
 import re
 import runpy
@@ -19,9 +17,7 @@ FOLDER = Path(__file__).parents[1] / "examples"
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_exploitability_falls(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exploitability_falls(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--game=kuhn", *EXAMPLES[name]])
     runpy.run_path(str(FOLDER / name), run_name="__main__")
     values = re.findall(r"exploitability ([\d.]+) chips a hand", capsys.readouterr().out)
@@ -29,7 +25,7 @@ def test_exploitability_falls(
     assert float(values[-1]) < 0.9 * float(values[0])
 
 
-def test_they_are_short_and_use_public_parts() -> None:
+def test_they_are_short_and_use_public_parts():
     assert sorted(path.name for path in FOLDER.glob("*.py")) == sorted(EXAMPLES)
     for name in EXAMPLES:
         text = (FOLDER / name).read_text()

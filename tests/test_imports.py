@@ -1,11 +1,8 @@
 """The layers of the package: imports only go down, and heavy libraries stay where they belong."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import poker_rl
@@ -53,7 +50,7 @@ ONLY_IN = {
 NEVER_IN_GAMES = {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}
 
 
-def imports() -> Iterator[tuple[str, str]]:
+def imports():
     """Yield each module without `poker_rl.` and each dotted name that it imports, late or not."""
     for path in sorted(PACKAGE.rglob("*.py")):
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)

@@ -1,12 +1,9 @@
 """Examples of docs/library.md, and the public names of the packages."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numba
@@ -43,11 +40,11 @@ def test_overrides_without_effect_are_errors():
     with pytest.raises(ConfigError, match="ante: has no effect here; allowed: settings of game"):
         load_game("kuhn", "ante=2")
     with pytest.raises(ConfigError, match='game: "kuhn" is a name; give a game, such as load_game'):
-        load_algorithm("ppo", "kuhn")  # type: ignore[arg-type]
+        load_algorithm("ppo", "kuhn")
 
 
 @pytest.fixture
-def all_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def all_cores(monkeypatch):
     """Process without a chosen number of threads, in which torch uses several."""
     before = torch.get_num_threads(), numba.get_num_threads()
     monkeypatch.setattr(threads, "_threads_were_set", False)

@@ -1,11 +1,8 @@
 """Plug-ins: the example, installed and run, and broken ones."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,9 +14,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plugin"
 
 
-def run(
-    command: list[str | Path], cwd: Path, installed: Path, **more: str
-) -> subprocess.CompletedProcess[str]:
+def run(command, cwd, installed, **more):
     """Run a command with a folder of installed packages on the path."""
     environment = os.environ | {"PYTHONPATH": str(installed)} | more
     return subprocess.run(
@@ -27,7 +22,7 @@ def run(
     )
 
 
-def plugin(folder: Path, package: str, entry: str = "", **files: str) -> Path:
+def plugin(folder, package, entry="", **files):
     """Create an installed plug-in; keyword names are paths of its files, with __ for /."""
     (folder / package).mkdir(parents=True)
     (folder / package / "__init__.py").touch()
@@ -55,10 +50,10 @@ def test_the_tests_of_the_example(tmp_path):
 
 
 @pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+def install(monkeypatch):
     """Return a function that makes a folder one of installed packages."""
 
-    def add(site: Path) -> None:
+    def add(site):
         monkeypatch.syspath_prepend(site)
         _find_plugins.cache_clear()
 

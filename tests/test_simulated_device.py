@@ -4,8 +4,6 @@ A device can be registered once per process, and torch then uses it as the accel
 tests have their own processes, and can be run alone: `pytest tests/simulated_device/learners.py`.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

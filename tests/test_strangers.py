@@ -1,10 +1,7 @@
 """Files from strangers: no code runs, nothing is written elsewhere, hangs or moves the terminal."""
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,14 +28,14 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 ESCAPES = "\x1b]0;renamed\x07\x1b[31mred\x9b5m\u202e"
 
 
-def victim() -> Path:
+def victim():
     """Create a file of the user's, outside the folders of strangers."""
     path = Path("victim").absolute()
     path.write_text("precious")
     return path
 
 
-def option(name: str, text: str) -> None:
+def option(name, text):
     path = Path("mine", name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -63,7 +60,7 @@ def test_a_session_is_not_written_through_a_link():
         SessionJournal(Path("link.jsonl"))
 
 
-READERS: dict[str, Callable[[Path], object]] = {
+READERS = {
     "mine.yaml": read_plain_yaml,
     "config.yaml": lambda path: read_run_folder(path.parent),
     "manifest.json": lambda path: read_run_folder(path.parent),

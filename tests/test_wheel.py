@@ -1,7 +1,5 @@
 """The wheel works away from the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -22,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(tmp_path_factory):
     """Folder that the wheel was installed into, without its dependencies."""
     built, folder = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip"]
@@ -34,7 +32,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(installed: Path, cwd: Path, *arguments: str) -> str:
+def run(installed, cwd, *arguments):
     """Run the installed console script; return its output."""
     command = [sys.executable, str(installed / "bin/poker-rl"), *arguments]
     # Before the checkout, which the tests may have installed as editable.
@@ -71,7 +69,7 @@ def test_files_name_the_same_version():
     assert in_citation[1] == in_changelog[1] == __version__
 
 
-def list_requirements(name: str) -> list[str]:
+def list_requirements(name):
     """Return the requirements of a package, none if it is not installed."""
     try:
         return requires(name) or []
@@ -79,7 +77,7 @@ def list_requirements(name: str) -> list[str]:
         return []
 
 
-def read_pins(**environment: str) -> dict[str, str]:
+def read_pins(**environment):
     """Return the version of each package in constraints.txt, for this Python or another."""
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     found = [Requirement(line) for line in lines if not line.startswith("#")]

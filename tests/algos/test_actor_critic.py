@@ -1,9 +1,5 @@
 """The all-action actor-critic: its estimates against hand calculation, and what it learns."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from learner_contexts import average_settings, cpu_context
@@ -15,16 +11,13 @@ from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.learning.advantages import compute_doubly_robust
 from poker_rl.learning.rollout import HAND_ENDED, RolloutBatch
 from poker_rl.nets.dense import MLPConfig
 
 
-def learner(
-    game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any
-) -> ActorCritic:
-    settings: dict[str, Any] = {
+def learner(game, seed=0, opponent=None, **changed):
+    settings = {
         "hands_per_iteration": 144,
         "enumerate_deals": True,
         "exploration": 0.2,
@@ -47,7 +40,7 @@ def learner(
     return ActorCritic(**settings | changed, context=cpu_context(game, net, seed, opponent))
 
 
-def two_decisions(behavior_prob: list[float], reward: float) -> RolloutBatch:
+def two_decisions(behavior_prob, reward):
     """One hand in which an agent decides twice between two legal actions of three."""
     blank = np.zeros(2, np.int64)
     return RolloutBatch(
@@ -65,7 +58,7 @@ def two_decisions(behavior_prob: list[float], reward: float) -> RolloutBatch:
     )
 
 
-def test_estimates_agree_with_hand_calculation() -> None:
+def test_estimates_agree_with_hand_calculation():
     batch = two_decisions(behavior_prob=[0.5, 0.8], reward=6)
     policy = np.array([[0, 0.75, 0.25], [0.4, 0.6, 0]], np.float32)
     values = np.array([[9, 1, 2], [0.5, -1, 9]], np.float32)
@@ -86,7 +79,7 @@ def test_estimates_agree_with_hand_calculation() -> None:
     assert advantage[1, 2] == 0
 
 
-def test_a_trace_never_grows() -> None:
+def test_a_trace_never_grows():
     """An action three times as likely as it was chosen counts once, not three times."""
     policy = np.array([[0, 0.75, 0.25], [0.9, 0.1, 0]], np.float32)
     batch, nothing = two_decisions(behavior_prob=[0.5, 0.3], reward=6), np.zeros((2, 3), np.float32)
@@ -94,7 +87,7 @@ def test_a_trace_never_grows() -> None:
     assert target == pytest.approx([0.9 * 6 / 2, 6 / 2])
 
 
-def test_comes_near_equilibrium_on_kuhn() -> None:
+def test_comes_near_equilibrium_on_kuhn():
     """Uniform play is exploitable by .458; ten seeds came to .083 ± .034, and .22 is 4 sd off."""
     game, steps = game_of("kuhn"), 60_000
     algorithm = learner(
@@ -122,12 +115,12 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
         {"network_sharing": "per_agent", "seating": "shuffled"},
     ],
 )
-def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:
+def test_every_setting_trains_and_resumes_to_the_bit(changed):
     game = game_of("kuhn_3p")
     check_resumes_to_the_bit(game, lambda seed: learner(game, seed, **changed))
 
 
-def test_the_traverser_alone_explores() -> None:
+def test_the_traverser_alone_explores():
     one = learner(
         game_of("leduc"), hands_per_iteration=1000, enumerate_deals=False, exploration=0.5
     )
@@ -144,7 +137,7 @@ def test_the_traverser_alone_explores() -> None:
     assert 0 < traverses.sum() < len(batch)
 
 
-def test_every_deal_is_dealt_equally_often_to_every_traverser() -> None:
+def test_every_deal_is_dealt_equally_often_to_every_traverser():
     algorithm = learner(game_of("kuhn_3p"), hands_per_iteration=144)
     decks, traversers = algorithm._decks, algorithm._traverser_of_table
     assert decks is not None
@@ -157,7 +150,7 @@ def test_every_deal_is_dealt_equally_often_to_every_traverser() -> None:
         learner(game_of("limit_holdem"), hands_per_iteration=960)
 
 
-def test_small_probabilities_do_not_blow_up_the_correction() -> None:
+def test_small_probabilities_do_not_blow_up_the_correction():
     batch = two_decisions(behavior_prob=[0.5, 1e-6], reward=1)
     policy = np.array([[0, 0.5, 0.5], [1e-6, 1, 0]], np.float32)
     _, advantage = compute_doubly_robust(batch, policy, np.zeros((2, 3), np.float32), 0.9, 0.02, 1)

@@ -1,9 +1,6 @@
 """Opponents, iterations without a decision, and learning rates of all learners."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,6 @@ from learner_contexts import sole
 from small_learners import list_small_overrides
 from toy_games import kuhn
 
-from poker_rl.algos.algorithm import Algorithm
 from poker_rl.algos.algorithm_loader import build_algorithm, load_algorithm
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.schedule_horizons import resolve_horizons
@@ -49,7 +45,7 @@ def test_no_network_is_left_to_an_opponent(network_sharing, seating, learns):
         ("vpg", ["hands_per_iteration=1"]),
     ],
 )
-def test_iterations_without_a_decision_do_no_harm(algo: str, settings: list[str]) -> None:
+def test_iterations_without_a_decision_do_no_harm(algo, settings):
     """In the big blind the learner decides nothing if its opponent folds."""
     game = load_game("limit_holdem")
     own = [f"algo.{setting}" for setting in settings]
@@ -74,22 +70,19 @@ LEARNERS = {
     "actor_critic": ACTOR_CRITIC,
     "apu": {"actor_lr": "_networks.actor", "critic_lr": "_networks.critic"},
     "nfsp": {"lr": "_q_network", "average_policy.lr": "_average_policy.module"},
-    "nfsp_ppo": {
-        "lr": "_actor_critic",
-        "average_policy.lr": "_averages.average_policy.module",
-    },
+    "nfsp_ppo": {"lr": "_actor_critic", "average_policy.lr": "_averages.average_policy.module"},
     "vine": ACTOR_CRITIC,
     "sd_cfr": {"regret_lr": "_regret_network", "average_lr": "_average_network"},
 }
 LINEAR = "{{_target_: poker_rl.config.schedules.Linear, start: 1e-2, end: {}, horizon: 1.0}}"
 
 
-def build_learner(name: str, *overrides: str) -> Algorithm:
+def build_learner(name, *overrides):
     more = {"nfsp": ["algo.eta=0.5"], "apu": ["algo.variant=dual_apu_ctrl"]}.get(name, [])
     return load_algorithm(name, load_game("kuhn"), *list_small_overrides(name), *more, *overrides)
 
 
-def copy_weights(learner: Any, name: str) -> dict[str, torch.Tensor]:
+def copy_weights(learner, name):
     """Return copies of the weights of each network, by the key of its learning rate."""
     found = {}
     for key, path in LEARNERS[name].items():
@@ -103,7 +96,7 @@ def copy_weights(learner: Any, name: str) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize(
     ("name", "key"), [(name, key) for name, paths in LEARNERS.items() for key in paths]
 )
-def test_a_learning_rate_of_0_stops_its_own_network_alone(name: str, key: str) -> None:
+def test_a_learning_rate_of_0_stops_its_own_network_alone(name, key):
     """After the first step, with which every network has moved, this one's rate is 0."""
     ends = {other: 0.0 if other == key else 1e-2 for other in LEARNERS[name]}
     learner = build_learner(name, *(f"++algo.{k}={LINEAR.format(end)}" for k, end in ends.items()))
@@ -122,17 +115,17 @@ def test_a_learning_rate_of_0_stops_its_own_network_alone(name: str, key: str) -
 
 
 @pytest.mark.parametrize(("name", "key"), [("ppo", "lr"), ("vpg", "entropy_coef")])
-def test_schedules_count_the_decisions_of_one_instance(name: str, key: str) -> None:
-    one: Any = build_learner(name, "algo.instances=4")
+def test_schedules_count_the_decisions_of_one_instance(name, key):
+    one = build_learner(name, "algo.instances=4")
     one.learn()
     done = one.progress.decisions
     assert one.learn()[f"schedule/{key}"] == pytest.approx(getattr(one, key).value(done // 4))
     assert getattr(one, key).value(done // 4) != getattr(one, key).value(done)
 
 
-def test_exploration_counts_the_decisions_of_one_agent() -> None:
+def test_exploration_counts_the_decisions_of_one_agent():
     falls = "{_target_: poker_rl.config.schedules.Linear, start: 0.5, end: 0.0, horizon: 1000.0}"
-    one: Any = build_learner("dqn", "algo.network_sharing=per_seat", f"++algo.epsilon={falls}")
+    one = build_learner("dqn", "algo.network_sharing=per_seat", f"++algo.epsilon={falls}")
     while not (done := one.progress.decisions):
         one.learn()
     assert one.learn()["schedule/epsilon"] == one.epsilon.value(done // 2) > one.epsilon.value(done)

@@ -1,9 +1,6 @@
 """APU: the published reward by hand, who learns when, what the actor may see, and learning."""
 
-from __future__ import annotations
-
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,6 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.nets.dense import MLPConfig
@@ -40,10 +36,8 @@ LSTM = HistoryNetConfig(
 )
 
 
-def apu(
-    game: FixedLimitPoker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **changed: Any
-) -> APU:
-    settings: dict[str, Any] = {
+def apu(game, seed=0, opponent=None, net=MLP_16, **changed):
+    settings = {
         "variant": "apu",
         "episodes_per_iteration": 4,
         "gradient_steps": 3,
@@ -70,12 +64,12 @@ def apu(
     return APU(**settings | changed, context=cpu_context(game, net, seed, opponent))
 
 
-def stored(learner: APU, copy: int = 0) -> dict[str, np.ndarray]:
+def stored(learner, copy=0):
     items = learner._learners[0].buffer.state_dict()["items"]
     return {name: parts[copy].numpy() for name, parts in items.items()}
 
 
-def weights(learner: APU) -> list[torch.Tensor]:
+def weights(learner):
     """Of every network, [K, weights] each, now."""
     return [
         torch.cat([weight.detach().flatten(1) for weight in network.parameters()], 1)
@@ -83,7 +77,7 @@ def weights(learner: APU) -> list[torch.Tensor]:
     ]
 
 
-def answer(module: Any, outputs: list[float]) -> None:
+def answer(module, outputs):
     """Let a network say the same of everything."""
     last = module.layers[-1]
     with torch.no_grad():
@@ -117,28 +111,28 @@ HOLES = "AsAh 3c3d 4c4d 5c5d 6c6d 7c7d"
 BOARDS = ["2c8hJsQd9s", "TsJsQsKsAs", "2c8hJsQd9s"] * 2  # the second one plays for everybody
 
 
-def cards(text: str) -> list[int]:
+def cards(text):
     return parse_cards(text.replace(" ", ""), "23456789TJQKA", "cdhs")
 
 
-def scripted(learner: APU) -> None:
+def scripted(learner):
     """Let the learner play those three hands."""
     decks = np.array([cards(HOLES + board) for board in BOARDS], np.int8)
     decks[[1, 4], :4] = cards("2s2h3c3d")  # seat 0 holds none of the board's cards
     play = learner.services.rollout.play_full_hands
 
-    def act(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    def act(rows):
         learner._choose_actions(rows)
         moves = rows.tables.records["moves"][rows.table]
         steps = [HANDS[table][move] for table, move in zip(rows.table, moves, strict=True)]
         assert [step[0] for step in steps] == rows.seat.tolist()
         return np.array([step[1] for step in steps]), np.zeros(len(steps))
 
-    learner.services.rollout.play_full_hands = lambda _: play(act, decks)  # type: ignore[method-assign]
+    learner.services.rollout.play_full_hands = lambda _: play(act, decks)
 
 
 @pytest.mark.parametrize(("unit", "power"), [(1.0, 2.0), (4.0, 3.0)])
-def test_the_published_reward_on_three_hands(unit: float, power: float) -> None:
+def test_the_published_reward_on_three_hands(unit, power):
     """The chips put in are lost; a power of the share of the pot is won, both in the unit."""
     scale = 100.0
     learner = apu(
@@ -153,7 +147,7 @@ def test_the_published_reward_on_three_hands(unit: float, power: float) -> None:
     scripted(learner)
     learner.learn()
     columns = stored(learner)
-    found: dict[tuple[int, int], float] = {}
+    found = {}
     records = learner.services.rollout.tables.records
     packed = learner._table_packer.pack(records)
     for hand, moves, reward in zip(*map(columns.get, ("hand", "moves", "reward")), strict=True):
@@ -170,14 +164,14 @@ def test_the_published_reward_on_three_hands(unit: float, power: float) -> None:
 # Who learns
 
 
-def changed(learner: APU) -> list[list[bool]]:
+def changed(learner):
     """Learn once; of every network, which copies moved."""
     before = weights(learner)
     learner.learn()
     return [(a != b).any(1).tolist() for a, b in zip(before, weights(learner), strict=True)]
 
 
-def test_one_agent_learns_at_a_time() -> None:
+def test_one_agent_learns_at_a_time():
     learner = apu(kuhn(3))
     for turn in range(7):  # an iteration is a period of 4 episodes of 3 hands
         sizes = [one.buffer.items_added.sum() for one in learner._learners]
@@ -190,7 +184,7 @@ def test_one_agent_learns_at_a_time() -> None:
         assert grown == only
 
 
-def test_the_others_play_a_copy_made_every_so_often() -> None:
+def test_the_others_play_a_copy_made_every_so_often():
     learner = apu(kuhn(3), variant="dual_apu")  # 12 episodes of 3 hands: every 3 iterations
     for turn in range(1, 8):
         others = [weight.clone() for weight in learner._copied_actor.parameters()]
@@ -202,7 +196,7 @@ def test_the_others_play_a_copy_made_every_so_often() -> None:
         assert not all(map(torch.equal, now, others if due else actor))
 
 
-def test_the_learner_learns_among_the_others() -> None:
+def test_the_learner_learns_among_the_others():
     """Copies that always call: whoever raises or folds is agent 0."""
     learner = apu(
         game_of("limit_holdem_6p"),
@@ -235,17 +229,15 @@ def test_the_learner_learns_among_the_others() -> None:
 
 
 @pytest.mark.parametrize("variant", ["apu", "dual_apu_ctrl"])
-def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(
-    variant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(variant, monkeypatch):
     earlier = OpponentPoolSettings(play_prob=0.5, snapshot_interval=5, capacity=2)
     learner = apu(kuhn(3), variant=variant, opponent_pool=earlier)
     selves, usual = learner._opponent_pool, {learner._copied_actor} - {None}
     assert selves is not None
-    agents_of_network: dict[Any, set[int]] = {}  # whom each network plays for
+    agents_of_network = {}  # whom each network plays for
     policy = learner.services.compute_probs
 
-    def watched(module: Any, rows: Any) -> np.ndarray:
+    def watched(module, rows):
         agents_of_network.setdefault(module, set()).update(rows.agent.tolist())
         return policy(module, rows)
 
@@ -267,7 +259,7 @@ def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(
 
 
 @pytest.mark.parametrize("variant", ["apu", "apu_ctrl"])
-def test_who_learns_explores_and_the_others_do_not(variant: str) -> None:
+def test_who_learns_explores_and_the_others_do_not(variant):
     learner = apu(
         game_of("leduc"),
         variant=variant,
@@ -291,7 +283,7 @@ def test_who_learns_explores_and_the_others_do_not(variant: str) -> None:
         np.testing.assert_allclose(np.exp(rows.log_prob), prob, rtol=1e-5)
 
 
-def test_updates_for_episodes_are_exact() -> None:
+def test_updates_for_episodes_are_exact():
     episodes, updates, period = 2, 5, 3
     learner = apu(
         kuhn(3),
@@ -315,18 +307,18 @@ def test_updates_for_episodes_are_exact() -> None:
 
 
 @pytest.mark.parametrize("variant", ["apu_ctrl", "dual_apu_ctrl"])
-def test_losses_against_plain_loops(variant: str) -> None:
+def test_losses_against_plain_loops(variant):
     game = game_of("leduc")
     learner = apu(game, variant=variant, gamma=0.9, batch_size=40, tau=0.01)
     for _ in range(8):
         learner.learn()
     one = learner._learners[0]
     batch = one.buffer.sample(40)
-    one.buffer.sample = lambda count: batch  # type: ignore[method-assign]
+    one.buffer.sample = lambda count: batch
     actor, critic, target_actor, target_critic = one.networks
     copies = one.buffer.replicas
 
-    def look(hand: np.ndarray, moves: int) -> tuple[Any, Any, np.ndarray, bool]:
+    def look(hand, moves):
         """Return the inputs of actor and critic after some actions, the legal ones, and the end."""
         table = Tables(game, 1, 0)
         deal = hand[: game.cards_dealt].view(np.int8)
@@ -337,11 +329,11 @@ def test_losses_against_plain_loops(variant: str) -> None:
         rows = [torch.from_numpy(part).float() for part in (seen, np.r_[seen, hidden])]
         return *rows, table.legal_mask()[0], bool(table.records["over"][0])
 
-    def through(net: Any, row: torch.Tensor, k: int) -> np.ndarray:
+    def through(net, row, k):
         with torch.no_grad():
             return net(row.expand(copies, 1, -1))[k, 0].double().numpy()
 
-    def policy(net: Any, row: torch.Tensor, legal: np.ndarray, k: int) -> np.ndarray:
+    def policy(net, row, legal, k):
         weight = np.where(legal, np.exp(through(net, row, k)), 0)
         return weight / weight.sum()
 
@@ -369,7 +361,7 @@ def test_losses_against_plain_loops(variant: str) -> None:
     assert losses[2].item() == pytest.approx(entropy, rel=1e-4)
 
 
-def test_targets_follow_softly() -> None:
+def test_targets_follow_softly():
     learner = apu(kuhn(), variant="dual_apu_ctrl", tau=0.25, gradient_steps=1)
     learner.learn()
     before = weights(learner)
@@ -383,17 +375,17 @@ def test_targets_follow_softly() -> None:
 
 
 @pytest.mark.parametrize("variant", ["apu", "dual_apu_ctrl"])
-def test_resumed_equals_uninterrupted_to_the_bit(variant: str) -> None:
+def test_resumed_equals_uninterrupted_to_the_bit(variant):
     game = game_of("leduc")
-    changed: dict[str, Any] = {"variant": variant, "replay_capacity": 40, "agent_switch_period": 8}
+    changed = {"variant": variant, "replay_capacity": 40, "agent_switch_period": 8}
     changed["opponent_pool"] = OpponentPoolSettings(play_prob=0.5, snapshot_interval=2, capacity=2)
     check_resumes_to_the_bit(game, lambda seed: apu(game, seed, **changed), steps=9)
 
 
 @pytest.mark.parametrize(("variant", "net"), [("apu", LSTM), ("apu_ctrl", MLP_16)])
-def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(variant: str, net: Any) -> None:
+def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(variant, net):
     game = game_of("limit_holdem_6p")
-    settings: dict[str, Any] = {
+    settings = {
         "net": net,
         "episodes_per_iteration": 1,
         "training_period": 1,
@@ -426,7 +418,7 @@ def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(variant: str
     assert same_as_one(six, learnt).all()
 
 
-def same_as_one(six: APU, learnt: dict[str, Any]) -> np.ndarray:
+def same_as_one(six, learnt):
     """Return which networks and average of each agent equal those of the only one, [5, 6]."""
     parts = ("actor", "critic", "target_actor", "target_critic", "weight_average")
     state = six.state_dict()
@@ -442,7 +434,7 @@ def same_as_one(six: APU, learnt: dict[str, Any]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("reward", ["published", "payoff"])
-def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
+def test_learns_to_bet_against_a_player_who_always_folds(reward):
     """Whoever bets against a player who passes and folds wins the ante each hand."""
     game = kuhn()
     tree = get_tree(game)
@@ -468,7 +460,7 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
         assert compute_seat_values(tree, mixed)[seat] > 0.9
 
 
-def test_periods_and_opponents_that_do_not_fit_are_refused() -> None:
+def test_periods_and_opponents_that_do_not_fit_are_refused():
     with pytest.raises(
         ConfigError, match=r"^episodes_per_iteration: 8 at once .* copy_period, 12$"
     ):

@@ -1,7 +1,5 @@
 """Solvers follow known trajectories to the digit, and resume to the bit."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pyspiel
@@ -202,7 +200,7 @@ def test_faults_name_the_key():
 
 
 @pytest.mark.parametrize(("name", "most"), [("kuhn", 1e-9), ("leduc", 2e-4)])
-def test_the_equilibrium_of_a_small_game_is_one(name: str, most: float) -> None:
+def test_the_equilibrium_of_a_small_game_is_one(name, most):
     """Measured: 1.8e-15 and 1.6e-4 antes a hand."""
     played = game(name)
     player = compute_equilibrium(played)
@@ -211,7 +209,5 @@ def test_the_equilibrium_of_a_small_game_is_one(name: str, most: float) -> None:
     assert compute_equilibrium(played) is player
 
 
-def test_a_small_game_that_can_not_be_enumerated_is_not_solved(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_small_game_that_can_not_be_enumerated_is_not_solved(monkeypatch):
     assert compute_equilibrium(forgetful(monkeypatch)) is None

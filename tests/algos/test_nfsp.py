@@ -1,9 +1,5 @@
 """DQN and NFSP: transitions, targets and ratios against hand calculation, resuming, learning."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -18,14 +14,13 @@ from poker_rl.config.schedules import Constant, Linear
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.learning.buffers.replay_buffer import ExponentialReservoir
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, RolloutBatch
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.players.tabular_player import TabularPlayer
 
 
-def settings(**changed: Any) -> dict[str, Any]:
+def settings(**changed):
     return {
         "tables": 16,
         "rollout_steps": 2,
@@ -46,28 +41,28 @@ def settings(**changed: Any) -> dict[str, Any]:
     } | changed
 
 
-def built(kind: Any, game: FixedLimitPoker, seed: int, opponent: Any, **changed: Any) -> Any:
+def built(kind, game, seed, opponent, **changed):
     net = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
     return kind(**settings(**changed), context=cpu_context(game, net, seed, opponent))
 
 
-def dqn(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any) -> DQN:
+def dqn(game, seed=0, opponent=None, **changed):
     return built(DQN, game, seed, opponent, **changed)
 
 
-def nfsp(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any) -> NFSP:
+def nfsp(game, seed=0, opponent=None, **changed):
     return built(
         NFSP, game, seed, opponent, **{"eta": 0.3, "average_policy": average_settings()} | changed
     )
 
 
-def stored(learner: DQN, copy: int = 0) -> dict[str, np.ndarray]:
+def stored(learner, copy=0):
     return {
         name: parts[copy].numpy() for name, parts in learner._buffer.state_dict()["items"].items()
     }
 
 
-def batch_of(next_: list[int], reward: list[float], copy: list[int]) -> RolloutBatch:
+def batch_of(next_, reward, copy):
     """Decisions of Kuhn poker that can be told apart by their observation."""
     count = len(next_)
     observation = (np.arange(count)[:, None] >> np.arange(11) & 1).astype(np.uint8)
@@ -87,7 +82,7 @@ def batch_of(next_: list[int], reward: list[float], copy: list[int]) -> RolloutB
     )
 
 
-def test_transitions_run_from_own_decision_to_own_next_one() -> None:
+def test_transitions_run_from_own_decision_to_own_next_one():
     learner = dqn(kuhn(), reward_scale=2.0)
     batch = batch_of(
         [2, 3, HAND_ENDED, NEXT_PENDING, HAND_ENDED], [0, 0, 3, 0, -1], [0, 1, 0, 1, 1]
@@ -104,7 +99,7 @@ def test_transitions_run_from_own_decision_to_own_next_one() -> None:
     assert np.unpackbits(second["next"], axis=1)[0, :11] @ (1 << np.arange(11)) == 3
 
 
-def test_the_target_is_the_best_legal_value_of_the_target_network() -> None:
+def test_the_target_is_the_best_legal_value_of_the_target_network():
     """Against the same loss by plain loops, over both agents."""
     learner = dqn(kuhn(), gamma=0.9, batch_size=64)
     for _ in range(30):
@@ -130,9 +125,7 @@ def test_the_target_is_the_best_legal_value_of_the_target_network() -> None:
     ("network_sharing", "updates", "every", "tables"),
     [("shared", 2, 256, 64), ("per_seat", 3, 7, 5)],
 )
-def test_updates_for_own_decisions_are_exact(
-    network_sharing: str, updates: int, every: int, tables: int
-) -> None:
+def test_updates_for_own_decisions_are_exact(network_sharing, updates, every, tables):
     learner = nfsp(
         kuhn(),
         network_sharing=network_sharing,
@@ -157,7 +150,7 @@ def test_updates_for_own_decisions_are_exact(
     assert learner.progress.updates == learner._stepper.updates > 0
 
 
-def test_the_target_network_is_a_copy_made_every_so_often() -> None:
+def test_the_target_network_is_a_copy_made_every_so_often():
     learner = dqn(kuhn(), train_freq=1000, target_update_interval=5)
     while learner._buffer.min_size < 32:
         learner.learn()
@@ -171,11 +164,11 @@ def test_the_target_network_is_a_copy_made_every_so_often() -> None:
             assert all(torch.equal(a, b) for a, b in zip(now, past[made - 1], strict=True))
 
 
-def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance() -> None:
+def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance():
     learner = dqn(kuhn(), epsilon=Constant(start=0.3), tables=64)
     seen = []
     act = learner._choose_actions
-    learner._choose_actions = lambda rows: seen.append(rows) or act(rows)  # type: ignore[method-assign]
+    learner._choose_actions = lambda rows: seen.append(rows) or act(rows)
     learner.learn()
     rows = seen[0]
     with torch.no_grad():
@@ -192,7 +185,7 @@ def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance() ->
         np.testing.assert_allclose(policy[i], expected, atol=1e-12)
 
 
-def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response() -> None:
+def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response():
     eta = 0.3
     learner = nfsp(
         kuhn(),
@@ -213,7 +206,7 @@ def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response() -> None:
     assert both < 0.2  # 0.09 on average, as agents sample for themselves; 0.3 if they did not
 
 
-def everything_on() -> dict[str, Any]:
+def everything_on():
     return {
         "network_sharing": "per_agent",
         "seating": "shuffled",
@@ -228,13 +221,13 @@ def everything_on() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("optimiser", "changed"), [("adam", everything_on()), ("sgd", {})])
-def test_resumed_equals_uninterrupted_to_the_bit(optimiser: str, changed: dict[str, Any]) -> None:
+def test_resumed_equals_uninterrupted_to_the_bit(optimiser, changed):
     game = game_of("leduc")
     fixed = {"optimizer": optimiser, "replay_capacity": 100}
     check_resumes_to_the_bit(game, lambda seed: nfsp(game, seed, **fixed, **changed), steps=15)
 
 
-def test_dqn_learns_to_beat_a_player_who_always_folds() -> None:
+def test_dqn_learns_to_beat_a_player_who_always_folds():
     """Whoever bets against a player who passes and folds wins the ante each hand."""
     game = kuhn()
     tree = get_tree(game)
@@ -255,7 +248,7 @@ def test_dqn_learns_to_beat_a_player_who_always_folds() -> None:
         assert compute_seat_values(tree, mixed)[seat] == pytest.approx(1)
 
 
-def test_the_average_policy_comes_closer_to_equilibrium() -> None:
+def test_the_average_policy_comes_closer_to_equilibrium():
     """Uniform play has 0.458. 6 runs ended at 0.136 +- 0.028: mean + 4 sd."""
     game = kuhn()
     tree = get_tree(game)
@@ -279,7 +272,7 @@ def test_the_average_policy_comes_closer_to_equilibrium() -> None:
     assert exploitability(tree, policy) < 0.25
 
 
-def test_memories_that_are_never_full_enough_to_learn_from_are_refused() -> None:
+def test_memories_that_are_never_full_enough_to_learn_from_are_refused():
     message = r"^learning_starts: 1,000 items are needed to learn; replay_capacity holds 500$"
     with pytest.raises(ConfigError, match=message):
         dqn(kuhn(), replay_capacity=500, learning_starts=1000)
@@ -294,7 +287,7 @@ def test_memories_that_are_never_full_enough_to_learn_from_are_refused() -> None
         )
 
 
-def test_later_play_weighs_more_in_the_average() -> None:
+def test_later_play_weighs_more_in_the_average():
     learner = nfsp(
         kuhn(),
         rollout_steps=16,

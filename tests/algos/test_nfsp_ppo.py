@@ -1,9 +1,6 @@
 """Fictitious self-play with PPO: who plays what, whose rows are learnt, resuming, learning."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,19 +13,18 @@ from resuming import check_resumes_to_the_bit
 from poker_rl.algos.nfsp_ppo import NFSPWithPPO
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
-from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.learning.rollout import NEXT_PENDING
 from poker_rl.nets.dense import MLPConfig
 
 
-def nfsp(game: Game, seed: int = 0, **changed: Any) -> NFSPWithPPO:
+def nfsp(game, seed=0, **changed):
     settings = ppo_settings(**{"average_policy": average_settings(), "eta": 0.3} | changed)
     net = MLPConfig(hidden_sizes=[32], activation="relu", init="orthogonal", features="observation")
     return NFSPWithPPO(**settings, context=cpu_context(game, net, seed))
 
 
-def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
+def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt():
     learner = nfsp(game_of("leduc"), tables=512, average_policy=average_settings(capacity=100_000))
     batches = record_decisions(learner)
     for _ in range(6):
@@ -56,12 +52,12 @@ def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
     assert learner.progress.decisions == sum((b.next_row != NEXT_PENDING).sum() for b, _ in batches)
 
 
-def test_average_play_is_the_average_networks() -> None:
+def test_average_play_is_the_average_networks():
     """The two networks are told apart by what they were made to always do."""
     learner = nfsp(game_of("leduc"), tables=256)
     for module, action in ((learner._actor, 2), (learner._step_rollout.other_network, 1)):
         with torch.no_grad():
-            last: Any = module.layers[-1]  # type: ignore[union-attr, index]
+            last = module.layers[-1]
             last.weight.zero_()
             last.bias.zero_()
             last.bias[..., action] = 50.0
@@ -73,12 +69,12 @@ def test_average_play_is_the_average_networks() -> None:
     assert (batch.action[~responds] == 1).all()
 
 
-def test_resumed_equals_uninterrupted_to_the_bit() -> None:
+def test_resumed_equals_uninterrupted_to_the_bit():
     game = game_of("leduc")
     check_resumes_to_the_bit(game, lambda seed: nfsp(game, seed))
 
 
-def test_the_average_comes_near_equilibrium() -> None:
+def test_the_average_comes_near_equilibrium():
     """Uniform play has 0.458; three seeds came to 0.276 to 0.282."""
     game = game_of("kuhn")
     tree = get_tree(game)
@@ -91,6 +87,6 @@ def test_the_average_comes_near_equilibrium() -> None:
     assert exploitability(tree, players["average"].action_probs(tree.infoset_records)) < 0.33
 
 
-def test_without_an_average_there_is_no_such_play() -> None:
+def test_without_an_average_there_is_no_such_play():
     with pytest.raises(ConfigError, match="average_policy: null"):
         nfsp(game_of("kuhn"), average_policy=None)

@@ -1,10 +1,5 @@
 """PPO: advantages and minibatches against plain sums, copies, resuming, learning, its critic."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -20,7 +15,6 @@ from poker_rl.algos.ppo_loss import compute_ppo_loss
 from poker_rl.config.schedules import Constant
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.minibatches import DeduplicatedInputs, draw_uniform, iterate_minibatches
@@ -37,12 +31,12 @@ KUHN = kuhn()
 TREE = get_tree(KUHN)
 
 
-def ppo(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any) -> PPO:
+def ppo(game, seed=0, opponent=None, **changed):
     net = MLPConfig(hidden_sizes=[32], activation="relu", init="orthogonal", features="observation")
     return PPO(**ppo_settings(**changed), context=cpu_context(game, net, seed, opponent))
 
 
-def everything_on() -> dict[str, Any]:
+def everything_on():
     """Settings with which every part of the learner has a state."""
     return {
         "kl_old_coef": Constant(start=0.1),
@@ -57,7 +51,7 @@ def everything_on() -> dict[str, Any]:
     }
 
 
-def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions() -> None:
+def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions():
     # two agents' decisions interleaved: rows 0, 2, 4 end; rows 1, 3, 5 are still open at 5
     next_ = np.array([2, 3, 4, 5, HAND_ENDED, NEXT_PENDING])
     reward = np.array([0, 0, 0.5, 0, 2, 0], np.float32)
@@ -72,7 +66,7 @@ def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions() -
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies: int) -> None:
+def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies):
     generator = np.random.default_rng(0)
     kinds = generator.integers(2, size=(5, 7)).astype(np.uint8)
     few = kinds[generator.integers(5, size=200)]
@@ -100,7 +94,7 @@ def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies: in
 
 
 @pytest.mark.parametrize("size", [30, 40])
-def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean(size: int) -> None:
+def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean(size):
     """Of the largest copy's size, or padded to more."""
     generator = torch.Generator().manual_seed(0)
     copy = torch.tensor([0, 1, 3]).repeat_interleave(torch.tensor([10, 20, 30]))  # copy 2 has none
@@ -126,7 +120,7 @@ def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean(size: int) 
         assert not weight[2].any()
 
 
-def test_random_orders_are_those_of_splitmix64() -> None:
+def test_random_orders_are_those_of_splitmix64():
     """Seed 1234567 gives the numbers of its reference implementation."""
     seed = 1234567
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
@@ -142,12 +136,12 @@ def test_random_orders_are_those_of_splitmix64() -> None:
 
 
 @pytest.mark.parametrize("changed", [{}, everything_on()])
-def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any]) -> None:
+def test_resumed_equals_uninterrupted_to_the_bit(changed):
     game = game_of("kuhn")
     check_resumes_to_the_bit(game, lambda seed: ppo(game, seed, **changed), steps=4)
 
 
-def test_instances_do_not_touch_each_other() -> None:
+def test_instances_do_not_touch_each_other():
     """One replica and its optimizer have no effect on the other replica.
 
     But for where its rows are cut into minibatches, which depends on the copy with most rows.
@@ -168,9 +162,7 @@ def test_instances_do_not_touch_each_other() -> None:
     assert np.abs(np.subtract(*(p.action_probs(records) for p in other))).max() > 0.01
 
 
-def plain_loss(
-    logits: np.ndarray, value: np.ndarray, rows: dict[str, np.ndarray], now: dict[str, float]
-) -> tuple[float, list[float]]:
+def plain_loss(logits, value, rows, now):
     """Loss and metrics of decisions [B] by plain sums, with `value=0.5` and both its clips."""
     loss, metrics = 0.0, [0.0] * 5
     weight, clip = rows["weight"], now["clip_coef"]
@@ -197,7 +189,7 @@ def plain_loss(
     return loss, metrics
 
 
-def test_the_update_against_plain_sums() -> None:
+def test_the_update_against_plain_sums():
     """Every term of the loss, by its slope in each number that the networks say."""
     count, draw = 40, np.random.default_rng(3)
     mask = draw.random((count, 3)) < 0.6
@@ -243,7 +235,7 @@ def test_the_update_against_plain_sums() -> None:
 
 
 @pytest.mark.parametrize(("shared_layers", "bound"), [(0, 0.13), (1, 0.155)])
-def test_self_play_approaches_equilibrium_and_values_are_chips(shared_layers, bound) -> None:
+def test_self_play_approaches_equilibrium_and_values_are_chips(shared_layers, bound):
     """Uniform play has 0.458; the bounds are mean + 4 sd.
 
     8 runs ended at 0.078 +- 0.013, 6 with a shared layer at 0.103 +- 0.013. Values, from -1 to 1.9,
@@ -268,8 +260,8 @@ def test_self_play_approaches_equilibrium_and_values_are_chips(shared_layers, bo
 
 @pytest.mark.parametrize(("entropy_over", "raises"), [("actions", 5 / 6), ("action_types", 1 / 2)])
 def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_kinds(
-    entropy_over: str, raises: float
-) -> None:
+    entropy_over, raises
+):
     game = game_of("nolimit_leduc")
     settings = {
         "lr": Constant(start=1e-2),
@@ -286,7 +278,7 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
     np.testing.assert_allclose(policy[2:], raises / 5, atol=0.05)
 
 
-def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch):
     metrics = {}
     for many in (legal_output_layer.MIN_ACTIONS, 10**6):
         monkeypatch.setattr(legal_output_layer, "MIN_ACTIONS", many)
@@ -312,9 +304,7 @@ def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.Monk
         ("nfsp", []),
     ],
 )
-def test_a_snapshot_keeps_the_values_and_one_without_still_loads(
-    algo: str, settings: list[str], tmp_path: Path
-) -> None:
+def test_a_snapshot_keeps_the_values_and_one_without_still_loads(algo, settings, tmp_path):
     players = load_algorithm(algo, KUHN, *settings).players()
     states = {name: player.to_dict() for name, player in players.items()}
     save_snapshot(tmp_path, 2, {"game": KUHN.to_dict(), "players": states})

@@ -1,7 +1,5 @@
 """CFR over the public tree plays as CFR over all deals does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numba
@@ -32,12 +30,7 @@ def solved(definition, iterations, **settings):
 
 
 @pytest.mark.parametrize(
-    "variant",
-    [
-        DCFR,
-        {"alpha": np.inf, "beta": -np.inf, "gamma": 1.0},
-    ],
-    ids=["dcfr", "cfr_plus"],
+    "variant", [DCFR, {"alpha": np.inf, "beta": -np.inf, "gamma": 1.0}], ids=["dcfr", "cfr_plus"]
 )
 @pytest.mark.parametrize("definition", [kuhn(), leduc()], ids=label)
 def test_plays_as_cfr_over_all_deals(definition, variant):

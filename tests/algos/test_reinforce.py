@@ -1,9 +1,5 @@
 """REINFORCE: an update against the formula, baselines, fixed opponents, resuming, learning."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from learner_contexts import cpu_context
@@ -16,23 +12,15 @@ from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import FOLD
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.learning.rollout import HAND_ENDED
-from poker_rl.nets.net_config import NetConfig
 from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
 
 TABLE = SigmoidPolicyConfig(init_range=0.5)
 RUNNING = MovingAverageBaseline(decay=0.9, initial_value=-2.0)
 
 
-def reinforce(
-    game: FixedLimitPoker,
-    net: NetConfig = TABLE,
-    seed: int = 0,
-    opponent: Any = None,
-    **changed: Any,
-) -> Reinforce:
-    settings: dict[str, Any] = {
+def reinforce(game, net=TABLE, seed=0, opponent=None, **changed):
+    settings = {
         "hands_per_iteration": 32,
         "baseline": RUNNING,
         "optimizer": "sgd",
@@ -44,26 +32,26 @@ def reinforce(
     return Reinforce(**(settings | changed), context=cpu_context(game, net, seed, opponent))
 
 
-def played(learner: Reinforce, metrics: bool = False) -> Any:
+def played(learner, metrics=False):
     """The batch of one call of `learn`."""
     batches = []
     play_out = learner.services.rollout.play_full_hands
     learner.services.rollout.play_full_hands = lambda act: (
         batches.append(play_out(act)) or batches[-1]
-    )  # type: ignore
+    )
     learned = learner.learn()
-    learner.services.rollout.play_full_hands = play_out  # type: ignore[method-assign]
+    learner.services.rollout.play_full_hands = play_out
     return (batches[0], learned) if metrics else batches[0]
 
 
-def equilibrium(game: FixedLimitPoker) -> Any:
+def equilibrium(game):
     return build(load_option("player", "equilibrium"), "player", game=game)
 
 
 @pytest.mark.parametrize("baseline", [None, RUNNING])
-def test_an_update_is_the_formulas(baseline: MovingAverageBaseline | None) -> None:
+def test_an_update_is_the_formulas(baseline):
     learner = reinforce(kuhn(), instances=3, baseline=baseline)
-    weight = learner._policy_network.weight.detach().numpy()[..., 0].copy()  # type: ignore
+    weight = learner._policy_network.weight.detach().numpy()[..., 0].copy()
     for seat_baseline in (0 if baseline is None else -2.0, None):
         before = learner._baselines.copy()
         if seat_baseline is not None:
@@ -83,10 +71,7 @@ def test_an_update_is_the_formulas(baseline: MovingAverageBaseline | None) -> No
         loss = -np.log(np.where(aggressive, bet, 1 - bet)) * gain
         np.add.at(weight, (instance, infoset), 0.05 * slope * gain / 32)
         np.testing.assert_allclose(
-            learner._policy_network.weight.detach().numpy()[..., 0],  # type: ignore[operator]
-            weight,
-            rtol=1e-5,
-            atol=1e-6,
+            learner._policy_network.weight.detach().numpy()[..., 0], weight, rtol=1e-5, atol=1e-6
         )
         assert metrics["loss/policy"] == pytest.approx(loss.sum() / 96, rel=1e-4)
         mean = won.reshape(3, 32, 2).mean(1)
@@ -94,26 +79,26 @@ def test_an_update_is_the_formulas(baseline: MovingAverageBaseline | None) -> No
         np.testing.assert_allclose(learner._baselines, after + 0 * mean, rtol=1e-5)
 
 
-def test_against_a_fixed_player_only_the_first_seat_learns() -> None:
+def test_against_a_fixed_player_only_the_first_seat_learns():
     game = kuhn()
     learner = reinforce(game, opponent=equilibrium(game), optimizer="adam")
-    before = learner._policy_network.weight.detach().clone()  # type: ignore[operator]
+    before = learner._policy_network.weight.detach().clone()
     for _ in range(20):
         batch = played(learner)
         assert (batch.agent == 0).all()
-    moved = (learner._policy_network.weight != before)[0, :, 0].numpy()  # type: ignore[index]
+    moved = (learner._policy_network.weight != before)[0, :, 0].numpy()
     np.testing.assert_array_equal(moved, get_tree(game).infoset_seat == 0)
     assert learner._baselines[0, 1] == RUNNING.initial_value
     assert learner.progress.updates == 20
     assert learner.progress.hands == 640
 
 
-def test_a_resumed_run_goes_on_to_the_bit() -> None:
+def test_a_resumed_run_goes_on_to_the_bit():
     changed = {"optimizer": "adam", "instances": 3, "seating": "shuffled"}
     check_resumes_to_the_bit(kuhn(), lambda seed: reinforce(kuhn(), seed=seed, **changed))
 
 
-def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal() -> None:
+def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal():
     # A re-run of 30 models went from .861 to .396 in 100 updates.
     game = kuhn()
     learner = reinforce(

@@ -1,9 +1,5 @@
 """CFR by networks: its sampled regrets against exact ones, its memories, and what it learns."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -18,8 +14,7 @@ from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, LogLinear
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
-from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.game_tree import get_tree
 from poker_rl.learning import memory_budget
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer
 from poker_rl.learning.external_sampling import TraversalDecisions, traverse
@@ -29,10 +24,8 @@ from poker_rl.nets.dense import MLPConfig
 NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
 
 
-def learner(
-    game: FixedLimitPoker, seed: int = 0, opponent: Any = None, net: Any = NET, **changed: Any
-) -> SDCFR:
-    settings: dict[str, Any] = {
+def learner(game, seed=0, opponent=None, net=NET, **changed):
+    settings = {
         "traversals": 40,
         "iteration_weight_power": 1.0,
         "capacity": 1000,
@@ -51,26 +44,26 @@ def learner(
     return SDCFR(**settings | changed, context=cpu_context(game, net, seed, opponent))
 
 
-def agents_of(game: FixedLimitPoker, hands: int = 1) -> LearnerServices:
+def agents_of(game, hands=1):
     seats = NetworkAssignment(network_sharing="per_seat", instances=1, seating="fixed")
     return LearnerServices(cpu_context(game, NET), seats, tables_per_instance=hands)
 
 
-def any_policy(tree: GameTree, seed: int) -> np.ndarray:
+def any_policy(tree, seed):
     return tree.normalize_policy(
         np.random.default_rng(seed).random(tree.legal_mask.shape) * tree.legal_mask
     )
 
 
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), leduc()], ids=label)
-def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -> None:
+def test_sampled_regrets_are_the_exact_ones_in_the_mean(game):
     """At each infoset met 40 times and more, within 6 standard errors of 20 traversals."""
     tree, hands, times = get_tree(game), 1000, 20
     services, policy = agents_of(game, hands), any_policy(tree, 1)
     rows, _ = services.encode_records(tree.infoset_records)
     row_index = {row.tobytes(): i for i, row in enumerate(rows)}
 
-    def infosets(seen: np.ndarray) -> np.ndarray:
+    def infosets(seen):
         return np.array([row_index[row.tobytes()] for row in seen], np.int64)
 
     for traverser in range(game.seats):
@@ -94,16 +87,14 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -
         assert sums[:, theirs] == pytest.approx((counts[..., None] * policy)[:, theirs])
 
 
-def decisions(
-    seen: list[list[int]], regret_rows: list[list[float]], copy: list[int]
-) -> TraversalDecisions:
+def decisions(seen, regret_rows, copy):
     observation = np.zeros((len(seen), 11), np.uint8)
     observation[:, :2] = seen
     mask = np.ones((len(seen), 3), np.bool_)
     return TraversalDecisions(observation, mask, np.array(copy), np.array(regret_rows, np.float64))
 
 
-def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
+def test_a_memory_keeps_weighted_means_of_equal_observations():
     game = kuhn()
     services = agents_of(game)
     services.observation_column = services.observation_column._replace(width=11)
@@ -124,7 +115,7 @@ def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
     assert drawn.count(3.0) == pytest.approx(300, abs=40)  # 4.6 standard deviations
 
 
-def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
+def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met():
     services = agents_of(kuhn())
     services.observation_column = services.observation_column._replace(width=11)
     sampled = []
@@ -145,7 +136,7 @@ def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
 
 
 @pytest.mark.parametrize("power", [0.0, 0.5])
-def test_comes_near_equilibrium_on_kuhn(power: float) -> None:
+def test_comes_near_equilibrium_on_kuhn(power):
     """Uniform play is exploitable by .458; ten seeds came to .049 ± .008, and .09 is 5 sd off."""
     game, steps = kuhn(), 60_000
     algorithm = learner(
@@ -168,12 +159,12 @@ def test_comes_near_equilibrium_on_kuhn(power: float) -> None:
         {"batch_size": 4, "capacity": 6, "instances": 2},  # drawn from a memory that is full
     ],
 )
-def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:
+def test_every_setting_trains_and_resumes_to_the_bit(changed):
     game = kuhn(3)
     check_resumes_to_the_bit(game, lambda seed: learner(game, seed, **changed))
 
 
-def test_a_warm_start_goes_on_from_networks_and_memories() -> None:
+def test_a_warm_start_goes_on_from_networks_and_memories():
     game = kuhn()
     first, warm = learner(game, seed=1), learner(game, seed=2)
     for _ in range(3):
@@ -194,7 +185,7 @@ def test_a_warm_start_goes_on_from_networks_and_memories() -> None:
         learner(game, capacity=4).warm_start(learnt)
 
 
-def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_it_can_not_do_is_refused(monkeypatch):
     game = kuhn()
     caller = build(load_option("player", "call"), "opponent", game=game)
     with pytest.raises(ConfigError, match=r"^opponents: "):
@@ -209,7 +200,7 @@ def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         algorithm.learn()
 
 
-def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch):
     """Until then equal ones stand side by side, and weigh together what they weigh as one."""
     monkeypatch.setattr("poker_rl.learning.buffers.merging_buffer.ALWAYS_MERGE_BELOW", 8)
     services = agents_of(kuhn())

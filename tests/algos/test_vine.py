@@ -1,15 +1,11 @@
 """Rollouts of every action: their advantages against exact ones, and what is learnt from them."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from learner_contexts import cpu_context, ppo_settings
 from resuming import check_resumes_to_the_bit
-from torch import Tensor, nn
+from torch import nn
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values
 
@@ -18,14 +14,13 @@ from poker_rl.algos.vine import Vine
 from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.nets.dense import MLPConfig
 
 NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
 
 
-def learner(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any) -> Vine:
-    settings: dict[str, Any] = {
+def learner(game, seed=0, opponent=None, **changed):
+    settings = {
         "tables": 40,
         "rollout_steps": 3,
         "min_action_prob": 0.003,
@@ -51,20 +46,18 @@ def learner(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **change
 class KnownValues(nn.Module):
     """Critic that returns given values of the information sets [I], found by their inputs."""
 
-    def __init__(self, seen: np.ndarray, value: np.ndarray) -> None:
+    def __init__(self, seen, value):
         super().__init__()
         self.copies = nn.Parameter(torch.zeros(1))  # one
         self._place = {row.tobytes(): float(value[i]) for i, row in enumerate(seen)}
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         rows = x[0].numpy().astype(np.uint8)
         return torch.tensor([[[self._place[row.tobytes()]] for row in rows]])
 
 
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), leduc()], ids=label)
-def test_advantages_are_the_exact_ones_in_the_mean(
-    game: FixedLimitPoker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_advantages_are_the_exact_ones_in_the_mean(game, monkeypatch):
     """If the critic is right, at each infoset met 200 times and more, within 6 standard errors."""
     tree, scale = get_tree(game), 2.0
     one = learner(
@@ -84,7 +77,7 @@ def test_advantages_are_the_exact_ones_in_the_mean(
         won[own] = (wins / met)[own]
     seen = one.services.encode_records(tree.infoset_records)[0]
     one._critic_ema.module = KnownValues(seen, won / scale)
-    added: list[dict[str, np.ndarray]] = []
+    added = []
     monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
     one.services.rollout.play_steps(one._choose_actions, 30)
     row_index = {row.tobytes(): i for i, row in enumerate(seen)}
@@ -106,11 +99,11 @@ def test_advantages_are_the_exact_ones_in_the_mean(
     assert (abs(mean - regrets[often] / scale) <= 6 * error + 1e-5).all()
 
 
-def test_actions_that_are_hardly_ever_played_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_actions_that_are_hardly_ever_played_are_not_tried(monkeypatch):
     """And of decisions with one likely action a share is kept."""
     game = leduc()
     one = learner(game, tables=3000, min_action_prob=0.4, single_action_share=0.25)
-    added: list[dict[str, np.ndarray]] = []
+    added = []
     monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
     batch = one.services.rollout.play_steps(one._choose_actions, 3)
     count = np.concatenate([parts["count"] for parts in added])
@@ -132,7 +125,7 @@ def test_actions_that_are_hardly_ever_played_are_not_tried(monkeypatch: pytest.M
     assert probs.sum(1) == pytest.approx(np.ones(len(probs)))
 
 
-def test_comes_near_equilibrium_on_kuhn() -> None:
+def test_comes_near_equilibrium_on_kuhn():
     """Uniform play is exploitable by .458."""
     game, steps = kuhn(), 150_000
     one = learner(
@@ -160,12 +153,12 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
         {"batch_size": 100, "max_actions": 2, "min_action_prob": 0.4},
     ],
 )
-def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:
+def test_every_setting_trains_and_resumes_to_the_bit(changed):
     game = kuhn(3)
     check_resumes_to_the_bit(game, lambda seed: learner(game, seed, **changed))
 
 
-def test_a_warm_start_goes_on_from_its_networks_or_those_of_ppo() -> None:
+def test_a_warm_start_goes_on_from_its_networks_or_those_of_ppo():
     game = kuhn()
     first, warm = learner(game, seed=1), learner(game, seed=2)
     for _ in range(3):

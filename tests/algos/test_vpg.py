@@ -1,9 +1,5 @@
 """VPG: objectives, means per network, the batch rule, resuming."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -15,21 +11,18 @@ from poker_rl.algos.vpg import VPG
 from poker_rl.config.schedules import Constant
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
-from poker_rl.learning.rollout import HAND_ENDED, RolloutBatch
+from poker_rl.learning.rollout import HAND_ENDED
 from poker_rl.nets.dense import MLPConfig
 
-NODE_AGENTS: dict[str, Any] = {
+NODE_AGENTS = {
     "network_sharing": "per_betting_node",
     "hands_per_iteration": 50,
     "min_network_decisions": 30,
 }
 
 
-def vpg(
-    game: FixedLimitPoker, seed: int = 0, opponent: Any = None, rank: bool = False, **changed: Any
-) -> VPG:
-    settings: dict[str, Any] = {
+def vpg(game, seed=0, opponent=None, rank=False, **changed):
+    settings = {
         "hands_per_iteration": 64,
         "min_network_decisions": None,
         "gradient_steps": 1,
@@ -55,19 +48,19 @@ def vpg(
     return VPG(**(settings | changed), context=cpu_context(game, net, seed, opponent))
 
 
-def played(learner: VPG) -> tuple[RolloutBatch, Any]:
+def played(learner):
     """The batch of one call of `learn`, and its metrics."""
-    batches: list[RolloutBatch] = []
+    batches = []
     play = learner._play_batch
 
-    def once() -> tuple[RolloutBatch, int]:
+    def once():
         batch, hands = play()
         batches.append(batch)
         return batch, hands
 
-    learner._play_batch = once  # type: ignore[method-assign]
+    learner._play_batch = once
     metrics = learner.learn()
-    learner._play_batch = play  # type: ignore[method-assign]
+    learner._play_batch = play
     return batches[0], metrics
 
 
@@ -75,17 +68,17 @@ def played(learner: VPG) -> tuple[RolloutBatch, Any]:
     ("objective", "value", "slope"),
     [("log_probability", np.log(0.3), 1.0), ("probability", 0.3, 0.3), ("clipped_ratio", 1.0, 1.0)],
 )
-def test_objectives_and_their_gradients(objective: str, value: float, slope: float) -> None:
+def test_objectives_and_their_gradients(objective, value, slope):
     learner = vpg(kuhn(), objective=objective)
     log_prob = torch.full((1,), float(np.log(0.3)), requires_grad=True)
     objective = learner._compute_objective(torch.tensor([-2.0]), log_prob, log_prob.detach())
     assert objective.item() == pytest.approx(-2 * value)
-    objective.sum().backward()  # type: ignore[no-untyped-call]
+    objective.sum().backward()
     assert log_prob.grad is not None
     assert log_prob.grad.item() == pytest.approx(-2 * slope)
 
 
-def test_each_member_has_the_mean_of_its_own_decisions() -> None:
+def test_each_member_has_the_mean_of_its_own_decisions():
     learner = vpg(kuhn(), rank=True, objective="probability", **NODE_AGENTS)
     first = {name: weight.clone() for name, weight in learner._critic.state_dict().items()}
     actor = {name: weight.clone() for name, weight in learner._actor.state_dict().items()}
@@ -114,7 +107,7 @@ def test_each_member_has_the_mean_of_its_own_decisions() -> None:
 
 
 @pytest.mark.parametrize("instances", [1, 3])
-def test_a_batch_ends_when_the_member_that_acts_least_has_acted_so_often(instances: int) -> None:
+def test_a_batch_ends_when_the_member_that_acts_least_has_acted_so_often(instances):
     learner = vpg(kuhn(), rank=True, instances=instances, **NODE_AGENTS)
     batch, _ = played(learner)
     decided = np.bincount(batch.replica, minlength=4 * instances).reshape(instances, 4)
@@ -138,11 +131,11 @@ def test_a_batch_ends_when_the_member_that_acts_least_has_acted_so_often(instanc
         {"gradient_steps": 3, "max_grad_norm": 0.5, "instances": 2, "seating": "shuffled"},
     ],
 )
-def test_a_resumed_run_goes_on_to_the_bit(changed: dict[str, Any]) -> None:
+def test_a_resumed_run_goes_on_to_the_bit(changed):
     check_resumes_to_the_bit(kuhn(), lambda seed: vpg(kuhn(), seed, **changed))
 
 
-def test_self_play_on_kuhn_comes_closer_to_equilibrium() -> None:
+def test_self_play_on_kuhn_comes_closer_to_equilibrium():
     learner = vpg(
         kuhn(),
         hands_per_iteration=256,

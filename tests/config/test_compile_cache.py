@@ -1,7 +1,5 @@
 """Cache of compiled rules: the temporary folder, and damaged files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -19,7 +17,7 @@ HASH = (
 NO_HOME = "import os\nos.path.expanduser = lambda path: path\n"
 
 
-def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
+def hash_bytes(home, before=""):
     """Call a compiled rule in a new process; return its standard output and error."""
     unset = ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")
     environment = {name: value for name, value in os.environ.items() if name not in unset}

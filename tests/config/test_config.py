@@ -1,10 +1,7 @@
 """Lookup of classes, conversion of settings by `build`, wrong ones, and typed values."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import InitVar, dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, Protocol
 
@@ -30,14 +27,14 @@ from poker_rl.players.tabular_player import TabularPlayer
 
 
 class Shape(Protocol):
-    def area(self) -> float: ...
+    def area(self): ...
 
 
 @dataclass(kw_only=True)
 class Square:
     side: PositiveFloat
 
-    def area(self) -> float:
+    def area(self):
         return self.side**2
 
 
@@ -51,7 +48,7 @@ class Base:
     gamma: Probability
     device: InitVar[str]
 
-    def __post_init__(self, device: str) -> None:
+    def __post_init__(self, device):
         self.on = device
 
 
@@ -66,7 +63,7 @@ class Learner(Base):
     shape: Shape
     limit: Annotated[int, Range(0, 9)] | None
 
-    def __post_init__(self, device: str) -> None:
+    def __post_init__(self, device):
         super().__post_init__(device)
         if self.hands_per_iteration > 1000:
             raise ConfigError(
@@ -78,23 +75,23 @@ class Learner(Base):
 
 @dataclass(kw_only=True)
 class Broken:
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         raise ZeroDivisionError
 
 
 @pytest.fixture(autouse=True)
-def module(monkeypatch: pytest.MonkeyPatch) -> None:
+def module(monkeypatch):
     """Make this file's classes those of a module of the program."""
     fake = ModuleType("poker_rl.fake")
     vars(fake).update((name, value) for name, value in globals().items() if name[0] != "_")
     for target in (Square, Flat, Base, Learner, Broken):
         monkeypatch.setattr(target, "__module__", "poker_rl.fake")
-    fake.function = print  # type: ignore[attr-defined]
+    fake.function = print
     monkeypatch.setitem(sys.modules, "poker_rl.fake", fake)
 
 
 SQUARE = {"_target_": "poker_rl.fake.Square", "side": 2}
-LEARNER: dict[str, Any] = {
+LEARNER = {
     "_target_": "poker_rl.fake.Learner",
     "gamma": 1,
     "hands_per_iteration": 1e2,
@@ -108,7 +105,7 @@ LEARNER: dict[str, Any] = {
 }
 
 
-def learner(**changes: Any) -> Learner:
+def learner(**changes):
     return build(LEARNER | changes, "algo", device="cpu", seed=3)
 
 
@@ -287,7 +284,7 @@ TEXTS += ["[x", "{", "~/a;b!", "läuf, häuf", "4k", "a\nb"]
 
 
 @pytest.fixture
-def read_settings(tmp_path: Path) -> Any:
+def read_settings(tmp_path):
     """Function that reads settings as a command does."""
     path = tmp_path / "x.yaml"
     path.write_text("out: null\nactions: a\ndeals: 1\nagainst: []\nspace: {}\n")

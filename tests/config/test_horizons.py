@@ -1,28 +1,18 @@
 """Values of schedules, horizons that follow the budget, and learning rates of 0."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from commands import list_runs, run_command
 
 from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
-from poker_rl.config.schedules import (
-    Constant,
-    InverseSqrt,
-    Linear,
-    LogLinear,
-    StableDecay,
-)
+from poker_rl.config.schedules import Constant, InverseSqrt, Linear, LogLinear, StableDecay
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-def horizons(node: Mapping[str, Any], key: str = "") -> Iterator[tuple[str, Any]]:
+def horizons(node, key=""):
     """The horizons below a node, by the dotted key of their schedule."""
     for name, value in node.items():
         if isinstance(value, dict):
@@ -95,7 +85,7 @@ SHORT = ["train", "algo=ppo", "algo.tables=8", "algo.minibatches=1", "budget=250
 SHORT += ["evaluate_every=250", "checkpoint_every=250", "evaluation.deals=30"]
 
 
-def contents(folder: Path) -> dict[Path, bytes]:
+def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

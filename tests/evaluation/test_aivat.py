@@ -1,7 +1,5 @@
 """Luck-adjusted results: the same on average, by enumeration, and narrower."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

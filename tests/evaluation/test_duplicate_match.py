@@ -1,7 +1,5 @@
 """Duplicate matches, mixed tables and variance reduction against exactly known values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from big2_tables import BIG2

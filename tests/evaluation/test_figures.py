@@ -1,7 +1,5 @@
 """Figures and grids of starting hands show what the players do."""
 
-from __future__ import annotations
-
 import io
 import json
 

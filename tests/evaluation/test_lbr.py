@@ -1,7 +1,5 @@
 """Local best response: known values, and equality with one that goes through every deal."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -230,7 +228,7 @@ def test_the_best_of_trained_responses_plays_a_second_match():
 
 
 def test_a_bound_whose_interval_reaches_0_is_vacuous():
-    def kind(value: float, half_width: float | None) -> str:
+    def kind(value, half_width):
         return classify_bound(Result("it", "bound/lbr", value, half_width, "mbb/hand", "")).kind
 
     assert kind(298, 413) == "lower_bound, vacuous"

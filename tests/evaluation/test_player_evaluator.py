@@ -1,7 +1,5 @@
 """Results of evaluators against known constants."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from big2_tables import BIG2

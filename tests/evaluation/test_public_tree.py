@@ -1,7 +1,5 @@
 """Exact exploitability by the public tree: known values, and equality with other ways."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from math import comb
@@ -32,16 +30,11 @@ from poker_rl.evaluation.exact.exploitability import (
 from poker_rl.evaluation.exact.network_query import has_separable_features
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.cards import evaluate_hand
-from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.players.network_player import (
-    GreedyNetworkPlayer,
-    NetworkPlayer,
-    RegretMatchingPlayer,
-)
+from poker_rl.players.network_player import GreedyNetworkPlayer, NetworkPlayer, RegretMatchingPlayer
 
 TWELVE = replace(FLOP, name="twelve", ranks="QKA", max_raises=[0, 1])
 RHODE_ISLAND = game("rhode_island")
@@ -275,14 +268,14 @@ def test_states_and_hands_give_what_tables_give(name, monkeypatch):
 class OwnFeatures:
     """Features of a plug-in, of which nothing is known."""
 
-    def encode(self, definition: Game, records: np.ndarray) -> np.ndarray:
+    def encode(self, definition, records):
         return ObservationEncoder(definition, "observation")(records)
 
 
 class OwnPlayer(NetworkPlayer):
     """Plays not quite as its network says."""
 
-    def action_probs(self, records: np.ndarray) -> np.ndarray:
+    def action_probs(self, records):
         return super().action_probs(records)
 
 

@@ -1,7 +1,5 @@
 """Tournaments and ratings against exactly known values."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

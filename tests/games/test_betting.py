@@ -1,7 +1,5 @@
 """Rules of limit poker: order of action, caps, pots, and invariants of every hand."""
 
-from __future__ import annotations
-
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
@@ -14,9 +12,7 @@ from poker_rl.config.option_files import load_option
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.poker.record_dtypes import MAX_MOVES
-from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
 
@@ -26,16 +22,16 @@ def definitions(draw):
     return sample_definition(lambda low, high: draw(st.integers(low, high)))
 
 
-def variant(name: str, **changes: object) -> FixedLimitPoker:
+def variant(name, **changes):
     return build({**load_option("game", name), **changes}, "game")
 
 
-def cards(definition: FixedLimitPoker, text: str) -> np.ndarray:
+def cards(definition, text):
     """A deck that starts with these cards, [1, dealt]."""
     return np.array([parse_cards(text, definition.ranks, definition.suits)], np.int8)
 
 
-def hand(definition: FixedLimitPoker, deck: str, *actions: int) -> Tables:
+def hand(definition, deck, *actions):
     """One table after these cards and actions."""
     tables = Tables(definition, 1, 0)
     tables.deal(decks=cards(definition, deck))
@@ -47,7 +43,7 @@ def hand(definition: FixedLimitPoker, deck: str, *actions: int) -> Tables:
 # Every hand of every game
 
 
-def check_hands(game: FixedLimitPoker | VariableSeatsPoker, hands: int, seed: int) -> None:
+def check_hands(game, hands, seed):
     """Play random hands and check what must hold in all of them."""
     tables, moves = play(game, hands, seed)
     played = np.zeros(hands, int)
@@ -64,7 +60,7 @@ def check_hands(game: FixedLimitPoker | VariableSeatsPoker, hands: int, seed: in
         check_ends(each, tables.records[variant == i], won[variant == i])
 
 
-def check_decisions(game: FixedLimitPoker, records: np.ndarray, legal: np.ndarray) -> None:
+def check_decisions(game, records, legal):
     row, seat = np.arange(len(records)), records["to_act"]
     assert (seat < game.seats).all()
     assert not records["folded"][row, seat].any()
@@ -77,7 +73,7 @@ def check_decisions(game: FixedLimitPoker, records: np.ndarray, legal: np.ndarra
     assert (legal[:, RAISE] == (records["raises"] < cap)).all()
 
 
-def check_ends(game: FixedLimitPoker, records: np.ndarray, won: np.ndarray) -> None:
+def check_ends(game, records, won):
     decks = records["deck"][:, : game.cards_dealt]
     assert ((decks >= 0) & (decks < game.deck_size)).all()
     assert (np.diff(np.sort(decks), axis=1) > 0).all()  # no card twice
@@ -169,12 +165,12 @@ def test_observations_with_stacks():
 # What a seat sees
 
 
-def distinct(rows: np.ndarray) -> np.ndarray:
+def distinct(rows):
     """The number of each row, equal ones alike."""
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
 
-def check_observations(game: FixedLimitPoker, records: np.ndarray) -> None:
+def check_observations(game, records):
     """Two decisions look alike exactly if their information sets are the same."""
     tables = Tables(game, 0, 0)
     tables.load_records(records)

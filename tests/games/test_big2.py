@@ -1,7 +1,5 @@
 """Rules of Big 2: combinations, the course of a game, observations, and statistics."""
 
-from __future__ import annotations
-
 from itertools import combinations, groupby
 from math import comb
 
@@ -30,7 +28,7 @@ from poker_rl.games.tree_nodes import count_nodes
 PASS = 1694
 
 
-def drawn(legal: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def drawn(legal, generator):
     """A random legal action a row, and how many there are, [B]."""
     row, action = divmod(np.flatnonzero(legal), legal.shape[1])  # faster than nonzero
     count = np.bincount(row, minlength=len(legal))
@@ -96,7 +94,7 @@ def test_an_illegal_action_raises_and_changes_nothing():
 # What a seat sees
 
 
-def slots(hand: list[int]) -> list[int]:
+def slots(hand):
     """The ones of the own cards: 13 x (13 ranks, 4 suits, in a pair, three, four, straight, flush).
 
     A card is part of a combination if some hand of that kind holds it.
@@ -119,7 +117,7 @@ KIND |= {(5, 0): [5], (5, 1): [6], (5, 2): [7], (5, 3): [5, 6]}
 SHOWN = {0: [], 1: [0], 2: [1], 3: [2], 4: [2], 5: [3], 6: [4], 7: [5]}
 
 
-def ones(hand: list[int], left: list[int], history: list[tuple[int, list[int]]], seat: int) -> set:
+def ones(hand, left, history, seat):
     """The ones of an observation, from all that was done: seats and cards, none for a pass.
 
     Args:
@@ -149,7 +147,7 @@ def ones(hand: list[int], left: list[int], history: list[tuple[int, list[int]]],
     return found | {383 + 18 + kind for kind in KIND[what[:2]]} | {383 + 26 + passes}
 
 
-def check_observations(tables: Tables, history: list[tuple[int, list[int]]]) -> None:
+def check_observations(tables, history):
     record = tables.records[0]
     seat = int(record["to_act"])
     seen = tables.observe()
@@ -310,14 +308,14 @@ def test_every_hand_beats_those_below_and_no_other(ladder):
             assert (name_of(answer) in list_legal_moves(tables)) == follows, f"{answer} on {led}"
 
 
-def name_of(hand: str) -> str:
+def name_of(hand):
     return "".join(f"{'3456789TJQKA2'[card // 4]}{'dchs'[card % 4]}" for card in cards(hand))
 
 
 # Legal moves against the plain rules over all sets of up to five cards
 
 
-def named(tables: Tables) -> list[set[tuple[int, ...]]]:
+def named(tables):
     """The legal moves of each table as sets of cards."""
     return [
         {

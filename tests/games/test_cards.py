@@ -1,7 +1,5 @@
 """Hand strength against counts of all hands, another evaluator, and the rules in plain Python."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations
 from math import comb

@@ -1,7 +1,5 @@
 """Games that define only their rules are trained and evaluated; all else is optional."""
 
-from __future__ import annotations
-
 import pytest
 from high_card import HighCard, HighCardWithInfosets
 
@@ -19,7 +17,7 @@ GAME = HighCard(name="high_card", unit="point", unit_chips=1)
 ENUMERATED = HighCardWithInfosets(name="enumerated", unit="point", unit_chips=1)
 
 
-def test_five_rules_are_enough_to_train_and_to_evaluate() -> None:
+def test_five_rules_are_enough_to_train_and_to_evaluate():
     """Doubling with the two higher cards wins a third of a point from a player that passes.
 
     The player has learned some of that: 0.10 was measured.
@@ -36,7 +34,7 @@ def test_five_rules_are_enough_to_train_and_to_evaluate() -> None:
     assert count_nodes(GAME, 100) > 100
 
 
-def test_with_keys_of_information_sets_it_has_a_tree() -> None:
+def test_with_keys_of_information_sets_it_has_a_tree():
     tree = get_tree(ENUMERATED)
     assert (tree.deal_count, tree.infoset_count) == (12, 4 + 4 * 2)
     assert len(set(tree.infoset_names)) == 12
@@ -48,7 +46,7 @@ def test_with_keys_of_information_sets_it_has_a_tree() -> None:
 
 
 @pytest.mark.parametrize("rule", ["infoset", "history", "reveal", "resample_hidden_cards"])
-def test_what_needs_an_optional_rule_says_so(rule: str) -> None:
+def test_what_needs_an_optional_rule_says_so(rule):
     tables = Tables(GAME, 1, 0)
     tables.deal()
     method = {"infoset": tables.infoset_keys}.get(rule) or getattr(tables, rule)
@@ -56,7 +54,7 @@ def test_what_needs_an_optional_rule_says_so(rule: str) -> None:
         method()
 
 
-def test_a_game_without_views_is_not_played_by_people() -> None:
+def test_a_game_without_views_is_not_played_by_people():
     uniform = NamedPlayer("uniform", UniformBot(game=GAME))
     with pytest.raises(ConfigError, match=r"^game: high_card has no view to play it by"):
-        TableSetup(GAME, [uniform])  # type: ignore[arg-type]
+        TableSetup(GAME, [uniform])

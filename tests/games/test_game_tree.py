@@ -1,9 +1,6 @@
 """The enumerated tree: sizes from the literature, and the order that every pass relies on."""
 
-from __future__ import annotations
-
 import tracemalloc
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -20,9 +17,9 @@ from poker_rl.games.tree_nodes import count_nodes, estimate_bytes
 SMALL = [kuhn(), kuhn(3), leduc()]
 
 
-def histories(tree: GameTree) -> tuple[int, int]:
+def histories(tree):
     """Decision and terminal histories, distinguished by actions and the cards dealt so far."""
-    seen: tuple[set[bytes], set[bytes]] = set(), set()
+    seen = set(), set()
     for deal in range(tree.deal_count):
         tables = Tables(tree.game, 1, 0)
         tables.deal(decks=tree.game.list_deals()[deal : deal + 1])
@@ -70,7 +67,7 @@ def test_rows_are_counted_before_building(monkeypatch):
         GameTree(kuhn())
 
 
-def traced(work: Callable[[], object]) -> int:
+def traced(work):
     """The most bytes that Python and NumPy held at a time."""
     tracemalloc.start()
     try:

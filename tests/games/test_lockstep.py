@@ -3,8 +3,6 @@
 Same seat to act, same legal actions, same payoffs; run as a script it plays 100,000 hands.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -109,7 +107,7 @@ def test_rhode_island_holdem_beside_pokerkit():
 @pytest.mark.parametrize("seed", range(3))
 def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
     """1,200 hands in all; two seats to nine by turns, with and without `short_bets_reopen`."""
-    counts: Counter[str] = Counter()
+    counts = Counter()
     for i, each in enumerate(sample_stack_games(40, seed)):
         counts += compare_engines(each, replay_in_pokerkit, hands=10, seed=i)
     assert counts["hands"] == 400
@@ -120,7 +118,7 @@ def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
 @pytest.mark.parametrize("name", [LIMIT_STACKS, SHORT_DECK])
 def test_holdem_with_stacks_and_antes_of_their_own_beside_pokerkit(name):
     """Fixed limit, and no-limit with a short deck; two seats to nine by turns."""
-    counts: Counter[str] = Counter()
+    counts = Counter()
     for i, each in enumerate(sample_stack_games(32, 5, name)):
         counts += compare_engines(each, replay_in_pokerkit, hands=8, seed=i)
     assert counts["hands"] == 256
@@ -130,7 +128,7 @@ def test_holdem_with_stacks_and_antes_of_their_own_beside_pokerkit(name):
 
 def test_the_two_rules_on_short_bets_differ_where_the_rule_of_tournaments_says_so():
     """Of 400 hands some are not PokerKit's. Those beside it above are of both rules."""
-    counts: Counter[str] = Counter()
+    counts = Counter()
     for i, each in enumerate(sample_stack_games(80, seed=9)):
         if not each.short_bets_reopen:
             other = replace(each, short_bets_reopen=True)

@@ -1,7 +1,5 @@
 """Rules of no-limit poker: raises, all-ins, side pots, bet sizes, and invariants."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import floor
 
@@ -12,7 +10,7 @@ import pyspiel
 import pytest
 import torch
 from learner_contexts import cpu_context
-from random_games import KINDS, NO_LIMIT, Move, game, play, variants
+from random_games import KINDS, NO_LIMIT, game, play, variants
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
@@ -21,8 +19,6 @@ from poker_rl.evaluation.exact.exploitability import nash_conv
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.poker.no_limit import NoLimitPoker
-from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.learner_services import LearnerServices, NetworkAssignment
@@ -30,7 +26,7 @@ from poker_rl.learning.learner_services import LearnerServices, NetworkAssignmen
 BOARD = "2c 7d 9h Js 4c"
 
 
-def holdem(stacks: list[int], **changes: object) -> NoLimitPoker:
+def holdem(stacks, **changes):
     """No-limit hold'em with a seat for each stack, blinds of 1 and 2."""
     seats = len(stacks)
     blinds = [2, 1] if seats == 2 else [1, 2] + [0] * (seats - 2)
@@ -39,7 +35,7 @@ def holdem(stacks: list[int], **changes: object) -> NoLimitPoker:
     return build({**load_option("game", "nolimit_holdem"), **settings, **changes}, "game")
 
 
-def hand(definition: NoLimitPoker, holes: str, *actions: int) -> Tables:
+def hand(definition, holes, *actions):
     """One table after these hole cards and actions; the board is BOARD."""
     tables = Tables(definition, 1, 0)
     deck = parse_cards(f"{holes} {BOARD}", definition.ranks, definition.suits)
@@ -49,11 +45,11 @@ def hand(definition: NoLimitPoker, holes: str, *actions: int) -> Tables:
     return tables
 
 
-def legal(tables: Tables) -> list[int]:
+def legal(tables):
     return np.flatnonzero(tables.legal_mask()[0]).tolist()
 
 
-def to(low: int, high: int) -> list[int]:
+def to(low, high):
     return list(range(low, high + 1))
 
 
@@ -139,14 +135,14 @@ def definitions(draw):
         hypothesis.reject()
 
 
-def check_hands(game: NoLimitPoker | VariableSeatsPoker, hands: int, seed: int) -> None:
+def check_hands(game, hands, seed):
     tables, moves = play(game, hands, seed)
     assert (tables.payoffs().sum(1) == 0).all()
     for i, each in enumerate(variants(game)):
         check_variant(each, tables, moves, tables.records["variant"] == i)
 
 
-def check_variant(game: NoLimitPoker, tables: Tables, moves: list[Move], mine: np.ndarray) -> None:
+def check_variant(game, tables, moves, mine):
     stacks = np.array(game.starting_stacks)
     for move in moves:
         assert move.legal.any(1).all()

@@ -1,7 +1,5 @@
 """Hands in the format PHH: PokerKit replays them to the same chips, and they are read back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,19 +1,16 @@
 """Settings of poker variants: valid ones, and errors in one line that names the key."""
 
-from __future__ import annotations
-
 import pytest
 from random_games import NAMES, game
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 
 DRAWN = "limit_holdem_2to9"
 
 
-def variant(name: str, changes: dict[str, object]) -> FixedLimitPoker:
+def variant(name, changes):
     return build({**load_option("game", name), **changes}, "game")
 
 

@@ -1,7 +1,5 @@
 """Positions in poker notation."""
 
-from __future__ import annotations
-
 import pytest
 from random_games import KINDS, POKER, game, play, variants
 

@@ -1,7 +1,5 @@
 """Ranges against each other: the sums over sorted hands beside a plain double loop."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Views of tables: no hidden cards, chips that add up, legal moves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pokerkit
 import pytest
@@ -16,7 +14,7 @@ RANKS, SUITS = "23456789TJQKA", "cdhs"
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_view_depends_on_what_its_viewer_knows_alone(name: str) -> None:
+def test_a_view_depends_on_what_its_viewer_knows_alone(name):
     played = game(name)
     _, moves = play(played, 50, 3)
     differ = 0
@@ -38,7 +36,7 @@ def test_a_view_depends_on_what_its_viewer_knows_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in POKER])
-def test_a_street_begins_without_bets(name: str) -> None:
+def test_a_street_begins_without_bets(name):
     """And what a move says that it puts in, it puts in."""
     played = game(name)
     tables, streets, checked = Tables(played, 1, 0), set(), 0
@@ -74,13 +72,13 @@ def test_a_street_begins_without_bets(name: str) -> None:
     assert checked > 3
 
 
-def test_side_pots() -> None:
+def test_side_pots():
     assert compute_pots([10, 50, 30, 5], [False, False, False, True]) == (35, 40, 20)
     assert compute_pots([2, 2, 0], [False, False, True]) == (4,)
     assert compute_pots([0, 0], [False, False]) == ()
 
 
-def test_a_big_2_view_tells_the_hand_to_beat_and_who_passed() -> None:
+def test_a_big_2_view_tells_the_hand_to_beat_and_who_passed():
     big2 = game("big2")
     tables = Tables(big2, 1, 0)
     tables.deal()
@@ -115,7 +113,7 @@ LABELS = {
 }
 
 
-def test_words_are_those_of_pokerkits_evaluator() -> None:
+def test_words_are_those_of_pokerkits_evaluator():
     """Half of the hands come from short decks, so that all kinds are among them."""
     generator, seen = np.random.default_rng(0), set()
     for i in range(3000):
@@ -140,7 +138,7 @@ def test_words_are_those_of_pokerkits_evaluator() -> None:
     assert seen == set(LABELS)
 
 
-def test_the_named_sizes_of_any_amount() -> None:
+def test_the_named_sizes_of_any_amount():
     """The button raises to 6 chips before the flop: 12 are in the pot once the big blind calls."""
     played = game("nolimit_holdem")
     tables = Tables(played, 1, 0)

@@ -1,7 +1,5 @@
 """Batches of tables: fair deals, random states, any number of threads, packed hands."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pytest
@@ -14,14 +12,14 @@ from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.action_sampling import sample_from_probs
 
 
-def deals(name: str, count: int, seed: int) -> np.ndarray:
+def deals(name, count, seed):
     """Random decks, [count, dealt]."""
     tables = Tables(game(name), count, seed)
     tables.deal()
     return tables.records["deck"][:, : tables.game.cards_dealt].astype(int)
 
 
-def excess(observed: np.ndarray, expected: float) -> float:
+def excess(observed, expected):
     """Chi-square of counts in standard deviations above its mean, if each is as expected.
 
     The seeds below give -1.7 to 1.4; thirty others gave 4.6 at most, where six deals are counted.
@@ -123,7 +121,7 @@ def test_saved_tables_go_on_as_if_never_stopped():
 def test_serial_and_parallel_loops_agree(name, monkeypatch):
     """The threads of numba change nothing: each table draws from its own state."""
 
-    def run() -> list[bytes]:
+    def run():
         tables, moves = play(game(name), 200, seed=11)
         observations = [tables.observe(move.rows) for move in moves]
         return [
@@ -142,7 +140,7 @@ def test_serial_and_parallel_loops_agree(name, monkeypatch):
 class Stream:
     """Hands one after another at each table, by `advance`."""
 
-    def __init__(self, name: str, count: int, seed: int) -> None:
+    def __init__(self, name, count, seed):
         self.tables = Tables(game(name), count, seed)
         self.tables.deal()
         shape = self.tables.game
@@ -152,7 +150,7 @@ class Stream:
         self.over = np.zeros(count, np.uint8)
         self.seats, self.counts = np.zeros(count, np.int64), np.zeros(count, np.int64)
 
-    def advance(self, actions: np.ndarray) -> None:
+    def advance(self, actions):
         self.tables.step_autoreset(
             actions, self.seats, self.observations, self.masks, self.counts, self.won, self.over
         )
@@ -229,7 +227,7 @@ LOOKS = ("observe", "reveal", "legal_mask", "infoset_keys")
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "limit_holdem_2to9", "nolimit_leduc"])
-def test_every_moment_of_a_hand_comes_back_as_it_was(name: str) -> None:
+def test_every_moment_of_a_hand_comes_back_as_it_was(name):
     played = game(name)
     hands, tables, generator = TablePacker(played), Tables(played, 50, 0), np.random.default_rng(0)
     tables.deal()
@@ -259,6 +257,6 @@ def test_every_moment_of_a_hand_comes_back_as_it_was(name: str) -> None:
     assert moments > 100
 
 
-def test_a_game_that_keeps_no_actions_is_refused() -> None:
+def test_a_game_that_keeps_no_actions_is_refused():
     with pytest.raises(ConfigError, match="tables of big2 do not keep their actions"):
         TablePacker(game("big2"))

@@ -1,7 +1,5 @@
 """Variable numbers of seats: equal to the games with each number, in one layout."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from learner_contexts import sole
@@ -12,7 +10,7 @@ from poker_rl.evaluation.matches.duplicate_match import play_deals as match
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
-from poker_rl.learning.rollout import PendingDecisions, Rollout
+from poker_rl.learning.rollout import Rollout
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player_loader import load_player
 
@@ -107,12 +105,12 @@ def test_a_match_rotates_over_the_seats_of_the_deal():
     assert not blocks[np.arange(9) >= np.round(seats)[:, None]].any()
 
 
-def even(counts: np.ndarray) -> bool:
+def even(counts):
     """Return whether counts are within five standard deviations of their mean."""
     return bool((np.abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all())
 
 
-def uniformly(rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+def uniformly(rows):
     probs = rows.mask / rows.mask.sum(1, keepdims=True)
     return sample_from_probs(probs, np.random.default_rng(0).random(len(probs))), np.zeros(
         len(probs)

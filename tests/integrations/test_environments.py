@@ -1,7 +1,5 @@
 """Environments of Gymnasium and PettingZoo: their own checks, rewards, seats and errors."""
 
-from __future__ import annotations
-
 import itertools
 from importlib import import_module
 
@@ -23,19 +21,19 @@ from poker_rl.players import load_player
 GAMES = ["leduc", "nolimit_holdem_sizes", "big2", "limit_holdem_6p"]
 
 
-def sample_legal(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+def sample_legal(mask, generator):
     """Return a random legal action of each row [B, A]."""
     return (mask * generator.random(mask.shape)).argmax(1)
 
 
 @pytest.mark.parametrize("name", [*GAMES, "limit_holdem_2to9"])
 @pytest.mark.filterwarnings("ignore:.*A Box observation space")
-def test_check_env_passes(name: str) -> None:
+def test_check_env_passes(name):
     check_env(gymnasium.make(poker_rl.integrations.to_env_id(name)).unwrapped)
 
 
 @pytest.mark.parametrize(("name", "seat"), [("kuhn", 0), ("kuhn", 1), ("leduc", None)])
-def test_mean_rewards_are_those_of_a_match(name: str, seat: int | None) -> None:
+def test_mean_rewards_are_those_of_a_match(name, seat):
     """The uniform player against `raise`; in these games the learner decides in every hand."""
     game, generator = load_game(name), np.random.default_rng(1)
     envs = GameVectorEnv(game, 500, opponents="raise", seat=seat)
@@ -59,7 +57,7 @@ def test_mean_rewards_are_those_of_a_match(name: str, seat: int | None) -> None:
     assert abs(won.mean() - expected) < half_width
 
 
-def test_one_environment_is_a_vector_of_one() -> None:
+def test_one_environment_is_a_vector_of_one():
     env = GameEnv("limit_holdem_6p", opponents="uniform")
     envs = GameVectorEnv("limit_holdem_6p", 1, opponents="uniform")
     observation, info = env.reset(seed=7)
@@ -80,7 +78,7 @@ def test_one_environment_is_a_vector_of_one() -> None:
     assert ends > 10
 
 
-def test_opponents_play_in_the_order_of_the_list() -> None:
+def test_opponents_play_in_the_order_of_the_list():
     env = GameEnv("limit_holdem_3p", opponents=["raise", "fold"], seat=0, render_mode="ansi")
     _, info = env.reset(seed=0)
     record = env._hand.tables.records[0]
@@ -93,7 +91,7 @@ def test_opponents_play_in_the_order_of_the_list() -> None:
     assert info["action_mask"].any()
 
 
-def test_wrappers_of_gymnasium_work() -> None:
+def test_wrappers_of_gymnasium_work():
     envs = DictInfoToList(RecordEpisodeStatistics(GameVectorEnv("leduc", 50, opponents="call")))
     generator = np.random.default_rng(0)
     _, infos = envs.reset(seed=0)
@@ -108,7 +106,7 @@ def test_wrappers_of_gymnasium_work() -> None:
     assert 1 < np.mean(episodes) < 5
 
 
-def test_the_first_legal_action_replaces_an_illegal_one() -> None:
+def test_the_first_legal_action_replaces_an_illegal_one():
     envs, others = (GameVectorEnv("kuhn", 20, opponents="call", seat=0) for _ in range(2))
     for each in (envs, others):
         _, info = each.reset(seed=0)
@@ -121,7 +119,7 @@ def test_the_first_legal_action_replaces_an_illegal_one() -> None:
     assert (rewards == checked[1]).all()
 
 
-def test_wrong_arguments_are_errors() -> None:
+def test_wrong_arguments_are_errors():
     with pytest.raises(ConfigError, match="opponents: 2 given; allowed: one for all, or 1, one"):
         GameEnv("kuhn", opponents=["call", "call"])
     with pytest.raises(ConfigError, match="seat: 2; allowed: 0 to 1, or None"):
@@ -147,7 +145,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 @pytest.mark.parametrize("action", [-1, 3])
-def test_actions_outside_the_space_and_hands_that_are_over_are_errors(action: int) -> None:
+def test_actions_outside_the_space_and_hands_that_are_over_are_errors(action):
     envs, env = GameVectorEnv("leduc", 2, "call"), GameEnv("leduc", "call")
     for before_reset in (env, pettingzoo.env("leduc")):
         with pytest.raises(RuntimeError, match=r"call reset\(\)"):
@@ -165,7 +163,7 @@ def test_actions_outside_the_space_and_hands_that_are_over_are_errors(action: in
 
 
 @pytest.mark.parametrize("name", [*GAMES, "limit_holdem_2to9"])
-def test_the_tests_of_pettingzoo_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tests_of_pettingzoo_pass(name, monkeypatch):
     api_test(pettingzoo.env(name))
     seed_test(lambda: pettingzoo.env(name))
     clock = import_module("pettingzoo.test.performance_benchmark").time
@@ -174,7 +172,7 @@ def test_the_tests_of_pettingzoo_pass(name: str, monkeypatch: pytest.MonkeyPatch
         performance_benchmark(pettingzoo.env(name))
 
 
-def play_hand(env: pettingzoo.GameAECEnv, generator: np.random.Generator) -> dict[str, float]:
+def play_hand(env, generator):
     """Play random legal actions; return what each agent won."""
     won = {}
     for agent in env.agent_iter():
@@ -189,7 +187,7 @@ def play_hand(env: pettingzoo.GameAECEnv, generator: np.random.Generator) -> dic
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_rewards_are_the_payoffs_in_the_unit_of_the_game(name: str) -> None:
+def test_rewards_are_the_payoffs_in_the_unit_of_the_game(name):
     env, generator = pettingzoo.env(name), np.random.default_rng(0)
     env.reset(seed=0)
     for _ in range(20):
@@ -199,7 +197,7 @@ def test_rewards_are_the_payoffs_in_the_unit_of_the_game(name: str) -> None:
         env.reset()
 
 
-def test_every_agent_sees_its_own_cards() -> None:
+def test_every_agent_sees_its_own_cards():
     """Before any action in Leduc, a seat sees nothing but its card."""
     env = pettingzoo.env("leduc")
     env.reset(seed=3)
@@ -214,7 +212,7 @@ def test_every_agent_sees_its_own_cards() -> None:
     assert not env.observe("player_1")["action_mask"].any()
 
 
-def test_the_number_of_agents_varies_with_the_hand() -> None:
+def test_the_number_of_agents_varies_with_the_hand():
     env, generator = pettingzoo.env("limit_holdem_2to9"), np.random.default_rng(0)
     counts = set()
     env.reset(seed=0)
@@ -225,10 +223,10 @@ def test_the_number_of_agents_varies_with_the_hand() -> None:
     assert counts == set(range(2, 10))
 
 
-def test_a_seed_repeats_the_hands_and_none_continues_them() -> None:
+def test_a_seed_repeats_the_hands_and_none_continues_them():
     env = pettingzoo.env("limit_holdem")
 
-    def deal(*seeds: int | None) -> list[bytes]:
+    def deal(*seeds):
         decks = []
         for seed in seeds:
             env.reset(seed=seed)
@@ -240,7 +238,7 @@ def test_a_seed_repeats_the_hands_and_none_continues_them() -> None:
     assert deal(5, None, None) == first
 
 
-def test_illegal_actions_and_games_are_errors() -> None:
+def test_illegal_actions_and_games_are_errors():
     env = pettingzoo.env(load_game("kuhn"), render_mode="ansi")
     env.reset(seed=0)
     assert env.render()[0] == "0"

@@ -1,10 +1,5 @@
 """Games of OpenSpiel here and games of this program in OpenSpiel have the same exploitability."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pyspiel
 import pytest
@@ -15,24 +10,24 @@ from open_spiel.python.algorithms import exploitability as their_exploitability
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import nash_conv
 from poker_rl.games import load_game
-from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.game_tree import get_tree
 from poker_rl.integrations import openspiel
 
 LIARS_DICE = ["game.name=liars_dice", "+game.params.dice_sides=3"]
 GOOFSPIEL = ["game.name=goofspiel", "+game.params={num_cards: 3, imp_info: true}"]
 
 
-def sample_policy(tree: GameTree) -> np.ndarray:
+def sample_policy(tree):
     weights = np.random.default_rng(0).random(tree.legal_mask.shape) * tree.legal_mask
     return weights / weights.sum(1, keepdims=True)
 
 
-def their_nash_conv(game: Any, tree: GameTree, policy: np.ndarray) -> float:
+def their_nash_conv(game, tree, policy):
     """OpenSpiel's NashConv of a policy on our tree; information sets are found by their names."""
     infoset_of_name = {name: i for i, name in enumerate(tree.infoset_names)}
-    rows: dict[str, list[tuple[int, float]]] = {}
+    rows = {}
 
-    def walk(state: Any) -> None:
+    def walk(state):
         if not state.is_terminal() and not state.is_chance_node():
             key = state.information_state_string()
             words = "_".join(key.split())
@@ -47,7 +42,7 @@ def their_nash_conv(game: Any, tree: GameTree, policy: np.ndarray) -> float:
 
     walk(game.new_initial_state())
     assert len(rows) == tree.infoset_count
-    value: float = pyspiel.nash_conv(game, rows)
+    value = pyspiel.nash_conv(game, rows)
     return value
 
 
@@ -55,7 +50,7 @@ def their_nash_conv(game: Any, tree: GameTree, policy: np.ndarray) -> float:
     ("theirs", "overrides"),
     [("liars_dice(dice_sides=3)", LIARS_DICE), ("goofspiel(num_cards=3,imp_info=True)", GOOFSPIEL)],
 )
-def test_their_game_has_their_nash_conv(theirs: str, overrides: list[str]) -> None:
+def test_their_game_has_their_nash_conv(theirs, overrides):
     """The goofspiel has simultaneous bids, and chance turns up prizes between them."""
     game = pyspiel.load_game(theirs)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
@@ -65,7 +60,7 @@ def test_their_game_has_their_nash_conv(theirs: str, overrides: list[str]) -> No
     assert nash_conv(tree, policy) == pytest.approx(their_nash_conv(game, tree, policy))
 
 
-def test_our_game_has_our_nash_conv() -> None:
+def test_our_game_has_our_nash_conv():
     game = openspiel.load_game("kuhn", ["game.ante=2"])
     tree = get_tree(game.game)
     policy = sample_policy(tree)
@@ -77,7 +72,7 @@ def test_our_game_has_our_nash_conv() -> None:
     assert state.returns() == [2, -2]
 
 
-def test_solvers_of_openspiel_solve_our_game() -> None:
+def test_solvers_of_openspiel_solve_our_game():
     game = openspiel.load_game("kuhn")
     python_solver, solver = cfr.CFRPlusSolver(game), pyspiel.CFRPlusSolver(game)
     for _ in range(10):
@@ -89,7 +84,7 @@ def test_solvers_of_openspiel_solve_our_game() -> None:
     assert found == pytest.approx(expected, rel=0.2)
 
 
-def test_learners_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learners_train(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     train = ["train", "game=openspiel", "logger=[]"]
     assert run_command(*train, *LIARS_DICE, "algo=cfr_plus", "budget=100") == 0
@@ -116,7 +111,7 @@ def test_learners_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         (["game.name=backgammon"], r"game\.name: backgammon has no information states"),
     ],
 )
-def test_games_that_do_not_fit_are_errors(overrides: list[str], message: str) -> None:
+def test_games_that_do_not_fit_are_errors(overrides, message):
     with pytest.raises(ConfigError, match=message):
         load_game("openspiel", *overrides)
     with pytest.raises(ConfigError, match="game: limit_holdem_2to9"):

@@ -1,7 +1,5 @@
 """The programs of docs/environments.md learn, and their networks come back as players."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -10,7 +8,6 @@ import re
 import zipfile
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +20,7 @@ from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games import Tables, load_game
 from poker_rl.integrations.mlp_player import MLPPlayer
 from poker_rl.integrations.sb3_player import POLICY_MODULE, MaskablePPOPlayer
-from poker_rl.players import Player, load_player
+from poker_rl.players import load_player
 
 PAGE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
@@ -33,29 +30,27 @@ LEDUC = load_game("leduc")
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-def run_program(text: str) -> dict[str, Any]:
+def run_program(text):
     """Run the only program of the page that contains a text; return its variables."""
     (program,) = (program for program in PROGRAMS if text in program)
-    variables: dict[str, Any] = {"__name__": "notebook"}
+    variables = {"__name__": "notebook"}
     exec(compile(program, "environments.md", "exec"), variables)
     return variables
 
 
-def measure_against_call(player: Player) -> float:
+def measure_against_call(player):
     """Return the lower end of the interval of what a player wins from `call`, in antes a hand."""
     match = play_match(LEDUC, player, load_player("call", LEDUC), "call", 2000, 0)
     return match.value - match.half_width
 
 
 @pytest.mark.parametrize("text", ["pettingzoo.env(", "gymnasium.make(", "gymnasium.make_vec("])
-def test_the_short_programs_run(text: str) -> None:
+def test_the_short_programs_run(text):
     pytest.importorskip("pettingzoo")
     run_program(text)
 
 
-def test_ppo_learns_and_plays_in_the_commands(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ppo_learns_and_plays_in_the_commands(capsys, monkeypatch):
     pytest.importorskip("gymnasium")
     mean_rewards = run_program("# generalized advantage estimation")["mean_rewards"]
     assert abs(mean_rewards[0]) < 0.3
@@ -71,7 +66,7 @@ def test_ppo_learns_and_plays_in_the_commands(
     assert run_command("play", "ui=terminal", "game=leduc", "against=[mine.yaml]") == 0
 
 
-def test_maskable_ppo_learns_and_its_player_has_its_probabilities() -> None:
+def test_maskable_ppo_learns_and_its_player_has_its_probabilities():
     pytest.importorskip("sb3_contrib")
     model = run_program("MaskablePPO(")["model"]
     Path("model.yaml").write_text(YAML_FILES[1])
@@ -85,16 +80,16 @@ def test_maskable_ppo_learns_and_its_player_has_its_probabilities() -> None:
     assert np.abs(player.action_probs(tables.records) - expected).max() < 1e-6
 
 
-def build_network(*sizes: int, activation: type[nn.Module] = nn.Tanh) -> nn.Sequential:
+def build_network(*sizes, activation=nn.Tanh):
     """Return a network with layers of these sizes, whose weights depend on no other test."""
     torch.manual_seed(0)
-    layers: list[nn.Module] = []
+    layers = []
     for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), activation()]
     return nn.Sequential(*layers[:-1])
 
 
-def save_model(network: nn.Sequential, activation: str = "Tanh", **settings: Any) -> None:
+def save_model(network, activation="Tanh", **settings):
     """Write model.zip as MaskablePPO does, with settings that must not be unpickled."""
     last = len(network) - 1
     weights = {"value_net.weight": torch.zeros(1, 4), "value_net.bias": torch.zeros(1)}
@@ -120,12 +115,12 @@ def save_model(network: nn.Sequential, activation: str = "Tanh", **settings: Any
 class Trap:
     """Object whose pickle creates a file when it is loaded."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return Path.touch, (Path("trapped"),)
 
 
 @pytest.mark.parametrize("activation", [nn.Tanh, nn.ReLU])
-def test_players_of_both_files_agree_with_the_network(activation: type[nn.Module]) -> None:
+def test_players_of_both_files_agree_with_the_network(activation):
     network = build_network(LEDUC.observation_size, 8, 3, activation=activation)
     save_model(network, activation.__name__)
     torch.save(network.state_dict(), "actor.pt")
@@ -146,8 +141,8 @@ def test_players_of_both_files_agree_with_the_network(activation: type[nn.Module
     assert not Path("trapped").exists()
 
 
-def test_files_of_no_such_network_are_errors() -> None:
-    def load(**fields: Any) -> None:
+def test_files_of_no_such_network_are_errors():
+    def load(**fields):
         MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC, **fields)
 
     with pytest.raises(ConfigError, match=r"actor\.pt: no such file"):
@@ -167,8 +162,8 @@ def test_files_of_no_such_network_are_errors() -> None:
         load()
 
 
-def test_other_models_are_errors() -> None:
-    def expect(message: str) -> None:
+def test_other_models_are_errors():
+    def expect(message):
         with pytest.raises(ConfigError, match=f"file: model.zip.*{message}"):
             MaskablePPOPlayer(file="model.zip", game=LEDUC)
 
@@ -191,7 +186,7 @@ def test_other_models_are_errors() -> None:
     assert not Path("trapped").exists()
 
 
-def test_a_command_names_the_file_that_is_missing(get_refusal: Any) -> None:
+def test_a_command_names_the_file_that_is_missing(get_refusal):
     Path("mine.yaml").write_text(YAML_FILES[0])
     line = get_refusal("evaluate", "game=leduc", "player=mine.yaml")
     assert "actor.pt: no such file" in line

@@ -1,12 +1,8 @@
 """Several processes that learn together learn what one process with all of their play does."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +28,7 @@ CPU = torch.device("cpu")
 TEN = 10  # iterations, each of one step of an optimiser or more
 
 
-def run_all(works: list[Callable[[], None]]) -> None:
+def run_all(works):
     """Run each work in its own process, all at once."""
     processes = [SERVER.Process(target=work, daemon=True) for work in works]
     for process in processes:
@@ -42,16 +38,14 @@ def run_all(works: list[Callable[[], None]]) -> None:
         assert process.exitcode == 0
 
 
-def work_with_other(folder: Path, rank: int) -> None:
+def work_with_other(folder, rank):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     torch.save(do_all(rank), folder / f"{rank}.pt")
     dist.destroy_process_group()
 
 
-def learner(
-    algo: str, rank: int, workers: int, *overrides: str, opponent: str | None = None
-) -> Any:
+def learner(algo, rank, workers, *overrides, opponent=None):
     game = build(load_option("game", "leduc"), "game")
     settings = resolve_horizons(
         compose_plain_config([f"algo={algo}", "game=leduc", "budget=20000", *overrides])
@@ -62,18 +56,18 @@ def learner(
     return build_algorithm(settings, game, CPU, 5, sole(bot), workers, rank)
 
 
-def share_state(learner: Any) -> None:
+def share_state(learner):
     """Give a learner the state of the first process's."""
     config = {"names": {"game": "leduc", "algo": "x"}}
     Checkpoints(Path(), config, learner.services.game, learner).synchronize()
 
 
-def weights(learner: Any) -> dict[str, torch.Tensor]:
+def weights(learner):
     """All tensors that are the same in all processes."""
     _, shared = split_state(learner.state_dict(), learner.per_process_parts)
-    found: dict[str, torch.Tensor] = {}
+    found = {}
 
-    def gather(name: str, part: Any) -> None:
+    def gather(name, part):
         if isinstance(part, torch.Tensor):
             found[name] = part.detach().clone()
         elif isinstance(part, dict):
@@ -84,12 +78,12 @@ def weights(learner: Any) -> dict[str, torch.Tensor]:
     return found
 
 
-def ppo_of_both_halves(overrides: list[str], doubled: list[str]) -> Any:
+def ppo_of_both_halves(overrides, doubled):
     """Return a PPO learner in one process that learns from the play of two."""
     one = learner("ppo", 0, 1, *overrides, *doubled)
     halves = [learner("ppo", rank, 2, *overrides) for rank in range(2)]
 
-    def play_in_halves() -> None:
+    def play_in_halves():
         """Play a number of actions at all tables, those of the first half first."""
         whole, parts = one._step_rollout, [half._step_rollout for half in halves]
         for part in parts:
@@ -109,9 +103,7 @@ def ppo_of_both_halves(overrides: list[str], doubled: list[str]) -> Any:
     return one
 
 
-def learn_ten_times(
-    algo: str, overrides: list[str], rank: int
-) -> tuple[dict[str, int], dict[str, torch.Tensor], dict[str, float]]:
+def learn_ten_times(algo, overrides, rank):
     half = learner(algo, rank, 2, *overrides)
     share_state(half)
     last_metrics = [half.learn() for _ in range(TEN)][-1]
@@ -122,13 +114,13 @@ PPO = ["algo.minibatches=1", "algo.normalize_advantages=true"]
 ALGOS = ["ppo", "nfsp_ppo", "actor_critic", "nfsp", "apu", "vine"]
 
 
-def list_overrides(algo: str) -> list[str]:
+def list_overrides(algo):
     more = {"ppo": PPO, "apu": ["algo.variant=dual_apu_ctrl"]}.get(algo, [])
     return [*list_small_overrides(algo), *more]
 
 
 @pytest.mark.parametrize("algo", ALGOS)
-def test_two_processes_learn_the_same(algo: str, results: list[dict[str, Any]]) -> None:
+def test_two_processes_learn_the_same(algo, results):
     """PPO also learns what one process learns from the play of both."""
     first, second = (result[algo] for result in results)
     assert first[0] == second[0]
@@ -156,7 +148,7 @@ def test_two_processes_learn_the_same(algo: str, results: list[dict[str, Any]]) 
 SIZES = [[[10, 4], [7, 9]], [[10, 4], [0, 0]]]  # rows of two copies in each process
 
 
-def rows_and_weights(sizes: list[list[int]], rank: int) -> list[tuple[Any, Any]]:
+def rows_and_weights(sizes, rank):
     copy = torch.from_numpy(np.repeat([0, 1], sizes[rank]))
     uniform = draw_uniform(torch.tensor(rank), len(copy))
     largest = max(map(max, sizes))
@@ -165,14 +157,12 @@ def rows_and_weights(sizes: list[list[int]], rank: int) -> list[tuple[Any, Any]]
 
 
 @pytest.mark.parametrize("case", range(len(SIZES)))
-def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(
-    case: int, results: list[dict[str, Any]]
-) -> None:
+def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(case, results):
     """With unequal numbers of rows of two copies, which do not divide by the number of parts."""
     sizes = SIZES[case]
     one, other = (result[f"rows {case}"] for result in results)
     assert len(one) == len(other) == 3
-    seen: list[list[int]] = [[], []]
+    seen = [[], []]
     for both in zip(one, other, strict=True):
         for k in range(2):
             values, sums = [], []
@@ -186,7 +176,7 @@ def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(
         assert sorted(rows) == list(range(sum(sizes[rank])))
 
 
-def learn_from_little(rank: int) -> tuple[list[tuple[int, int]], dict[str, torch.Tensor]]:
+def learn_from_little(rank):
     small = ["algo.tables=1", "algo.rollout_steps=1", "algo.minibatches=1", "algo.instances=2"]
     beside = ["algo.normalize_advantages=true", "algo.seating=shuffled"]
     half = learner("ppo", rank, 2, *small, *beside, opponent="call")
@@ -198,7 +188,7 @@ def learn_from_little(rank: int) -> tuple[list[tuple[int, int]], dict[str, torch
     return seen, weights(half)
 
 
-def test_a_process_with_nothing_to_learn_from_keeps_step(results: list[dict[str, Any]]) -> None:
+def test_a_process_with_nothing_to_learn_from_keeps_step(results):
     """At one table a step decides nothing that is complete, or is the opponent's."""
     one, other = (result["little"] for result in results)
     rows = [[decided for _, decided in seen] for seen, _ in (one, other)]
@@ -207,25 +197,23 @@ def test_a_process_with_nothing_to_learn_from_keeps_step(results: list[dict[str,
     assert all(torch.equal(tensor, other[1][name]) for name, tensor in one[1].items())
 
 
-def do_all(rank: int) -> dict[str, Any]:
+def do_all(rank):
     """Return the results of everything that the tests do in two processes, by name."""
-    tasks: dict[str, Callable[[int], Any]] = {
-        algo: partial(learn_ten_times, algo, list_overrides(algo)) for algo in ALGOS
-    }
+    tasks = {algo: partial(learn_ten_times, algo, list_overrides(algo)) for algo in ALGOS}
     tasks |= {f"rows {i}": partial(rows_and_weights, sizes) for i, sizes in enumerate(SIZES)}
     tasks["little"] = learn_from_little
     return {name: task(rank) for name, task in tasks.items()}
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def results(tmp_path_factory):
     """Results of two processes that reach each other."""
     folder = tmp_path_factory.mktemp("results")
     run_all([partial(work_with_other, folder, rank) for rank in range(2)])
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
 
 
-def values(turn: int, rank: int) -> list[torch.Tensor]:
+def values(turn, rank):
     """Numbers of all kinds, in the first turn more float32 than fit at once: four parts."""
     drawn = torch.Generator().manual_seed(10 * turn + rank)
     whole = torch.randint(100, (2, 3), generator=drawn)
@@ -233,7 +221,7 @@ def values(turn: int, rank: int) -> list[torch.Tensor]:
     return [torch.randn(size, generator=drawn), whole.t(), whole.double()[0, 0]]
 
 
-def gather_often(nearby: ShmAllReduce, workers: int, rank: int) -> None:
+def gather_often(nearby, workers, rank):
     torch.set_num_threads(1)
     nearby.join(rank, lambda: None)
     for turn in range(10):
@@ -243,7 +231,7 @@ def gather_often(nearby: ShmAllReduce, workers: int, rank: int) -> None:
             assert torch.equal(found, torch.stack(all_of_them).sum(0))
 
 
-def test_shared_memory_brings_numbers_of_all_kinds_together() -> None:
+def test_shared_memory_brings_numbers_of_all_kinds_together():
     workers = 3
     nearby = ShmAllReduce(workers, False, SERVER)  # more processes than cores: who waits sleeps
     run_all([partial(gather_often, nearby, workers, rank) for rank in range(workers)])

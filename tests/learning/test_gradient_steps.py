@@ -1,17 +1,14 @@
 """Gradient steps on batches of a replay buffer, and work of a GPU in two streams."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from poker_rl.config.schedules import Constant, Linear, Schedule
+from poker_rl.config.schedules import Constant, Linear
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.captured_step import ParallelBranch
@@ -20,40 +17,33 @@ from poker_rl.learning.gradient_steps import (
     CapturedUpdates,
     ChunkedAdam,
     GradientStepper,
-    OptimizerName,
     take_gradient_step,
 )
 from poker_rl.learning.network_time import LearnerTimer
-from poker_rl.nets.dense import ReplicatedMLP, build_mlp
+from poker_rl.nets.dense import build_mlp
 
 CPU = torch.device("cpu")
 
 
-def make_buffer(values: list[float], seed: int = 0) -> ReplayBuffer:
+def make_buffer(values, seed=0):
     columns = {"x": Column(torch.float32)}
     buffer = ReplayBuffer("capacity", 100, CircularInsertion(), columns, CPU, seed)
     buffer.add(np.zeros(len(values), np.int64), x=np.array(values, np.float32))
     return buffer
 
 
-def make_stepper(
-    module: nn.Module,
-    compute_loss: Callable[[dict[str, Tensor]], Tensor],
-    optimizer: OptimizerName = "adam",
-    lr: Schedule | None = None,
-    seed: int = 0,
-) -> GradientStepper:
+def make_stepper(module, compute_loss, optimizer="adam", lr=None, seed=0):
     buffer = make_buffer([0.0, 1.0, 2.0], seed)
     return GradientStepper(
         module, optimizer, lr or Constant(start=0.1), None, buffer, 4, compute_loss
     )
 
 
-def make_updates(*steppers: GradientStepper) -> CapturedUpdates:
+def make_updates(*steppers):
     return CapturedUpdates(steppers, CPU, LearnerTimer(CPU))
 
 
-def test_the_mean_loss_is_that_of_a_copy_and_a_step() -> None:
+def test_the_mean_loss_is_that_of_a_copy_and_a_step():
     module, losses = nn.Linear(1, 2), iter([2.0, 6.0, 10.0, 4.0])  # two copies
     descent = make_stepper(
         module, lambda batch: module(torch.zeros(1, 1)).sum() * 0 + next(losses), "sgd"
@@ -65,7 +55,7 @@ def test_the_mean_loss_is_that_of_a_copy_and_a_step() -> None:
     assert descent.pop_means()[0] == 2.0
 
 
-def test_the_norm_is_that_before_clipping() -> None:
+def test_the_norm_is_that_before_clipping():
     weight = nn.Parameter(torch.tensor([[[3.0]], [[4.0]]]))  # two replicas
     module, optimizer = nn.ParameterList([weight]), torch.optim.SGD([weight], lr=1.0)
     norms = [
@@ -75,7 +65,7 @@ def test_the_norm_is_that_before_clipping() -> None:
     assert norms == pytest.approx([3.5, math.hypot(2, 3)], rel=1e-5)  # each step shrinks both by 1
 
 
-def test_every_step_has_the_learning_rate_of_its_turn() -> None:
+def test_every_step_has_the_learning_rate_of_its_turn():
     """SGD on w, whose gradient is 1: the weight falls by the sum of the learning rates."""
     lr = Linear(start=1.0, end=0.0, horizon=8)
     module = nn.Linear(1, 1, bias=False)
@@ -87,8 +77,8 @@ def test_every_step_has_the_learning_rate_of_its_turn() -> None:
     assert module.weight.detach().item() == pytest.approx(-sum(lr.value(step) for step in range(9)))
 
 
-def test_networks_that_learn_together_learn_as_alone() -> None:
-    def make(seed: int) -> tuple[ReplicatedMLP, GradientStepper]:
+def test_networks_that_learn_together_learn_as_alone():
+    def make(seed):
         module = build_mlp([1, 4, 1], 1, "relu", "torch", torch.Generator().manual_seed(seed))
         return module, make_stepper(
             module, lambda batch: (module(batch["x"][..., None]) - 1).square().sum(), seed=seed
@@ -107,7 +97,7 @@ def test_networks_that_learn_together_learn_as_alone() -> None:
 
 
 @pytest.mark.parametrize("widths", [[1, 5, 3], [70, 90, 40], [300, 2000, 10]])
-def test_adam_in_chunks_takes_the_steps_of_adam(widths: list[int]) -> None:
+def test_adam_in_chunks_takes_the_steps_of_adam(widths):
     """Also after loading a state of the other one."""
     modules = [
         build_mlp(widths, 2, "tanh", "torch", torch.Generator().manual_seed(0)) for _ in range(2)
@@ -133,23 +123,23 @@ def test_adam_in_chunks_takes_the_steps_of_adam(widths: list[int]) -> None:
 class Streams:
     """GPU with streams, of which only the order of calls is recorded."""
 
-    def __init__(self) -> None:
-        self.calls: list[str] = []
+    def __init__(self):
+        self.calls = []
         self.current = Stream(self, "outer")
 
-    def set_current(self, stream: Stream) -> None:
+    def set_current(self, stream):
         self.current = stream
 
 
 class Stream:
-    def __init__(self, streams: Streams, name: str) -> None:
+    def __init__(self, streams, name):
         self.streams, self.name = streams, name
 
-    def wait_stream(self, other: Stream) -> None:
+    def wait_stream(self, other):
         self.streams.calls.append(f"{self.name} waits for {other.name}")
 
 
-def test_a_branch_waits_for_what_is_before_it_and_the_rest_for_the_branch() -> None:
+def test_a_branch_waits_for_what_is_before_it_and_the_rest_for_the_branch():
     streams = Streams()
     with (
         patch.object(torch.cuda, "Stream", lambda device: Stream(streams, "branch")),

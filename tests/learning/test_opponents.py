@@ -1,9 +1,6 @@
 """Opponents sampled for each seat, and those of the pool of earlier policies."""
 
-from __future__ import annotations
-
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +20,7 @@ from poker_rl.games import load_game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.opponents import SELF, OpponentSettings
-from poker_rl.learning.rollout import PendingDecisions, Rollout
+from poker_rl.learning.rollout import Rollout
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.players.player_loader import load_player
 
@@ -31,11 +28,11 @@ KUHN = load_game("kuhn")
 CALL = 1  # action of Kuhn poker
 
 
-def call(rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+def call(rows):
     return np.full(len(rows.table), CALL), np.zeros(len(rows.table))
 
 
-def test_weights_are_shares_and_winnings_are_those_from_each_opponent() -> None:
+def test_weights_are_shares_and_winnings_are_those_from_each_opponent():
     """All hands are shown down, for 1 with `call` and for 2 with `raise`."""
     players = {name: load_player(name, KUHN) for name in ("call", "raise")}
     settings = OpponentSettings(players=players, weights=[1, 3])
@@ -52,7 +49,7 @@ def test_weights_are_shares_and_winnings_are_those_from_each_opponent() -> None:
     assert rollout.opponents.pop_metrics() == {}
 
 
-def test_each_seat_has_an_opponent_of_its_own() -> None:
+def test_each_seat_has_an_opponent_of_its_own():
     """With three at the table, one opponent may raise and the other only call."""
     game = load_game("kuhn_3p")
     players = {name: load_player(name, game) for name in ("call", "raise")}
@@ -62,7 +59,7 @@ def test_each_seat_has_an_opponent_of_its_own() -> None:
     assert has_raise.mean() == pytest.approx(3 / 4, abs=0.05)
 
 
-def learner(algo: str, *overrides: str) -> Any:
+def learner(algo, *overrides):
     words = [f"algo={algo}", "game=kuhn", "budget=20000", *overrides]
     players = {SELF: None, "uniform": load_player("uniform", KUHN)}
     settings = OpponentSettings(players=players, self_interval=2)
@@ -70,7 +67,7 @@ def learner(algo: str, *overrides: str) -> Any:
     return build_algorithm(config, KUHN, torch.device("cpu"), 3, settings)
 
 
-def test_self_is_a_snapshot_of_the_headline_player() -> None:
+def test_self_is_a_snapshot_of_the_headline_player():
     one = learner("reinforce", "algo.hands_per_iteration=64", "algo.lr=0.5", "algo.instances=2")
     opponents, records = one.services.rollout.opponents, get_tree(KUHN).infoset_records
     (headline, *_) = one.players().values()
@@ -96,9 +93,7 @@ def test_self_is_a_snapshot_of_the_headline_player() -> None:
         ("apu", ["algo.variant=dual_apu_ctrl", "algo.opponent_pool.play_prob=0"]),
     ],
 )
-def test_every_learner_with_networks_meets_opponents_and_resumes(
-    algo: str, overrides: list[str]
-) -> None:
+def test_every_learner_with_networks_meets_opponents_and_resumes(algo, overrides):
     one, other = (learner(algo, *list_small_overrides(algo), *overrides) for _ in range(2))
     for _ in range(3):
         metrics = one.learn()
@@ -111,7 +106,7 @@ def test_every_learner_with_networks_meets_opponents_and_resumes(
         assert rows[0] == rows[1]
 
 
-def test_learners_in_self_play_take_no_opponents() -> None:
+def test_learners_in_self_play_take_no_opponents():
     for algo in ("vine", "sd_cfr"):
         with pytest.raises(ConfigError, match=r"opponents: .* plays itself"):
             learner(algo)
@@ -122,7 +117,7 @@ def test_learners_in_self_play_take_no_opponents() -> None:
 NET = MLPConfig(hidden_sizes=[16], activation="relu", init="orthogonal", features="observation")
 
 
-def ppo(share: float, every: int = 1000, keep: int = 3, **changed: Any) -> PPO:
+def ppo(share, every=1000, keep=3, **changed):
     earlier = OpponentPoolSettings(play_prob=share, snapshot_interval=every, capacity=keep)
     game = build(load_option("game", "kuhn_3p"), "game")
     return PPO(
@@ -130,7 +125,7 @@ def ppo(share: float, every: int = 1000, keep: int = 3, **changed: Any) -> PPO:
     )
 
 
-def always(module: Any, action: int) -> None:
+def always(module, action):
     """Have a network put nearly all probability on one action."""
     last = module.layers[-1]
     with torch.no_grad():
@@ -139,11 +134,11 @@ def always(module: Any, action: int) -> None:
         last.bias[..., action] = 50.0
 
 
-def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self() -> None:
+def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self():
     learner = ppo(0.4, tables=512)
     assert learner._opponent_pool is not None
     assert learner._step_rollout.best_response_seats is not None
-    learner._opponent_pool.update = lambda iterations: None  # type: ignore[method-assign]
+    learner._opponent_pool.update = lambda iterations: None
     always(learner._actor, 2)
     always(learner._opponent_pool.opponent_network, 1)
     learnt = record_decisions(learner)
@@ -156,10 +151,10 @@ def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self()
     assert (seats == 1).mean() == pytest.approx(0.4, abs=0.07)
 
 
-def test_the_pool_is_an_even_sample_of_the_whole_run() -> None:
+def test_the_pool_is_an_even_sample_of_the_whole_run():
     """A reservoir: each of 40 policies is among the four with the same prob, a tenth."""
     learner = ppo(0.5, every=1, keep=4, tables=8)
-    bias = learner._actor.layers[-1].bias  # type: ignore[union-attr]
+    bias = learner._actor.layers[-1].bias
     pools = []
     for seed in range(300):
         selves = OpponentPool(learner.opponent_pool, learner.services, learner._actor)

@@ -1,11 +1,7 @@
 """Memories: which items stay, how long, and that packing, copies and resuming keep them whole."""
 
-from __future__ import annotations
-
 import io
 from collections import deque
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +13,6 @@ from poker_rl.learning.buffers.replay_buffer import (
     Column,
     ExponentialReservoir,
     FlooredReservoir,
-    InsertionRule,
     ReplayBuffer,
     UniformReservoir,
 )
@@ -29,9 +24,7 @@ CPU = torch.device("cpu")
 NUMBER = {"number": Column(torch.int64)}
 
 
-def numbered(
-    rule: InsertionRule, capacity: int, count: int, seed: int, parts: int = 1
-) -> np.ndarray:
+def numbered(rule, capacity, count, seed, parts=1):
     """Return the numbers that a buffer keeps of 0 to count - 1, which are added in some parts."""
     memory = ReplayBuffer("capacity", capacity, rule, NUMBER, CPU, seed)
     for part in np.array_split(np.arange(count), parts):
@@ -40,7 +33,7 @@ def numbered(
 
 
 @pytest.mark.parametrize("parts", [3, 100])
-def test_a_circular_buffer_is_a_deque(parts: int) -> None:
+def test_a_circular_buffer_is_a_deque(parts):
     """However the items come, one by one or more at once than it holds."""
     stored = numbered(CircularInsertion(), 10, 43, 0, parts)
     assert sorted(stored) == list(deque(range(43), 10))
@@ -56,7 +49,7 @@ def test_a_circular_buffer_is_a_deque(parts: int) -> None:
         (ExponentialReservoir(insertion_prob=0.3), lambda i: np.full(len(i), 0.3)),
     ],
 )
-def test_inclusion_frequencies(rule: InsertionRule, probs: Any, parts: int, runs: int) -> None:
+def test_inclusion_frequencies(rule, probs, parts, runs):
     """Item i stays if it enters and no later one takes its slot, one by one or all at once."""
     capacity, count = 10, 200
     prob = probs(np.arange(1, count + 1))
@@ -76,7 +69,7 @@ def test_inclusion_frequencies(rule: InsertionRule, probs: Any, parts: int, runs
     assert np.abs(blocks / sd).max() < 4.5
 
 
-def columns() -> dict[str, Column]:
+def columns():
     return {
         "observation": Column(torch.bool, 21),
         "mask": Column(torch.bool, 3),
@@ -86,7 +79,7 @@ def columns() -> dict[str, Column]:
     }
 
 
-def items(generator: np.random.Generator, first: int, count: int) -> dict[str, np.ndarray]:
+def items(generator, first, count):
     return {
         "observation": generator.integers(2, size=(count, 21)).astype(np.uint8),
         "mask": generator.integers(2, size=(count, 3)).astype(bool),
@@ -96,7 +89,7 @@ def items(generator: np.random.Generator, first: int, count: int) -> dict[str, n
     }
 
 
-def test_items_come_back_whole_and_from_their_own_copy() -> None:
+def test_items_come_back_whole_and_from_their_own_copy():
     generator = np.random.default_rng(0)
     memory = ReplayBuffer("capacity", 50, CircularInsertion(), columns(), CPU, 0, replicas=3)
     added = items(generator, 0, 120)
@@ -120,7 +113,7 @@ def test_items_come_back_whole_and_from_their_own_copy() -> None:
 @pytest.mark.parametrize(
     "rule", [CircularInsertion(), UniformReservoir(), ExponentialReservoir(insertion_prob=0.3)]
 )
-def test_goes_on_to_the_bit(rule: InsertionRule) -> None:
+def test_goes_on_to_the_bit(rule):
     generator = np.random.default_rng(0)
     memories = [
         ReplayBuffer("capacity", 40, rule, columns(), CPU, seed, replicas=2) for seed in (0, 9)
@@ -142,7 +135,7 @@ def test_goes_on_to_the_bit(rule: InsertionRule) -> None:
             assert torch.equal(batches[0][name], batches[1][name])
 
 
-def test_what_does_not_fit_is_refused_with_its_size() -> None:
+def test_what_does_not_fit_is_refused_with_its_size():
     column = {"observation": Column(torch.bool, 288)}
     small = ReplayBuffer("replay", 10, CircularInsertion(), column, CPU, 0)
     with pytest.raises(
@@ -160,7 +153,7 @@ def test_what_does_not_fit_is_refused_with_its_size() -> None:
         )
 
 
-def test_processes_of_one_machine_share_its_memory() -> None:
+def test_processes_of_one_machine_share_its_memory():
     """Memory that one process may use is too much for each of two."""
     whole = _measure_free_bytes(CPU)
     check_memory("replay: 1 item", 3 * whole // 5, CPU)
@@ -180,9 +173,7 @@ def test_processes_of_one_machine_share_its_memory() -> None:
         ("0::/", {"job/memory.max": "3000"}, []),
     ],
 )
-def test_a_job_may_have_less_memory_than_the_machine(
-    group: str, files: dict[str, str], limits: list[int], tmp_path: Path
-) -> None:
+def test_a_job_may_have_less_memory_than_the_machine(group, files, limits, tmp_path):
     added = {"proc/self/cgroup": group} | {f"sys/fs/cgroup/{name}": files[name] for name in files}
     for name, text in added.items():
         path = tmp_path / name

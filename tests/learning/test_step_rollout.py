@@ -1,9 +1,6 @@
 """Rollouts in tensors of fixed shape: against the rules, groups of tables, their advantages."""
 
-from __future__ import annotations
-
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +14,8 @@ from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.games.game_loader import load_game
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning.advantages import compute_gae, estimate_step_advantages
-from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions, Rollout
+from poker_rl.learning.rollout import NEXT_PENDING, Rollout
 from poker_rl.learning.step_rollout import StepRollout
-from poker_rl.learning.table_group import StepBatch
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.players.action_sampling import sample_from_logits
 from poker_rl.players.player_loader import load_player
@@ -41,7 +37,7 @@ CASES = [
 IDS = [f"{game} {opponent or ''} {len(overrides)}" for game, opponent, overrides in CASES]
 
 
-def ppo(game_name: str, opponent: str | None, overrides: list[str], on: str = "cpu") -> Any:
+def ppo(game_name, opponent, overrides, on="cpu"):
     """Return a PPO learner."""
     game = load_game(game_name)
     words = ["algo=ppo", f"game={game_name}", "budget=20000", *overrides]
@@ -50,15 +46,13 @@ def ppo(game_name: str, opponent: str | None, overrides: list[str], on: str = "c
     return build_algorithm(config, game, torch.device(on), 3, sole(player))
 
 
-def copies(batch: StepBatch) -> dict[str, torch.Tensor]:
+def copies(batch):
     """Return copies of the tensors of a batch by name."""
     return {field.name: getattr(batch, field.name).clone() for field in fields(batch)}
 
 
 @pytest.mark.parametrize(("game", "opponent", "overrides"), CASES, ids=IDS)
-def test_the_advantages_are_those_along_each_agents_own_decisions(
-    game: str, opponent: str | None, overrides: list[str]
-) -> None:
+def test_the_advantages_are_those_along_each_agents_own_decisions(game, opponent, overrides):
     learner = ppo(game, opponent, overrides)
     rollout, pool = learner._step_rollout, learner._opponent_pool
     gamma, gae_lambda, reward_scale = 0.9, 0.8, 2.0
@@ -96,7 +90,7 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(
 
 
 @pytest.mark.parametrize(("game", "overrides"), SELF_PLAY.items(), ids=SELF_PLAY)
-def test_a_batch_holds_what_the_rules_say(game: str, overrides: list[str]) -> None:
+def test_a_batch_holds_what_the_rules_say(game, overrides):
     """At other tables with the same cards, from decision to decision."""
     learner = ppo(game, None, overrides)
     rollout, services = learner._step_rollout, learner.services
@@ -140,7 +134,7 @@ def test_a_batch_holds_what_the_rules_say(game: str, overrides: list[str]) -> No
     ("game", "overrides"),
     [(game, overrides) for game, overrides in SELF_PLAY.items() if game != "limit_holdem_2to9"],
 )
-def test_groups_of_tables_play_what_one_group_does(game: str, overrides: list[str]) -> None:
+def test_groups_of_tables_play_what_one_group_does(game, overrides):
     rollouts = []
     for count in (1, 3):
         learner = ppo(game, None, overrides)
@@ -160,7 +154,7 @@ def test_groups_of_tables_play_what_one_group_does(game: str, overrides: list[st
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2**-24])
-def test_no_illegal_action_is_sampled(uniform: float) -> None:
+def test_no_illegal_action_is_sampled(uniform):
     """At the ends, with one legal action, with probabilities of 0, from a network that diverged."""
     rows = {
         "single": ([9.0, 0.0, 9.0, 9.0], [0, 1, 0, 0]),
@@ -180,7 +174,7 @@ def test_no_illegal_action_is_sampled(uniform: float) -> None:
 
 
 @pytest.mark.parametrize("actions", [3, 17, 300])
-def test_on_a_gpu_actions_are_sampled_as_on_a_cpu(actions: int) -> None:
+def test_on_a_gpu_actions_are_sampled_as_on_a_cpu(actions):
     """A random number gives the action that it gives on a CPU, except close to a border."""
     count = 5000
     generator = torch.Generator().manual_seed(actions)
@@ -198,7 +192,7 @@ def test_on_a_gpu_actions_are_sampled_as_on_a_cpu(actions: int) -> None:
     np.testing.assert_allclose(log_prob[~differs], expected_log_prob[~differs], atol=1e-5)
 
 
-def test_an_action_is_sampled_by_its_probability() -> None:
+def test_an_action_is_sampled_by_its_probability():
     """Of n random numbers on a grid, each action gets n times its probability, rounded."""
     count = 100_000
     logits = torch.tensor([0.3, -2.0, 4.0, 1.0, 0.0, -90.0, 2.0, 1.5])
@@ -217,11 +211,11 @@ def test_an_action_is_sampled_by_its_probability() -> None:
     torch.testing.assert_close(log_prob, probs.log()[action].float())
 
 
-def test_a_forced_move_is_no_decision_of_a_learner_without_them() -> None:
+def test_a_forced_move_is_no_decision_of_a_learner_without_them():
     game, generator = load_game("big2"), np.random.default_rng(0)
     rollout = Rollout(game, 64, 0, include_forced_moves=False)
 
-    def act(rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+    def act(rows):
         uniform = generator.random(len(rows.mask), np.float32)
         return sample_from_logits(torch.zeros(rows.mask.shape), rows.mask, uniform)
 

@@ -1,7 +1,5 @@
 """Densities over amounts: the mass of every interval, finite far from it, learnt to a point."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Copies of a network share nothing, whatever way their rows come."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -13,12 +11,8 @@ from poker_rl.nets.action_probs import (
     masked_softmax,
     regret_matching,
 )
-from poker_rl.nets.dense import MLPConfig, NetworkPair, ReplicatedLinear, ReplicatedMLP, build_mlp
-from poker_rl.nets.legal_output_layer import (
-    MIN_ACTIONS,
-    LegalActions,
-    list_legal_actions_if_few,
-)
+from poker_rl.nets.dense import MLPConfig, NetworkPair, ReplicatedLinear, build_mlp
+from poker_rl.nets.legal_output_layer import MIN_ACTIONS, LegalActions, list_legal_actions_if_few
 from poker_rl.nets.net_config import NetDimensions
 from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
 from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
@@ -229,7 +223,7 @@ ACTIONS = 3 * MIN_ACTIONS
 CPU = torch.device("cpu")
 
 
-def some_mask(rows: int, seed: int = 0) -> np.ndarray:
+def some_mask(rows, seed=0):
     """From one to a dozen legal actions a row."""
     generator = np.random.default_rng(seed)
     mask = generator.random((rows, ACTIONS)) < 0.03
@@ -237,19 +231,19 @@ def some_mask(rows: int, seed: int = 0) -> np.ndarray:
     return mask
 
 
-def layers(outputs: int, copies: int, seed: int) -> ReplicatedMLP:
+def layers(outputs, copies, seed):
     generator = torch.Generator().manual_seed(seed)
     return build_mlp([20, 16, 8, outputs], copies, "relu", "torch", generator)
 
 
-def legal_of(mask: np.ndarray) -> LegalActions:
+def legal_of(mask):
     found = list_legal_actions_if_few(mask, CPU)
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("shared", [0, 1])
-def test_logits_and_gradients_are_those_of_the_whole_layer(shared: int) -> None:
+def test_logits_and_gradients_are_those_of_the_whole_layer(shared):
     mask = some_mask(2 * 30)
     found = legal_of(mask)
     legal = LegalActions(found.actions.view(2, 30, -1), found.counts.view(2, 30))

@@ -1,7 +1,5 @@
 """Encoders of observations: known rows, as fine as information sets, and alike in all suits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from random_games import game as game_of

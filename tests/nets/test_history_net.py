@@ -1,7 +1,5 @@
 """Networks that read a sequence: PyTorch's own LSTM as the judge, copies apart, padding unseen."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import pytest

@@ -1,7 +1,5 @@
 """Hidden layers learn in bfloat16 where that is asked for; what is measured is float32."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -12,20 +10,20 @@ from poker_rl.nets import precision
 from poker_rl.nets.amount_net import AmountNetConfig
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.history_net import HistoryNetConfig
-from poker_rl.nets.net_config import NetConfig, NetDimensions
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 STEPS = 4, 5
 INPUTS = 4 * 5 + 12
 
 
-def mlp(*hidden: int) -> MLPConfig:
+def mlp(*hidden):
     return MLPConfig(
         hidden_sizes=list(hidden), activation="relu", init="torch", features="observation"
     )
 
 
-def history(kind: str) -> HistoryNetConfig:
+def history(kind):
     return HistoryNetConfig(
         history_reader=kind,
         reader_units=16,
@@ -57,7 +55,7 @@ def medium():
     torch.set_float32_matmul_precision("medium")
 
 
-def module_of(net: NetConfig, copies: int) -> torch.nn.Module:
+def module_of(net, copies):
     steps = (0, 0) if net.features == "table" else STEPS
     size = NetDimensions(inputs=INPUTS, outputs=6, replicas=copies, history_shape=steps)
     return net.build_module(size, torch.Generator().manual_seed(0))
@@ -65,12 +63,12 @@ def module_of(net: NetConfig, copies: int) -> torch.nn.Module:
 
 @pytest.mark.parametrize("kind", NETS)
 @pytest.mark.usefixtures("medium")
-def test_the_same_function_and_gradient_to_the_precision_of_bfloat16(kind: str) -> None:
+def test_the_same_function_and_gradient_to_the_precision_of_bfloat16(kind):
     module = module_of(NETS[kind], 3)
     x = (torch.rand(3, 64, INPUTS, generator=torch.Generator().manual_seed(1)) < 0.3).float()
     sign = torch.randn(3, 64, 6, generator=torch.Generator().manual_seed(2))
 
-    def learnt() -> tuple[torch.Tensor, list[torch.Tensor]]:
+    def learnt():
         module.zero_grad()
         out = module(x)
         (out * sign).mean().backward()
@@ -90,7 +88,7 @@ def test_the_same_function_and_gradient_to_the_precision_of_bfloat16(kind: str) 
 
 
 @pytest.mark.usefixtures("medium")
-def test_players_are_measured_in_float32() -> None:
+def test_players_are_measured_in_float32():
     game = leduc()
     net = mlp(32, 16, 32)
     size = NetDimensions(inputs=game.observation_size, outputs=game.action_count)
@@ -113,9 +111,7 @@ def test_players_are_measured_in_float32() -> None:
         ("highest", True, "highest"),
     ],
 )
-def test_medium_is_taken_where_the_processor_has_it(
-    monkeypatch: pytest.MonkeyPatch, asked: str, has: bool, taken: str
-) -> None:
+def test_medium_is_taken_where_the_processor_has_it(monkeypatch, asked, has, taken):
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has)
     precision.set_matmul_precision(asked, torch.device("cpu"))
     assert torch.get_float32_matmul_precision() == taken

@@ -1,7 +1,5 @@
 """`poker-rl advise`: what it prints is what the player does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

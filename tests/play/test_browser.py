@@ -1,19 +1,14 @@
 """Hands played in a real browser, by clicks and by keys, on a narrow and on a wide page."""
 
-from __future__ import annotations
-
 import re
 import shutil
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import combinations
-from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import expect, sync_playwright
 from servers import CATALOG, make_start_app, make_table_setup, serve
 
 from poker_rl.play.network_address import list_host_names
@@ -47,7 +42,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium o
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser
@@ -55,7 +50,7 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def playing(game: str, folder: Path) -> Iterator[str]:
+def playing(game, folder):
     """The address of a page on which this game is played."""
     table = make_table_setup(game, *TABLES[game])
     sittings = SessionStore(
@@ -72,23 +67,23 @@ def playing(game: str, folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+def address(tmp_path_factory):
     """The address of the page of a game, whose server is started when it is first asked for."""
     with ExitStack() as servers:
 
         @cache
-        def of(game: str) -> str:
+        def of(game):
             return servers.enter_context(playing(game, tmp_path_factory.mktemp(game)))
 
         yield of
 
 
 @pytest.fixture
-def sit(browser: Browser, address: Callable[[str], str]) -> Iterator[Callable[..., Page]]:
+def sit(browser, address):
     """Opens the page of a game in a browser that knows nothing yet."""
     with ExitStack() as contexts:
 
-        def open_(game: str, width: int, **settings: Any) -> Page:
+        def open_(game, width, **settings):
             context = browser.new_context(
                 viewport={"width": width, "height": 800}, reduced_motion="reduce", **settings
             )
@@ -103,13 +98,13 @@ def sit(browser: Browser, address: Callable[[str], str]) -> Iterator[Callable[..
         yield open_
 
 
-def settled(page: Page) -> bool:
+def settled(page):
     """Wait until the page has taken what the server told; whether the hand is over then."""
     expect(page.locator("body:not(.busy)")).to_be_attached()
     return page.get_by_role("button", name="Next").count() > 0
 
 
-def overlapping(page: Page) -> list[tuple[str, str]]:
+def overlapping(page):
     """The buttons of the present move that lie over each other."""
     boxes = [
         (button.inner_text(), box)
@@ -126,7 +121,7 @@ def overlapping(page: Page) -> list[tuple[str, str]]:
     ]
 
 
-def by_clicks(page: Page) -> None:
+def by_clicks(page):
     """Make one move with the mouse: a combination of cards, or what costs least but a fold."""
     if page.locator("#play").count():
         page.locator(".kinds button").first.click()
@@ -136,7 +131,7 @@ def by_clicks(page: Page) -> None:
         page.locator(moves).last.click()
 
 
-def by_keys(page: Page) -> None:
+def by_keys(page):
     """Make one move with the keyboard: the adviser's cards, or what costs least but a fold."""
     if page.locator("#play").count():
         page.keyboard.press("h")
@@ -156,7 +151,7 @@ def by_keys(page: Page) -> None:
         ("big2", by_clicks, 360),
     ],
 )
-def test_a_whole_hand(sit: Any, game: str, move: Callable[[Page], None], width: int) -> None:
+def test_a_whole_hand(sit, game, move, width):
     page = sit(game, width)
     moves = 0
     while not settled(page):
@@ -174,7 +169,7 @@ def test_a_whole_hand(sit: Any, game: str, move: Callable[[Page], None], width: 
 
 
 @pytest.mark.parametrize(("game", "scheme"), [("nolimit_holdem_6p", "light"), ("big2", "dark")])
-def test_accessible(sit: Any, game: str, scheme: str) -> None:
+def test_accessible(sit, game, scheme):
     # Axe is a script of its own, which the page's policy would not let in.
     page = sit(game, 1280 if scheme == "light" else 360, color_scheme=scheme, bypass_csp=True)
     found = Axe().run(page)
@@ -186,7 +181,7 @@ def test_accessible(sit: Any, game: str, scheme: str) -> None:
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_amounts_by_keys_wheel_and_field(sit: Any) -> None:
+def test_amounts_by_keys_wheel_and_field(sit):
     page = sit("nolimit_holdem", 1280)
     raise_ = page.locator("#moves button.raise")
     low = int(page.locator("#amount").get_attribute("min"))
@@ -210,7 +205,7 @@ def test_amounts_by_keys_wheel_and_field(sit: Any) -> None:
     expect(page.locator("#log")).to_contain_text(f"You: Raise to {high}")
 
 
-def test_a_reload_and_a_second_tab_see_the_same(sit: Any) -> None:
+def test_a_reload_and_a_second_tab_see_the_same(sit):
     page = sit("limit_holdem", 1280)
     page.keyboard.press("c")
     settled(page)
@@ -226,7 +221,7 @@ def test_a_reload_and_a_second_tab_see_the_same(sit: Any) -> None:
     expect(page.locator("#turn")).to_have_text(other.locator("#turn").inner_text())
 
 
-def test_a_hand_is_replayed_and_copied(sit: Any) -> None:
+def test_a_hand_is_replayed_and_copied(sit):
     page = sit("kuhn", 360)
     while not settled(page):
         by_keys(page)
@@ -239,7 +234,7 @@ def test_a_hand_is_replayed_and_copied(sit: Any) -> None:
     expect(page.get_by_role("textbox")).to_have_value(re.compile(r"\S"))
 
 
-def test_an_earlier_hand_is_looked_at(sit: Any) -> None:
+def test_an_earlier_hand_is_looked_at(sit):
     page = sit("limit_holdem", 360)
     locators, cards = [page.locator("#own"), page.locator("#board")], []
     for _ in range(2):
@@ -262,7 +257,7 @@ def test_an_earlier_hand_is_looked_at(sit: Any) -> None:
     expect(page.locator("#log")).to_contain_text("Hand 3")
 
 
-def test_the_start_screen(browser: Browser, tmp_path: Path) -> None:
+def test_the_start_screen(browser, tmp_path):
     with serve(make_start_app(tmp_path)) as (_, port):
         context = browser.new_context(viewport={"width": 390, "height": 844}, bypass_csp=True)
         context.set_default_timeout(PATIENCE)
@@ -295,7 +290,7 @@ def test_the_start_screen(browser: Browser, tmp_path: Path) -> None:
         context.close()
 
 
-def test_ranges_of_two_players(sit: Any) -> None:
+def test_ranges_of_two_players(sit):
     page = sit("limit_holdem", 360)
     page.get_by_role("button", name="Ranges").click()
     expect(page.locator("#ranges .hands")).to_have_count(1)
@@ -310,7 +305,7 @@ def test_ranges_of_two_players(sit: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-def test_a_hint_has_a_grid(sit: Any) -> None:
+def test_a_hint_has_a_grid(sit):
     page = sit("limit_holdem", 360)
     while settled(page):
         page.keyboard.press(" ")

@@ -1,7 +1,5 @@
 """`poker-rl review` and `poker-rl evaluate hands=`: decisions of others, graded by a player."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 from dataclasses import replace

@@ -1,25 +1,19 @@
 """The page's server: who is let in, what they are told, and that no request loses anything."""
 
-from __future__ import annotations
-
 import base64
 import gc
 import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 from servers import CATALOG, make_start_app, make_table_setup, play_on, start_server, stop_server
 from starlette.testclient import TestClient
 
 from poker_rl.play import play_launcher
-from poker_rl.play.live_hand import TableSetup
 from poker_rl.play.network_address import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
 from poker_rl.play.play_launcher import derive_url_token, load_cookie_key
@@ -30,12 +24,12 @@ OURS = {"sec-fetch-site": "same-origin", "host": "127.0.0.1:8000"}
 
 
 @pytest.fixture(scope="module")
-def kuhn() -> TableSetup:
+def kuhn():
     return make_table_setup("kuhn", "uniform")
 
 
 @pytest.fixture
-def visit(kuhn: TableSetup, tmp_path: Path) -> Callable[..., TestClient]:
+def visit(kuhn, tmp_path):
     """Opens the page as another visitor each time; the visitors share a server."""
     sittings = SessionStore(
         lambda: Session.create(kuhn, tmp_path, 1),
@@ -43,12 +37,12 @@ def visit(kuhn: TableSetup, tmp_path: Path) -> Callable[..., TestClient]:
         max_sessions=2,
     )
 
-    def new(title: str = "kuhn", prefix: str = "", begun: bool = True) -> TestClient:
+    def new(title="kuhn", prefix="", begun=True):
         server = PageEndpoints(title, sittings, "key", "table", prefix, CATALOG)
         app = create_application(server, list_host_names("127.0.0.1", ["Proxy.example"], False))
         base = f"http://127.0.0.1:8000{prefix}"
         client = TestClient(app, base, raise_server_exceptions=False, headers=OURS)
-        client.session_store = sittings  # type: ignore[attr-defined]
+        client.session_store = sittings
         if begun:
             assert client.post("begin", json={}).status_code == 200
         return client
@@ -56,13 +50,13 @@ def visit(kuhn: TableSetup, tmp_path: Path) -> Callable[..., TestClient]:
     return new
 
 
-def name_of(client: httpx.Client) -> str:
+def name_of(client):
     """The session that a visitor's cookie leads to."""
     content = client.cookies["table"].rpartition(".")[0]
     return str(json.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4))))
 
 
-def finish(client: httpx.Client) -> dict[str, Any]:
+def finish(client):
     """Play the hand to its end; the view."""
     view = client.get("view").json()
     return play_on(view, lambda path, body: client.post(path, json=body).json())
@@ -72,12 +66,12 @@ def finish(client: httpx.Client) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("host", ["localhost:8000", "proxy.example"])
-def test_the_server_answers_to_its_own_names(visit: Any, host: str) -> None:
+def test_the_server_answers_to_its_own_names(visit, host):
     assert visit(begun=False).get("/", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", ""])
-def test_a_foreign_host_is_turned_away(visit: Any, host: str) -> None:
+def test_a_foreign_host_is_turned_away(visit, host):
     client = visit()
     for answer in (
         client.get("view", headers={"host": host}),
@@ -98,9 +92,7 @@ def test_a_foreign_host_is_turned_away(visit: Any, host: str) -> None:
         ({}, False),
     ],
 )
-def test_only_the_page_itself_may_change_something(
-    visit: Any, headers: dict[str, str], let_in: bool
-) -> None:
+def test_only_the_page_itself_may_change_something(visit, headers, let_in):
     client = visit()
     before = client.get("view").json()
     del client.headers["sec-fetch-site"]
@@ -110,7 +102,7 @@ def test_only_the_page_itself_may_change_something(
     assert (client.get("view").json() == before) is not let_in
 
 
-def test_the_cookie_is_signed_and_holds_an_id_alone(visit: Any) -> None:
+def test_the_cookie_is_signed_and_holds_an_id_alone(visit):
     client = visit(begun=False)
     answer = client.post("begin", json={})
     cookie = answer.headers["set-cookie"]
@@ -128,7 +120,7 @@ def test_the_cookie_is_signed_and_holds_an_id_alone(visit: Any) -> None:
         assert (answer.status_code, list(answer.json())) == (404, ["error"])
 
 
-def test_get_changes_nothing(visit: Any, tmp_path: Path) -> None:
+def test_get_changes_nothing(visit, tmp_path):
     client = visit()
     finish(client)
     kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
@@ -141,7 +133,7 @@ def test_get_changes_nothing(visit: Any, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept
 
 
-def test_every_answer_tells_the_browser_to_be_careful(visit: Any) -> None:
+def test_every_answer_tells_the_browser_to_be_careful(visit):
     client = visit()
     assert RESPONSE_HEADERS["Content-Security-Policy"].startswith("default-src 'self'")
     answers = [client.get(path) for path in ("", "view", "nowhere", "static/page.css", "review/9")]
@@ -151,13 +143,13 @@ def test_every_answer_tells_the_browser_to_be_careful(visit: Any) -> None:
     assert {"nosniff", "no-referrer", "no-store"} <= set(RESPONSE_HEADERS.values())
 
 
-def test_names_of_games_are_text_on_the_page(visit: Any) -> None:
+def test_names_of_games_are_text_on_the_page(visit):
     page = visit(title="<script>alert(1)</script>", begun=False).get("").text
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert" not in page
 
 
-def test_without_the_token_nothing_is_found(visit: Any) -> None:
+def test_without_the_token_nothing_is_found(visit):
     client = visit(prefix="/token")
     assert client.get("http://127.0.0.1:8000/token/view").status_code == 200
     for path in ("/", "/view", "/static/page.js", "/tokem/view", "/begin"):
@@ -184,9 +176,7 @@ def test_without_the_token_nothing_is_found(visit: Any) -> None:
         ("hint", {"turn": [1]}, 400),
     ],
 )
-def test_a_bad_request_is_a_sentence_and_changes_nothing(
-    visit: Any, path: str, body: Any, status: int
-) -> None:
+def test_a_bad_request_is_a_sentence_and_changes_nothing(visit, path, body, status):
     client = visit()
     before = client.get("view").json()
     if isinstance(body, bytes):
@@ -204,18 +194,18 @@ def test_a_bad_request_is_a_sentence_and_changes_nothing(
 
 @pytest.mark.parametrize("kind", ["review", "text", "phh"])
 @pytest.mark.parametrize(("hand", "status"), [("1", 422), ("9" * 5000, 404)])
-def test_an_unfinished_hand_is_not_told(visit: Any, kind: str, hand: str, status: int) -> None:
+def test_an_unfinished_hand_is_not_told(visit, kind, hand, status):
     answer = visit().get(f"{kind}/{hand}")
     assert (answer.status_code, list(answer.json())) == (status, ["error"])
     assert answer.json()["error"].endswith(".")
 
 
-def test_a_body_that_is_not_json_is_turned_away(visit: Any) -> None:
+def test_a_body_that_is_not_json_is_turned_away(visit):
     form = {"content-type": "application/x-www-form-urlencoded"}
     assert visit().post("act", content="turn=1", headers=form).status_code == 415
 
 
-def test_an_old_view_gets_the_present_one(visit: Any) -> None:
+def test_an_old_view_gets_the_present_one(visit):
     client = visit()
     view = client.get("view").json()
     body = {"turn": view["turn"], "action": view["moves"][0]["action"]}
@@ -225,7 +215,7 @@ def test_an_old_view_gets_the_present_one(visit: Any) -> None:
     assert again.json()["view"] == first.json() == client.get("view").json()
 
 
-def test_of_two_clicks_at_once_one_counts(visit: Any) -> None:
+def test_of_two_clicks_at_once_one_counts(visit):
     client = visit()
     view = client.get("view").json()
     body = {"turn": view["turn"], "action": view["moves"][0]["action"]}
@@ -234,13 +224,11 @@ def test_of_two_clicks_at_once_one_counts(visit: Any) -> None:
     assert sorted(answers) == [200, 409, 409, 409]
 
 
-def test_a_fault_of_the_server_is_a_sentence_too(
-    visit: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_server_is_a_sentence_too(visit, monkeypatch):
     client = visit()
     before = client.get("view").json()
 
-    def broken(*_: object) -> None:
+    def broken(*_):
         raise RuntimeError("secret")
 
     with monkeypatch.context() as patch:
@@ -251,7 +239,7 @@ def test_a_fault_of_the_server_is_a_sentence_too(
     assert client.get("view").json() == before
 
 
-def test_nothing_hidden_leaves_the_server(visit: Any) -> None:
+def test_nothing_hidden_leaves_the_server(visit):
     client = visit()
     view = client.get("view").json()
     assert view["session"]["id"]
@@ -274,7 +262,7 @@ def test_nothing_hidden_leaves_the_server(visit: Any) -> None:
 # Sessions come and go, their hands stay.
 
 
-def test_the_oldest_session_makes_room_and_comes_back(visit: Any) -> None:
+def test_the_oldest_session_makes_room_and_comes_back(visit):
     clients = [visit() for _ in range(3)]
     sittings = clients[0].session_store
     assert len(sittings) == 2
@@ -288,7 +276,7 @@ def test_the_oldest_session_makes_room_and_comes_back(visit: Any) -> None:
     assert back["hand"] in (1, 2)
 
 
-def test_a_killed_public_server_loses_no_finished_hand(tmp_path: Path) -> None:
+def test_a_killed_public_server_loses_no_finished_hand(tmp_path):
     public = ["game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true"]
     server = start_server(tmp_path, *public)
     token = server.path.strip("/")
@@ -318,9 +306,7 @@ def test_a_killed_public_server_loses_no_finished_hand(tmp_path: Path) -> None:
     assert (now["hand"], now["phase"]) == (3, "over")  # the fourth was not finished
 
 
-def test_a_session_open_elsewhere_is_said_to_be(
-    visit: Any, tmp_path: Path, kuhn: TableSetup
-) -> None:
+def test_a_session_open_elsewhere_is_said_to_be(visit, tmp_path, kuhn):
     client = visit()
     assert len([visit(), visit()]) == 2  # its session makes room for theirs
     elsewhere = Session.resume(tmp_path / f"{name_of(client)}.jsonl", kuhn)
@@ -331,19 +317,19 @@ def test_a_session_open_elsewhere_is_said_to_be(
     assert client.get("view").status_code == 200
 
 
-def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
+def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path):
     key = load_cookie_key(tmp_path / "new")
     assert len(key) >= 32
     assert load_cookie_key(tmp_path / "new") == key
     assert (tmp_path / "new" / "key").stat().st_mode & 0o077 == 0
 
 
-def open_start(folder: Path, public: bool = False) -> TestClient:
+def open_start(folder, public=False):
     """Open the page of a newly started server with a start screen."""
     return TestClient(make_start_app(folder, public), "http://127.0.0.1:8000", headers=OURS)
 
 
-def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path: Path) -> None:
+def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path):
     client = open_start(tmp_path)
     choices = client.get("start").json()
     assert {"name": "kuhn", "about": choices["games"][2]["about"]} in choices["games"]
@@ -360,11 +346,7 @@ def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path: Path) -> No
     assert client.get("hands/text").text.startswith("kuhn_3p, hand 1\n")
     again = open_start(tmp_path)  # the server was stopped
     again.cookies = client.cookies
-    assert again.get("start").json()["last"] == {
-        "game": "kuhn_3p",
-        "against": against,
-        "hands": 1,
-    }
+    assert again.get("start").json()["last"] == {"game": "kuhn_3p", "against": against, "hands": 1}
     del client
     gc.collect()  # releases the lock of the session's file
     assert again.get("view").json()["session"] == over["session"]
@@ -382,7 +364,7 @@ def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path: Path) -> No
         ({"game": "../kuhn", "against": ["call"]}, 422),
     ],
 )
-def test_only_what_is_listed_can_be_chosen(tmp_path: Path, choice: Any, status: int) -> None:
+def test_only_what_is_listed_can_be_chosen(tmp_path, choice, status):
     client = open_start(tmp_path, public=True)
     answer = client.post("begin", json=choice)
     assert (answer.status_code, list(answer.json())) == (status, ["error"])
@@ -412,7 +394,7 @@ def test_only_what_is_listed_can_be_chosen(tmp_path: Path, choice: Any, status: 
     ],
 )
 @pytest.mark.usefixtures("working_folder")
-def test_refused(get_refusal: Any, arguments: list[str], told: str) -> None:
+def test_refused(get_refusal, arguments, told):
     table = {"game": {"name": "kuhn"}, "against": ["call"]}  # and nobody to give hints
     whole = {**table, "adviser": None}
     unnamed = {**whole, "game": {"name": ""}}
@@ -439,7 +421,7 @@ cli.run_command(["play", "game=big2", "port=0"])
 """
 
 
-def test_the_address_comes_before_what_takes_seconds() -> None:
+def test_the_address_comes_before_what_takes_seconds():
     out = subprocess.run(
         [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True
     ).stdout
@@ -449,20 +431,20 @@ def test_the_address_comes_before_what_takes_seconds() -> None:
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_port_in_use_is_refused(get_refusal: Any) -> None:
+def test_a_port_in_use_is_refused(get_refusal):
     with create_listener("127.0.0.1", 0, False) as taken:
         port = taken.getsockname()[1]
         assert get_refusal("play", f"port={port}").startswith(f"port: {port} is in use")
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_missing_packages_are_named(get_refusal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(get_refusal, monkeypatch):
     monkeypatch.setattr(play_launcher, "find_spec", lambda name: None)
     refusal = get_refusal("play", "game=kuhn", "port=0")
     assert "ui: the page needs more packages: pip install 'poker-rl[play]'" in refusal
 
 
-def test_nobody_else_can_reach_it(tmp_path: Path) -> None:
+def test_nobody_else_can_reach_it(tmp_path):
     with create_listener("localhost", 0, False) as listener:
         assert listener.getsockname()[0] == "127.0.0.1"
         assert listener.family == socket.AF_INET

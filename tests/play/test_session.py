@@ -1,7 +1,5 @@
 """A person's session: every game through it, nothing hidden in a view, nothing finished lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -9,7 +7,6 @@ import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +20,7 @@ from poker_rl.evaluation.matches.duplicate_match import get_result_unit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.play.grading import explain_grades, grade_move
-from poker_rl.play.live_hand import LiveHand, NamedPlayer, TableSetup, shorten_names
+from poker_rl.play.live_hand import NamedPlayer, TableSetup, shorten_names
 from poker_rl.play.move_groups import group_moves
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.player_catalog import PlayerCatalog
@@ -45,14 +42,14 @@ GAMES = [
 ]
 
 
-def table(name: str, opponent: str = "uniform", adviser: str | None = None) -> TableSetup:
+def table(name, opponent="uniform", adviser=None):
     played = game(name)
     seated = NamedPlayer(opponent, load_player(opponent, played))
     asked = None if adviser is None else NamedPlayer(adviser, load_player(adviser, played))
     return TableSetup(played, [seated] * (played.seats - 1), asked)
 
 
-def play(session: Session, hands: int, seed: int = 0) -> list[dict[str, Any]]:
+def play(session, hands, seed=0):
     """Hands that the person plays by random legal moves; the view at the end of each.
 
     The moves of a hand depend on its number alone, not on the hands before.
@@ -71,19 +68,19 @@ def play(session: Session, hands: int, seed: int = 0) -> list[dict[str, Any]]:
     return ends
 
 
-def timeless(view: dict[str, Any]) -> dict[str, Any]:
+def timeless(view):
     """Return the parts of a view that are equal if a session is played again."""
     return {key: value for key, value in view.items() if key not in ("session", "stats")}
 
 
-def at_once(view: dict[str, Any]) -> dict[str, Any]:
+def at_once(view):
     """Return the view with all events of the hand in its past."""
     new = [{"seat": one["seat"], "label": one["label"]} for one in view["events"]]
     return timeless(view) | {"past": view["past"] + new, "events": []}
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_hands_of_every_game(name: str, tmp_path: Path) -> None:
+def test_hands_of_every_game(name, tmp_path):
     """Played in one go, and with a restart in the middle: the same hands, and the same figures."""
     whole = Session.create(table(name), None, 7)
     ends = play(whole, HANDS)
@@ -116,7 +113,7 @@ def test_hands_of_every_game(name: str, tmp_path: Path) -> None:
     assert "you" in text
 
 
-def hidden_changed(hand: LiveHand) -> list[np.ndarray]:
+def hidden_changed(hand):
     """The table with other cards in the deck's places that the person does not see."""
     return [
         np.array([record])
@@ -125,7 +122,7 @@ def hidden_changed(hand: LiveHand) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_view_depends_on_what_the_person_knows_alone(name: str) -> None:
+def test_a_view_depends_on_what_the_person_knows_alone(name):
     session = Session.create(table(name), None, 3)
     view, checked = session.build_view(), 0
     generator = np.random.default_rng(2)
@@ -147,12 +144,12 @@ def test_a_view_depends_on_what_the_person_knows_alone(name: str) -> None:
     assert checked > 5
 
 
-def test_what_is_not_allowed_changes_nothing() -> None:
+def test_what_is_not_allowed_changes_nothing():
     session = Session.create(table("nolimit_holdem", "call", "uniform"), None, 1)
     view = session.build_view()
     for action in (True, 1.0, "1", None, -1, 3, 10**30, {"to": 3}, {"to": "9"}, {}, {"to": 201}):
         with pytest.raises(MoveNotAllowedError):
-            session.act(view["turn"], action)  # type: ignore[arg-type]
+            session.act(view["turn"], action)
         assert session.build_view() == view
     with pytest.raises(MoveNotAllowedError, match="from 4 to 200"):
         session.act(view["turn"], {"to": 3})
@@ -171,13 +168,13 @@ def test_what_is_not_allowed_changes_nothing() -> None:
     assert session.build_view() == after
 
 
-def test_a_hint_is_the_advisers_policy() -> None:
+def test_a_hint_is_the_advisers_policy():
     session = Session.create(table("leduc", "call", "raise"), None, 1)
     chances = session.get_hint(session.build_view()["turn"])["probs"]
     assert [(one["label"], one["prob"]) for one in chances] == [("Check", 0.0), ("Bet 2", 1.0)]
 
 
-def test_hints_have_values_and_grids() -> None:
+def test_hints_have_values_and_grids():
     """A grid is of the board and what happened alone, and its cell of one's own hand fits."""
     session = Session.create(table("limit_holdem", "call", "lhe_ppo"), None, 1)
     view = session.build_view()
@@ -197,7 +194,7 @@ def test_hints_have_values_and_grids() -> None:
         Session.create(table("leduc", "call", "raise"), None, 1).get_grid(1000)
 
 
-def test_a_hand_as_phh() -> None:
+def test_a_hand_as_phh():
     session = Session.create(table("nolimit_holdem_6p", "call"), None, 1)
     (end,) = play(session, 1)
     assert end["session"]["phh"]
@@ -214,7 +211,7 @@ def test_a_hand_as_phh() -> None:
         kuhn.format_hand_phh(1)
 
 
-def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path: Path) -> None:
+def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path):
     session = Session.create(table("leduc"), tmp_path, 7)
     ends = play(session, 3)
     unfinished = session.deal_next_hand(ends[-1]["turn"])
@@ -236,15 +233,13 @@ def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path
     assert Session.resume(file, table("leduc")).notice == ""
 
 
-def test_a_hand_that_cant_be_written_down_is_not_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hand_that_cant_be_written_down_is_not_shown(tmp_path, monkeypatch):
     """The disk is full at the end of a hand: nothing is lost, and the same move ends it later."""
     session = Session.create(table("kuhn", "call"), tmp_path, 7)
     (file,) = tmp_path.iterdir()
     before, view = file.read_bytes(), session.build_view()
 
-    def full(descriptor: int) -> None:
+    def full(descriptor):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
@@ -273,7 +268,7 @@ except Exception as error:
 """
 
 
-def test_a_session_is_played_in_one_place_at_a_time(tmp_path: Path) -> None:
+def test_a_session_is_played_in_one_place_at_a_time(tmp_path):
     begun = Session.create(table("kuhn"), tmp_path, 7)
     play(begun, 2)
     (file,) = tmp_path.iterdir()
@@ -296,7 +291,7 @@ def test_a_session_is_played_in_one_place_at_a_time(tmp_path: Path) -> None:
     assert again.summarize_statistics()["hands"] == 3
 
 
-def line_changed(file: Path, number: int, **changes: Any) -> Path:
+def line_changed(file, number, **changes):
     """A copy of a session's file in which one line is another."""
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     lines[number] |= changes
@@ -305,7 +300,7 @@ def line_changed(file: Path, number: int, **changes: Any) -> Path:
     return copy
 
 
-def test_files_that_are_no_sessions_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_no_sessions_are_refused(tmp_path):
     play(Session.create(table("kuhn"), tmp_path, 7), 2)
     (file,) = tmp_path.iterdir()
     hand = json.loads(file.read_text().splitlines()[2])
@@ -313,7 +308,7 @@ def test_files_that_are_no_sessions_are_refused(tmp_path: Path) -> None:
         Session.resume(file, table("kuhn", "call"))
     with pytest.raises(ConfigError, match="another game"):
         Session.resume(file, table("leduc"))
-    wrong: list[tuple[str, Any]] = [
+    wrong = [
         ("deck", [2, 2]),
         ("actions", [9]),
         ("player_of_seat", [1, 1]),
@@ -352,7 +347,7 @@ KUHN = {
 }
 
 
-def test_losses_in_kuhn_poker(tmp_path: Path) -> None:
+def test_losses_in_kuhn_poker(tmp_path):
     """After a check a king that does not bet loses the calls of a queen, which depend on alpha."""
     alpha = 0.2
     played = game("kuhn")
@@ -374,7 +369,7 @@ def test_losses_in_kuhn_poker(tmp_path: Path) -> None:
     assert np.isnan(lost[~tree.legal_mask]).all()
 
 
-def test_a_review_of_kuhn_poker() -> None:
+def test_a_review_of_kuhn_poker():
     """A known cost alone decides the grade, whatever the adviser does."""
     session = Session.create(table("kuhn", "uniform", "call"), None, 7)
     graded = set()
@@ -401,7 +396,7 @@ def test_a_review_of_kuhn_poker() -> None:
     assert {("0 Q", "raise"), ("1 K r", "fold"), ("0 J cr", "call")} <= graded
 
 
-def test_grades_without_a_known_cost() -> None:
+def test_grades_without_a_known_cost():
     """The adviser's probability grades; all bets count as one; without an adviser no grade."""
     holdem, kuhn_3p = game("nolimit_holdem"), game("kuhn_3p")
     record = Tables(holdem, 1, 0)
@@ -417,7 +412,7 @@ def test_grades_without_a_known_cost() -> None:
     assert grade_move(kuhn_3p, three.records, 1, None) is None
 
 
-def test_the_last_street_is_shown_after_an_all_in() -> None:
+def test_the_last_street_is_shown_after_an_all_in():
     holdem = game("nolimit_holdem")
     tables = Tables(holdem, 1, 0)
     tables.deal()
@@ -427,7 +422,7 @@ def test_the_last_street_is_shown_after_an_all_in() -> None:
     assert (view.street, len(view.board)) == ("river", 5)
 
 
-def test_bets_of_any_amount_are_added_up_by_size() -> None:
+def test_bets_of_any_amount_are_added_up_by_size():
     """The parts hold every legal bet once; their probabilities and values are those of the bets."""
     holdem = game("nolimit_holdem")
     tables = Tables(holdem, 1, 0)
@@ -453,7 +448,7 @@ def test_bets_of_any_amount_are_added_up_by_size() -> None:
     assert [one.value for one in parts] == [1.0, None, 2.5, None, None]  # big blinds
 
 
-def test_short_names_of_players() -> None:
+def test_short_names_of_players():
     run, timed = (
         "outputs/kuhn/ppo/mine@300:current",
         "a/kuhn/mmd/x_2026-11-26_21-45-20.123@9:average",
@@ -465,15 +460,12 @@ def test_short_names_of_players() -> None:
         "bots/wild.yaml": "wild",
     }
     other = run.replace("current", "average")
-    assert shorten_names([run, other, run]) == {
-        run: "mine@300:current",
-        other: "mine@300:average",
-    }
+    assert shorten_names([run, other, run]) == {run: "mine@300:current", other: "mine@300:average"}
     far = run.replace("outputs", "elsewhere")
     assert shorten_names([run, far]) == {run: run, far: far}
 
 
-def test_results_over_sessions_and_all_hands(tmp_path: Path) -> None:
+def test_results_over_sessions_and_all_hands(tmp_path):
     won = []
     for seed in (1, 2):
         session = Session.create(table("nolimit_holdem_6p", "call"), tmp_path / "any", seed)
@@ -490,7 +482,7 @@ def test_results_over_sessions_and_all_hands(tmp_path: Path) -> None:
     assert row["ev_adjusted"]["half_width"] < row["half_width"]
 
 
-def test_ranges_of_any_line() -> None:
+def test_ranges_of_any_line():
     """A grid is that of the player, without the cards of the board and without hidden cards."""
     session = Session.create(table("limit_holdem", "call"), None, 1)
     hand, catalog = session.current_hand, PlayerCatalog(list_option_dirs(None))
@@ -513,7 +505,7 @@ def test_ranges_of_any_line() -> None:
         explore_ranges(Session.create(table("kuhn"), None, 1).current_hand, catalog, [], "", [])
 
 
-def test_how_a_person_plays_is_counted() -> None:
+def test_how_a_person_plays_is_counted():
     """Who always raises puts money in before every flop."""
     session, kinds = Session.create(table("limit_holdem", "call"), None, 7), []
     for _ in range(40):

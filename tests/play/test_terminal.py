@@ -1,7 +1,5 @@
 """Play in a terminal, a line for each decision."""
 
-from __future__ import annotations
-
 import io
 import re
 import shlex
@@ -9,7 +7,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import run_command
@@ -23,8 +20,8 @@ COMMAND = [sys.executable, "-c", "from poker_rl import cli; cli.main()", "play",
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    def play(session: Session, lines: str) -> str:
+def play(monkeypatch, capsys):
+    def play(session, lines):
         monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
         play_in_lines(session, "'session=a file'")
         out = capsys.readouterr().out
@@ -34,7 +31,7 @@ def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return play
 
 
-def test_a_hand_of_holdem(play: Any) -> None:
+def test_a_hand_of_holdem(play):
     session = Session.create(make_table_setup("nolimit_holdem", "call"), None, 3)
     out = play(session, "r 3\nr\nx\nr 12\nh\nc\nc\nc\nv\ns\n\n")
     assert "from 4 to 200" in out
@@ -51,7 +48,7 @@ def test_a_hand_of_holdem(play: Any) -> None:
 
 
 @pytest.mark.parametrize("line", ["r 12.5", "r -12", "r 12 12", "f", "r " + "9" * 5000])
-def test_a_line_that_is_no_move_changes_nothing(play: Any, line: str) -> None:
+def test_a_line_that_is_no_move_changes_nothing(play, line):
     session = Session.create(make_table_setup("nolimit_holdem", "call"), None, 3)
     before = session.build_view()["turn"]
     out = play(session, f"{line}\n")
@@ -59,7 +56,7 @@ def test_a_line_that_is_no_move_changes_nothing(play: Any, line: str) -> None:
     assert session.build_view()["turn"] == before
 
 
-def test_cards_are_typed(play: Any) -> None:
+def test_cards_are_typed(play):
     session = Session.create(make_table_setup("big2", "lowest", "lowest", "lowest"), None, 3)
     move = next(move for move in session.build_view()["moves"] if move["cards"])
     out = play(session, f"3d 4d 6s\n{' '.join(move['cards']).upper()}\n")
@@ -68,9 +65,7 @@ def test_cards_are_typed(play: Any) -> None:
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_session_of_a_changed_game_is_resumed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_of_a_changed_game_is_resumed(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.StringIO("c\nc\n\n"))
     start = ["play", "ui=terminal", "game=kuhn", "game.ante=2", "against=[call]", "seed=1"]
     assert run_command(*start) == 0
@@ -85,9 +80,7 @@ def test_a_session_of_a_changed_game_is_resumed(
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_the_lines_in_the_documentation(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_lines_in_the_documentation(monkeypatch, capsys):
     page = (Path(__file__).parents[2] / "docs" / "play.md").read_text()
     ((lines, command),) = re.findall(r"printf '(.+)' \| poker-rl (play .+)", page)
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines.replace("\\n", "\n")))
@@ -107,24 +100,19 @@ def test_the_lines_in_the_documentation(
     ],
 )
 @pytest.mark.usefixtures("working_folder")
-def test_the_best_released_player_advises(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    words: str,
-) -> None:
+def test_the_best_released_player_advises(monkeypatch, capsys, arguments, words):
     monkeypatch.setattr(sys, "stdin", io.StringIO("h\n"))
     assert run_command("play", "ui=terminal", "seed=1", *arguments) == 0
     assert words in capsys.readouterr().out
 
 
-def test_quitting_at_once_waits_for_the_warm_up(tmp_path: Path) -> None:
+def test_quitting_at_once_waits_for_the_warm_up(tmp_path):
     """A process that ends while one of its threads is inside torch is aborted."""
     done = subprocess.run(COMMAND, cwd=tmp_path, input=b"q\n", capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_ctrl_c_leaves(tmp_path: Path) -> None:
+def test_ctrl_c_leaves(tmp_path):
     with default_signals():
         program = subprocess.Popen(
             [*COMMAND, "game=kuhn", "against=[call]"],

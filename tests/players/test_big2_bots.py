@@ -1,7 +1,5 @@
 """Bots of Big 2: lookahead, and the lowest legal hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from big2_tables import BIG2, make_tables, play_moves

@@ -1,7 +1,5 @@
 """The bots `tight`, `mcts` and `pot_odds`: equity, ranges, certain choices, bet sizes."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -151,12 +149,12 @@ SEAT_0, SEAT_1 = "Jh9h", "AsKd"  # seat 0 is the first to act after the flop
 BOARD = "Th8c2hQs3d"
 
 
-def strength(hole: list[int], board: list[int]) -> int:
+def strength(hole, board):
     """Return the strength of hole cards with a board."""
     return int(evaluate_best_five(np.array(hole + board), len(hole + board), 4))
 
 
-def enumerate_equity(own: str, board: str, share: float = 1.0) -> float:
+def enumerate_equity(own, board, share=1.0):
     """Return the equity against the best share of hands on the board, over all boards to come."""
     own_cards, board_cards = cards(own), cards(board)
     unseen = sorted(set(range(52)) - set(own_cards) - set(board_cards))
@@ -221,7 +219,7 @@ def test_each_raise_of_an_opponent_lowers_the_equity():
     assert np.ptp(every_hand.estimate_equity(records[:3])[0]) < 0.02
 
 
-def bet_of(name: str, moves: list[int], **settings: float) -> str:
+def bet_of(name, moves, **settings):
     """Return the name of the bet of a seat with two aces after these moves."""
     definition = game(name)
     tables = Tables(definition, 1, 0)

@@ -1,7 +1,5 @@
 """All bots of hold'em: legal play with two to nine seats, hidden cards, results, errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from holdem_bots import bot

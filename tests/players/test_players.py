@@ -1,7 +1,5 @@
 """Players: known values, equal answers after loading, errors in one line."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Bots that choose by fixed rules: points, ranges and hands with their choices."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,9 +1,6 @@
 """Players of no-limit games with bet sizes at the full game, which allows any amount."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,12 +11,11 @@ from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.best_response.exploitability_bounds import compute_lbr_bound
 from poker_rl.evaluation.exact.exploitability import exploitability
-from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.players.network_player import NetworkPlayer
-from poker_rl.players.player import Player, compute_checked_probs
+from poker_rl.players.player import compute_checked_probs
 from poker_rl.players.player_loader import load_player
 from poker_rl.players.sized_player import SizedPlayer
 from poker_rl.players.tabular_player import TabularPlayer
@@ -29,11 +25,11 @@ HOLDEM = game("nolimit_holdem")
 THREE, FIVE = [0.5, 1.0, "all_in"], [0.25, 0.5, 1.0, 2.0, "all_in"]
 
 
-def add_sizes(full: Game, sizes: list[float | str]) -> Game:
+def add_sizes(full, sizes):
     return replace(full, name=f"{full.name}_sizes", bet_sizes=sizes)
 
 
-def build_network(sized: Game, features: str = "table", seed: int = 0) -> NetworkPlayer:
+def build_network(sized, features="table", seed=0):
     """An untrained network, with values of actions, that is far from uniform play."""
     overrides = [f"net.features={features}", "net.hidden_sizes=[16]"]
     critic = "algo.critic_view=own"
@@ -46,14 +42,12 @@ def build_network(sized: Game, features: str = "table", seed: int = 0) -> Networ
     return player
 
 
-def build_player(
-    full: Game, sizes: list[float | str], features: str = "table", seed: int = 0
-) -> Player:
+def build_player(full, sizes, features="table", seed=0):
     sized = add_sizes(full, sizes)
     return SizedPlayer(full, sized, build_network(sized, features, seed))
 
 
-def play_line(full: Game, *actions: int) -> Tables:
+def play_line(full, *actions):
     tables = Tables(full, 1, 0)
     tables.deal()
     for action in actions:
@@ -61,7 +55,7 @@ def play_line(full: Game, *actions: int) -> Tables:
     return tables
 
 
-def list_played_actions(player: Player, tables: Tables) -> list[int]:
+def list_played_actions(player, tables):
     (probs,) = player.action_probs(tables.records.copy())
     return [int(action) for action in np.flatnonzero(probs)]
 
@@ -170,7 +164,7 @@ def test_the_full_game_offers_more_to_a_best_response():
     assert 0 < bound.value < in_full / full.unit_chips + bound.half_width
 
 
-def save_run(folder: Path, of_game: Game, player: Player) -> str:
+def save_run(folder, of_game, player):
     folder.mkdir()
     players = {"current": player.to_dict()}
     save_snapshot(folder, 10, {"game": of_game.to_dict(), "players": players})

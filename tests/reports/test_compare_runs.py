@@ -1,7 +1,5 @@
 """`poker-rl compare`: groups of runs, means over seeds, what is left out, files and pictures."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -27,16 +25,16 @@ from poker_rl.reports.seed_statistics import (
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def said(capsys, *words):
     """What the command prints, which no line makes wider than a terminal."""
     capsys.readouterr()
     assert run_command("compare", *words) == 0
-    out: str = capsys.readouterr().out
+    out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 120
     return out
 
 
-def cells(out: str, first: str) -> list[str]:
+def cells(out, first):
     """The cells of the row that begins so."""
     (line,) = [line for line in out.splitlines() if line.startswith(f"{first} ")]
     return re.split(" {2,}", line)

@@ -1,7 +1,5 @@
 """Reports of `poker-rl evaluate`: printed, saved and listed."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """`poker-rl export`: policies, hands and weights that other programs read are the player's."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -166,7 +164,7 @@ def read_parts(path):
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
 
 
-def test_a_run_as_safetensors_plays_the_same_and_its_card_says_what_it_is(finished_run) -> None:
+def test_a_run_as_safetensors_plays_the_same_and_its_card_says_what_it_is(finished_run):
     run = finished_run
     assert run_command("evaluate", f"run={run}", "against=[call]", "deals=50") == 0
     assert run_command("export", f"run={run}", "weights=hub/policy.safetensors") == 0
@@ -189,7 +187,7 @@ def test_a_run_as_safetensors_plays_the_same_and_its_card_says_what_it_is(finish
     assert json.loads(read_parts("again.safetensors")[1][METADATA_KEY])["origin"]["seed"] == 0
 
 
-def test_a_bundled_player_is_exported_with_its_origin() -> None:
+def test_a_bundled_player_is_exported_with_its_origin():
     assert run_command("export", "game=leduc", "player=leduc_ac", "weights=l.safetensors") == 0
     definition = game("leduc")
     records = sample_decisions(definition, 50)
@@ -206,7 +204,7 @@ def test_a_bundled_player_is_exported_with_its_origin() -> None:
         (NetworkPlayer, "nolimit_holdem_20", "amounts", "shared"),
     ],
 )
-def test_onnx_runtime_computes_the_same_probabilities(player_class, name, net, sharing) -> None:
+def test_onnx_runtime_computes_the_same_probabilities(player_class, name, net, sharing):
     """A RegretMatchingPlayer of two seats, and a network that reads sparse inputs."""
     player, definition = build_player(player_class, name, net, sharing), game(name)
     save_onnx(Path("p.onnx"), definition, player, {"game": definition.to_dict()})
@@ -231,13 +229,13 @@ def test_onnx_runtime_computes_the_same_probabilities(player_class, name, net, s
         ("kuhn", "mlp_small", "per_betting_node", "a network for each betting line"),
     ],
 )
-def test_players_without_onnx(name, net, sharing, reason) -> None:
+def test_players_without_onnx(name, net, sharing, reason):
     player = build_player(NetworkPlayer, name, net, sharing)
     with pytest.raises(ConfigError, match=f"{reason}; give FILE.safetensors"):
         save_onnx(Path("p.onnx"), game(name), player, {})
 
 
-def test_only_trained_players_are_exported(get_refusal) -> None:
+def test_only_trained_players_are_exported(get_refusal):
     refusal = get_refusal("export", "game=kuhn", "player=call", "weights=a.safetensors")
     assert "weights: call is no trained player, and has no weights" in refusal
     assert "does not end in" in get_refusal("export", "game=kuhn", "player=call", "weights=a.pt")
@@ -277,7 +275,7 @@ def nest_too_deep(tensors, tree):
     "change",
     [change_class, change_shape, change_dtype, remove_tensor, remove_metadata, nest_too_deep],
 )
-def test_files_of_strangers_are_refused_in_one_line(change, get_refusal) -> None:
+def test_files_of_strangers_are_refused_in_one_line(change, get_refusal):
     player = build_player(NetworkPlayer, "kuhn", "mlp_small")
     tree = {"game": game("kuhn").to_dict(), "players": {"current": player.to_dict()}}
     save_safetensors(Path("a.safetensors"), tree)
@@ -291,14 +289,14 @@ def test_files_of_strangers_are_refused_in_one_line(change, get_refusal) -> None
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 100, b"PK\x03\x04"])
-def test_other_files_are_refused_in_one_line(content, get_refusal) -> None:
+def test_other_files_are_refused_in_one_line(content, get_refusal):
     Path("a.safetensors").write_bytes(content)
     refusal = get_refusal("evaluate", "game=kuhn", "player=a.safetensors")
     assert "a.safetensors is damaged or no player" in refusal
     assert "no such file" in get_refusal("evaluate", "game=kuhn", "player=b.safetensors")
 
 
-def test_missing_packages_are_named(get_refusal, monkeypatch) -> None:
+def test_missing_packages_are_named(get_refusal, monkeypatch):
     monkeypatch.setattr(plugins, "find_spec", lambda name: None)
     for command, extra in (
         (["export", "game=leduc", "player=leduc_ac", "weights=a.onnx"], "export"),

@@ -1,7 +1,5 @@
 """`poker-rl report`: a page that needs no other file and runs nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser
@@ -23,12 +21,12 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 class Parts(HTMLParser):
     """The elements of a page; fails where they are not nested."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.opened: list[str] = []
-        self.names: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.words: list[str] = []
+        self.opened = []
+        self.names = []
+        self.attributes = []
+        self.words = []
         self.feed(page)
         assert self.opened == []
 
@@ -49,7 +47,7 @@ class Parts(HTMLParser):
         self.words.append(data)
 
     @property
-    def text(self) -> str:
+    def text(self):
         return " ".join(" ".join(self.words).split())
 
 

@@ -1,10 +1,7 @@
 """Tournaments by the command line: kept table by table, gone on with, shared out over processes."""
 
-from __future__ import annotations
-
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,19 +17,19 @@ LEDUC = ["tournament", "game=leduc", "players=[uniform,call,raise]", "deals=50"]
 FAST = [*LEDUC, "figure=false"]
 
 
-def tables(folder: str) -> dict[str, bytes]:
+def tables(folder):
     return {path.name: path.read_bytes() for path in Path(folder, "tables").iterdir()}
 
 
-def numbers(folder: str) -> str:
+def numbers(folder):
     return Path(folder, "results.csv").read_text()
 
 
-def rows_of(folder: str) -> list[dict[str, str]]:
+def rows_of(folder):
     return list(csv.DictReader(numbers(folder).splitlines()))
 
 
-def test_a_tournament_in_four_forms(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tournament_in_four_forms(capsys):
     assert run_command(*LEDUC) == 0
     out = capsys.readouterr().out
     (folder,) = Path("outputs/tournaments/leduc").iterdir()
@@ -50,18 +47,16 @@ def test_a_tournament_in_four_forms(capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(tables(str(folder))) == [f"00000{table}.npy" for table in range(3)]
 
 
-def test_only_what_is_missing_is_played(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_what_is_missing_is_played(monkeypatch, capsys):
     assert run_command(*FAST, "out=whole") == 0
     played = []
     play = tournament_folder.play_deals
 
-    def counting(*given: object) -> object:
+    def counting(*given):
         if len(played) == 1:
             raise KeyboardInterrupt
         played.append(given)
-        return play(*given)  # type: ignore[arg-type]
+        return play(*given)
 
     monkeypatch.setattr(tournament_folder, "play_deals", counting)
     assert run_command(*FAST, "out=part") == 130
@@ -79,7 +74,7 @@ def test_only_what_is_missing_is_played(
     assert len(played) == 3
 
 
-def test_results_do_not_depend_on_the_processes() -> None:
+def test_results_do_not_depend_on_the_processes():
     Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 5}))
     kuhn = replace_settings(FAST, "game=kuhn", "players=[uniform,call,mine.yaml]")
     assert run_command(*kuhn, "out=one") == 0
@@ -87,7 +82,7 @@ def test_results_do_not_depend_on_the_processes() -> None:
     assert (tables("one"), numbers("one")) == (tables("two"), numbers("two"))
 
 
-def test_what_changed_is_refused_by_name(get_refusal: Callable[..., str]) -> None:
+def test_what_changed_is_refused_by_name(get_refusal):
     Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 5}))
     own = replace_settings(FAST, "players=[call,mine.yaml]", "out=there")
     assert run_command(*own) == 0
@@ -124,7 +119,7 @@ def test_what_changed_is_refused_by_name(get_refusal: Callable[..., str]) -> Non
     )
 
 
-def test_one_process_at_a_time_plays_a_tournament(get_refusal: Callable[..., str]) -> None:
+def test_one_process_at_a_time_plays_a_tournament(get_refusal):
     assert run_command(*FAST, "out=there") == 0
     before = tables("there")
     with exclusive_lock(Path("there"), "playing it"):
@@ -135,7 +130,7 @@ def test_one_process_at_a_time_plays_a_tournament(get_refusal: Callable[..., str
     assert tables("there") == before
 
 
-def test_a_run_takes_part(finished_run: Path, get_refusal: Callable[..., str]) -> None:
+def test_a_run_takes_part(finished_run, get_refusal):
     run = finished_run
     own = replace_settings(FAST, "game=kuhn", f"players=[call,{run},equilibrium]", "out=there")
     assert run_command(*own) == 0

@@ -1,10 +1,7 @@
 """The progress of a run, as lines in a pipe and as a table in a terminal."""
 
-from __future__ import annotations
-
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from commands import run_command
@@ -14,16 +11,14 @@ from poker_rl.reports import watch
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path):
     rates = {"time/decisions_per_second": 1234.5, "time/outside_networks": 0.25}
     rows = [make_row(0, 0.5), make_row(50, 0.25, **rates)]
     return write_run_folder(str(tmp_path / "run"), rows, manifest={"status": "running"})
 
 
-def test_a_pipe_gets_a_line_for_each_row_until_the_end(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def add_last_row(seconds: float) -> None:
+def test_a_pipe_gets_a_line_for_each_row_until_the_end(run, monkeypatch, capsys):
+    def add_last_row(seconds):
         with (run / "metrics.jsonl").open("a") as file:
             file.write(json.dumps(make_row(100, 0.125)) + "\n")
         manifest = json.loads((run / "manifest.json").read_text()) | {"status": "finished"}
@@ -41,10 +36,8 @@ def test_a_pipe_gets_a_line_for_each_row_until_the_end(
     assert third.endswith("time: 0:10:00 spent")
 
 
-def test_ctrl_c_leaves_the_table(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupt(seconds: float) -> None:
+def test_ctrl_c_leaves_the_table(run, monkeypatch, capsys):
+    def interrupt(seconds):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -55,9 +48,7 @@ def test_ctrl_c_leaves_the_table(
     assert "running" in shown
 
 
-def test_mistakes_are_named(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_named(run, monkeypatch, capsys):
     assert run_command("watch") == 2
     assert run_command("watch", str(run.parent)) == 2
     assert "is no run folder" in capsys.readouterr().err

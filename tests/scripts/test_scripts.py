@@ -1,7 +1,5 @@
 """Scripts: released players, tables of APU, equal metrics, and checks on a GPU."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from time import monotonic
@@ -28,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 SHORT = ["train", "algo=ppo", "budget=2000", "evaluate_every=2000", "algo.tables=32"]
 
 
-def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch):
     assert run_command(*SHORT, "seed=3") == 0
     (run,) = list_runs()
     Path("player").mkdir()
@@ -60,7 +58,7 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(worth, expected, atol=1e-2)
 
 
-def test_a_run_that_met_another_player_is_refused() -> None:
+def test_a_run_that_met_another_player_is_refused():
     assert run_command("train", "algo=reinforce", "budget=2", "opponents=[uniform]") == 0
     (run,) = list_runs()
     with pytest.raises(ConfigError, match="trained against uniform, not in self-play"):
@@ -76,7 +74,7 @@ def test_every_experiment_it_names_can_be_trained():
     assert names <= set(reproduce_apu.EXPERIMENTS)
 
 
-def test_a_difference_is_told() -> None:
+def test_a_difference_is_told():
     run = "game=kuhn algo=reinforce budget=400"
     first = train_metrics(run)
     assert len(first) > 2
@@ -85,14 +83,12 @@ def test_a_difference_is_told() -> None:
     assert line == f"DIFFERENT ['loss/policy']: {run}"
 
 
-def test_every_row_composes() -> None:
+def test_every_row_composes():
     for row in (*CHECKS, *SPEEDS):
         assert "net" in compose_plain_config(row.split()), row
 
 
-def test_a_check_and_a_speed_on_the_cpu(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_and_a_speed_on_the_cpu(monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     command = ["gpu.py", "--only", "reinforce", "kuhn", "--seconds", "0.1"]
     monkeypatch.setattr("sys.argv", command)
@@ -107,7 +103,7 @@ def test_a_check_and_a_speed_on_the_cpu(
     assert int(rate.replace(",", "")) > 0
 
 
-def test_an_error_or_the_time_limit_ends_one_row() -> None:
+def test_an_error_or_the_time_limit_ends_one_row():
     end = monotonic() + 60
     result = run_row("check", "game=chess", 0, 60, end)
     assert result["error"].startswith("ConfigError: game=chess: no such option")

@@ -1,11 +1,7 @@
 """Learners whose steps are recorded and replayed, as by a GPU, learn what they do on the CPU."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
-from typing import Any
 
 import pytest
 import torch
@@ -35,7 +31,7 @@ POOL = "algo.opponent_pool={play_prob: 0.5, snapshot_interval: 2, capacity: 2}"
 SEES_CARDS = "algo.critic_view=perfect_information"
 ODD = [SEES_CARDS, "algo.normalize_advantages=true", "algo.clip_value_loss=true"]
 TWO = "algo.instances=2"
-RUNS: dict[str, tuple[str, ...]] = {
+RUNS = {
     "nfsp lstm": ("kuhn", "nfsp", *DQN, "net=lstm"),
     "ppo two pool": ("leduc", "ppo", *PPO, POOL, TWO, "algo.shared_layers=1"),
     "ppo seats": ("leduc", "ppo", *PPO, "algo.network_sharing=per_seat", "algo.seating=shuffled"),
@@ -56,13 +52,13 @@ ITERATIONS = WARMUP_CALLS + 6
 
 
 @pytest.fixture(autouse=True)
-def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[CapturedStep]]:
+def steps(monkeypatch):
     """All captured steps on the simulated device."""
-    made: list[CapturedStep] = []
+    made = []
     with simulate_device() as simulator, simulate_graphs(simulator):
         set_up = CapturedStep.__init__
 
-        def listing(self: CapturedStep, function: Any, device: Any, *args: Any, **kw: Any) -> None:
+        def listing(self, function, device, *args, **kw):
             set_up(self, function, device, *args, **kw)
             if device.type == NAME:
                 made.append(self)
@@ -72,9 +68,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[CapturedStep]]:
         monkeypatch.undo()
 
 
-def learner(
-    on: str, game_name: str, algo: str, *overrides: str, opponent: str | None = None
-) -> Any:
+def learner(on, game_name, algo, *overrides, opponent=None):
     game = load_game(game_name)
     words = [f"algo={algo}", f"game={game_name}", "budget=2000", *overrides]
     bot = None if opponent is None else load_player(opponent, game, torch.device(on))
@@ -82,7 +76,7 @@ def learner(
     return build_algorithm(config, game, torch.device(on), 0, sole(bot))
 
 
-def addresses(learner: Any) -> dict[str, int]:
+def addresses(learner):
     """Where the tensors are that captured steps of PPO read and write."""
     batch = learner._step_rollout.batch
     tensors = {field.name: getattr(batch, field.name) for field in fields(batch)}
@@ -91,7 +85,7 @@ def addresses(learner: Any) -> dict[str, int]:
     return {name: values.inner.data_ptr() for name, values in tensors.items()}
 
 
-def learn_alike(here: Any, there: Any) -> dict[str, float]:
+def learn_alike(here, there):
     """Have learners on the device and on the CPU learn, and compare what they say."""
     found, expected = here.learn(), there.learn()
     for one in (found, expected):
@@ -102,12 +96,10 @@ def learn_alike(here: Any, there: Any) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
-def test_what_a_graph_replays_is_what_the_cpu_does(
-    run: tuple[str, ...], steps: list[CapturedStep]
-) -> None:
+def test_what_a_graph_replays_is_what_the_cpu_does(run, steps):
     """Nothing recorded makes the CPU wait, and what it reads and writes keeps its address."""
     here, there = learner(NAME, *run), learner("cpu", *run)
-    before: dict[str, int] = {}
+    before = {}
     is_ppo = isinstance(here, ppo_module.PPO)
     for _ in range(ITERATIONS):
         learn_alike(here, there)
@@ -140,9 +132,7 @@ def test_what_a_graph_replays_is_what_the_cpu_does(
     ("game", "opponent", "settings"),
     [("limit_holdem", "fold", ["algo.seating=shuffled", TWO]), ("leduc", None, [POOL, TWO])],
 )
-def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(
-    game: str, opponent: str | None, settings: list[str]
-) -> None:
+def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(game, opponent, settings):
     """At one table of each instance a step decides nothing, or nothing whose end is known."""
     small = ["algo.tables=1", "algo.rollout_steps=1", "algo.minibatches=1", *settings]
     here, there = (learner(on, game, "ppo", *small, opponent=opponent) for on in (NAME, "cpu"))
@@ -154,9 +144,7 @@ def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(
     assert max(counts) > 0
 
 
-def test_two_groups_of_tables_on_the_device_play_what_one_does_on_the_cpu(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_two_groups_of_tables_on_the_device_play_what_one_does_on_the_cpu(monkeypatch):
     settings = [*PPO, "algo.tables=17", "algo.minibatches=1", SEES_CARDS]
     there = learner("cpu", "leduc", "ppo", *settings)
     monkeypatch.setattr(ppo_module, "StepRollout", partial(StepRollout, group_count=2))
@@ -168,7 +156,7 @@ def test_two_groups_of_tables_on_the_device_play_what_one_does_on_the_cpu(
     assert all(sample._graph.replays > 5 * WARMUP_CALLS for sample in samples)
 
 
-def test_a_state_of_the_cpu_is_gone_on_with_by_new_recordings() -> None:
+def test_a_state_of_the_cpu_is_gone_on_with_by_new_recordings():
     settings = ["leduc", "ppo", *PPO, POOL]
     here, there = (learner(on, *settings) for on in (NAME, "cpu"))
     for _ in range(6):

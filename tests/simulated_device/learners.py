@@ -1,15 +1,11 @@
 """Every learner trains, is measured, saves and goes on, where no tensor of the CPU is taken."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from commands import replace_settings, run_command
-from device_simulator import NAME, DeviceSimulator, simulate_device
+from device_simulator import NAME, simulate_device
 from small_learners import LEARNERS, list_small_overrides
 from tiny import rows
 
@@ -38,15 +34,15 @@ RUNS = [f"game=kuhn algo={algo}" for algo in LEARNERS] + [
 
 
 @pytest.fixture
-def device() -> Iterator[DeviceSimulator]:
+def device():
     with simulate_device() as simulator:
         yield simulator
 
 
-def train(on: str, *settings: str) -> int:
+def train(on, *settings):
     """Train on a device of this name; return the exit code."""
 
-    def on_it(*command: Any) -> torch.device:
+    def on_it(*command):
         prepare("cpu", *command[1:])
         return torch.device(on)
 
@@ -56,10 +52,10 @@ def train(on: str, *settings: str) -> int:
         return run_command("train", *settings)
 
 
-def broken_off(on: str, name: str, *settings: str) -> Path:
+def broken_off(on, name, *settings):
     """Return the folder of a run whose machine fails at its end, after its last checkpoint."""
 
-    def fail(_: Trainer) -> None:
+    def fail(_):
         raise OSError("no power")
 
     with pytest.MonkeyPatch.context() as patch:
@@ -71,7 +67,7 @@ def broken_off(on: str, name: str, *settings: str) -> Path:
 
 @pytest.mark.parametrize("command", RUNS)
 @pytest.mark.usefixtures("working_folder", "device")
-def test_a_run_learns_what_it_does_on_the_cpu(command: str) -> None:
+def test_a_run_learns_what_it_does_on_the_cpu(command):
     """Where nothing is lost on the way to the device and back, only rounding may differ."""
     (algo,) = [word.removeprefix("algo=") for word in command.split() if word.startswith("algo=")]
     settings = replace_settings([*list_small_overrides(algo), *TRAIN], *command.split())
@@ -91,7 +87,7 @@ def test_a_run_learns_what_it_does_on_the_cpu(command: str) -> None:
     [("nfsp_ppo", "cpu", NAME), ("nfsp", NAME, "cpu"), ("vine", "cpu", NAME)],
 )
 @pytest.mark.usefixtures("working_folder", "device")
-def test_a_run_goes_on_on_another_device(algo: str, one: str, other: str) -> None:
+def test_a_run_goes_on_on_another_device(algo, one, other):
     folder = broken_off(one, "moved", *LEARNERS[algo], *TRAIN, "game=kuhn", f"algo={algo}")
     assert train(other, f"resume={folder}", f"device={'cuda' if other == NAME else other}") == 0
     assert rows(folder)[-1]["decisions"] >= 200

@@ -1,15 +1,11 @@
 """Every shape of networks and every player does on the device what it does on the CPU."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from device_simulator import NAME, DeviceSimulator, simulate_device
+from device_simulator import NAME, simulate_device
 from random_games import play
 
 from poker_rl.algos.algorithm_loader import load_algorithm
@@ -17,10 +13,8 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact import range_policy
 from poker_rl.evaluation.exact.network_query import start_network_query
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
-from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
 from poker_rl.nets.lstm import ReplicatedLSTM
-from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 
 CPU = torch.device("cpu")
@@ -34,12 +28,12 @@ SMALL = {
 
 
 @pytest.fixture(autouse=True)
-def device() -> Iterator[DeviceSimulator]:
+def device():
     with simulate_device() as simulator:
         yield simulator
 
 
-def in_a_game(load: Callable[[Game], Any]) -> tuple[Game, Any]:
+def in_a_game(load):
     """The first game that is not refused, and what was loaded for it."""
     for name in (*GAMES, "big2"):
         try:
@@ -50,7 +44,7 @@ def in_a_game(load: Callable[[Game], Any]) -> tuple[Game, Any]:
     raise AssertionError("there is no game for it")
 
 
-def query(player: Player, game: Game) -> list[np.ndarray]:
+def query(player, game):
     """Return probabilities and values of a player at the decisions of two hands."""
     _, moves = play(game, 2, seed=0)
     tables = [move.records for move in moves]
@@ -65,14 +59,14 @@ NETS = ["amounts_lstm", "k1", "linear", "lstm", "mlp_tanh"]  # of each kind of l
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_a_shape_of_networks(name: str) -> None:
+def test_a_shape_of_networks(name):
     """It learns, plays, is saved and read again; instances are routed to their copies."""
 
-    def learner(game: Game, algo: str, on: str = NAME) -> Any:
+    def learner(game, algo, on=NAME):
         net = (f"net={name}", "algo.instances=2")
         return load_algorithm(algo, game, *SMALL[algo], *net, device=torch.device(on))
 
-    def either(game: Game) -> tuple[str, Any]:
+    def either(game):
         try:
             return "ppo", learner(game, "ppo")
         except ConfigError:
@@ -97,7 +91,7 @@ def test_a_shape_of_networks(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["leduc_ac", "nlhe_ppo", "big2_vine", "big2_lookahead"])
-def test_a_player_with_a_network(name: str) -> None:
+def test_a_player_with_a_network(name):
     game, player = in_a_game(lambda game: load_player(name, game, torch.device(NAME)))
     for spec, here in ((name, player), (f"{name}:greedy", None)):
         here = here or load_player(spec, game, torch.device(NAME))
@@ -105,10 +99,8 @@ def test_a_player_with_a_network(name: str) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
 
 
-def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(
-    device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def start_without_waiting(*arguments: Any) -> Any:
+def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(device, monkeypatch):
+    def start_without_waiting(*arguments):
         with device.recording():
             return start_network_query(*arguments)
 
@@ -128,7 +120,7 @@ def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(
         assert found[0] == pytest.approx(expected[0], abs=1e-6)
 
 
-def learn(algo: str, net: str, *more: str, on: str = NAME) -> Any:
+def learn(algo, net, *more, on=NAME):
     """A learner with this net after some steps, with ten updates each if there is one network."""
     small = (
         "algo.tables=20",
@@ -144,9 +136,7 @@ def learn(algo: str, net: str, *more: str, on: str = NAME) -> Any:
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-def test_an_lstm_reads_the_same_on_the_device_and_never_makes_the_cpu_wait(
-    device: DeviceSimulator, copies: int
-) -> None:
+def test_an_lstm_reads_the_same_on_the_device_and_never_makes_the_cpu_wait(device, copies):
     steps, width, units = 12, 5, 8
     there = ReplicatedLSTM((steps, width), units, copies, torch.Generator().manual_seed(0))
     here = deepcopy(there).to(NAME)
@@ -173,7 +163,7 @@ def test_an_lstm_reads_the_same_on_the_device_and_never_makes_the_cpu_wait(
 
 
 @pytest.mark.parametrize(("algo", "optimizer"), [("dqn", "sgd"), ("nfsp", "adam")])
-def test_steps_of_one_graph_are_those_of_a_cpu(algo: str, optimizer: str) -> None:
+def test_steps_of_one_graph_are_those_of_a_cpu(algo, optimizer):
     """A graph of several steps samples their batches at once, of one replica the same ones."""
     settings = (
         "algo.network_sharing=shared",
@@ -197,7 +187,7 @@ def test_steps_of_one_graph_are_those_of_a_cpu(algo: str, optimizer: str) -> Non
                 torch.testing.assert_close(weight.cpu(), expected, rtol=1e-3, atol=1e-5)
 
 
-def test_the_cpu_waits_as_often_for_many_updates_as_for_one(device: DeviceSimulator) -> None:
+def test_the_cpu_waits_as_often_for_many_updates_as_for_one(device):
     waits, updates = [], []
     for gradient_steps in (1, 20):
         learner = learn("nfsp", "mlp_relu", f"algo.gradient_steps={gradient_steps}")

@@ -1,7 +1,5 @@
 """Checkpoints are complete or rejected; failures of the machine are a line with the path."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -11,7 +9,6 @@ import shutil
 import subprocess
 from collections import deque
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 FULL = "No space left on device"
 
 
-def read_error(capsys: pytest.CaptureFixture[str]) -> str:
+def read_error(capsys):
     """Return the line on standard error that is no progress bar."""
     err = capsys.readouterr().err.replace("\r", "\n")
     (line,) = [line for line in err.splitlines() if line and "|" not in line]
@@ -64,7 +61,7 @@ def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys):
 
 
 def test_a_failure_is_printed_in_a_line(monkeypatch, capsys):
-    def train(*_: Any, **__: Any) -> None:
+    def train(*_, **__):
         with disk.naming_path("outputs/x"):
             raise OSError(errno.ENOSPC, FULL)
 
@@ -78,7 +75,7 @@ def test_a_failure_is_printed_in_a_line(monkeypatch, capsys):
 def test_a_folder_that_is_gone_while_training(monkeypatch):
     learn = tiny.TinyAlgorithm.learn
 
-    def remove(self: tiny.TinyAlgorithm) -> dict[str, float]:
+    def remove(self):
         if self.progress.iterations == 3:
             shutil.rmtree(tiny.only_folder())
         return learn(self)
@@ -95,7 +92,7 @@ def test_a_file_that_can_not_be_replaced_stays(fails, tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_text("old")
 
-    def full(*_: Any) -> None:
+    def full(*_):
         raise OSError(errno.ENOSPC, FULL)
 
     monkeypatch.setattr(os, fails, full)
@@ -126,7 +123,7 @@ def test_output_that_can_not_be_written():
 TREE = {"weight": torch.arange(5.0), "plain": {1: 2, "list": [1.5, (2, None)], "big": 2**128}}
 
 
-def write(path: Path) -> Path:
+def write(path):
     checkpoint.save_atomically(path, TREE)
     return path
 
@@ -175,7 +172,7 @@ def test_a_flipped_bit_in_a_weight_is_rejected(tmp_path):
 
 
 class Bomb:
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return (print, ("executed",))
 
 
@@ -210,7 +207,7 @@ def test_tensors_that_are_not_finite_are_named():
 def test_snapshots_are_listed_by_decisions(tmp_path):
     with pytest.raises(ConfigError, match="no player snapshots"):
         checkpoint.find_newest_snapshot(tmp_path)
-    tree: dict[str, Any] = {"game": {}, "players": {"current": {"weight": torch.zeros(3)}}}
+    tree = {"game": {}, "players": {"current": {"weight": torch.zeros(3)}}}
     paths = [checkpoint.save_snapshot(tmp_path, n, tree) for n in (900, 1000, 20)]
     assert [path.stem for path in checkpoint.list_snapshots(tmp_path)] == ["20", "900", "1000"]
     assert checkpoint.find_newest_snapshot(tmp_path) == paths[1]

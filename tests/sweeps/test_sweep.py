@@ -1,7 +1,5 @@
 """Sweeps: jobs that end in different ways, their summary, and launchers of clusters."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import json
@@ -11,10 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import (
@@ -39,7 +35,7 @@ from poker_rl.training.signals import RunInterruptedError
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-def summary() -> list[dict[str, str]]:
+def summary():
     (path,) = Path("outputs/sweeps").glob("*.csv")
     with path.open() as file:
         return list(csv.DictReader(file))
@@ -97,7 +93,7 @@ def test_a_sweep_that_was_killed_has_a_summary():
 
 
 def test_a_bug_in_one_job(monkeypatch, capsys):
-    def train(config: dict[str, Any], *_: Any, **__: Any) -> None:
+    def train(config, *_, **__):
         assert 1 / config["seed"]
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
@@ -107,14 +103,14 @@ def test_a_bug_in_one_job(monkeypatch, capsys):
 
 
 def test_an_interrupted_sweep(monkeypatch, capsys):
-    def train(config: dict[str, Any], *others: Any, **_: Any) -> None:
+    def train(config, *others, **_):
         if config["seed"] == 1:
             others[-1][-1].start(config, Path("outputs/x"), None)
             raise RunInterruptedError(15, "stopped")
 
-    started: list[int] = []
+    started = []
 
-    def one(*given: Any) -> None:
+    def one(*given):
         started.append(given[-1])
         run_job(*given)
 
@@ -126,7 +122,7 @@ def test_an_interrupted_sweep(monkeypatch, capsys):
     assert started == [0, 1]  # the launcher composes no others, which takes minutes for thousands
 
 
-def start_parallel_sweep() -> subprocess.Popen[str]:
+def start_parallel_sweep():
     """Start a sweep of three jobs, two at a time, and return it once two of them train."""
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     command = [*PROGRAM, *TRAIN[:2], "-m", "seed=0,1,2"]
@@ -164,7 +160,7 @@ def test_parallel_jobs():
     assert len(list_runs("kuhn/cfr_plus")) == 1
 
 
-def sweep_folder() -> Path:
+def sweep_folder():
     (path,) = [path for path in Path("outputs/sweeps").iterdir() if path.is_dir()]
     return path
 
@@ -173,7 +169,7 @@ def test_the_same_command_resumes_unfinished_jobs(monkeypatch, capsys):
     sweep = [*TRAIN[:2], "-m", "seed=1,2,3", "budget=600", "evaluate_every=100"]
     learn, calls = CFR.learn, 0
 
-    def stopped(self: CFR) -> dict[str, float]:
+    def stopped(self):
         nonlocal calls
         calls += 1
         if calls == 90:  # ten iterations each; half way through the second job
@@ -261,7 +257,7 @@ def test_a_launcher_that_is_not_installed(launcher, get_refusal, monkeypatch):
     assert not Path("outputs").exists()
 
 
-def until(condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
+def until(condition, process):
     """Wait until a condition holds, and return its value."""
     while not (held := condition()):
         assert process.poll() is None, process.communicate()
@@ -269,9 +265,9 @@ def until(condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
     return held
 
 
-def manifest() -> dict[str, Any]:
+def manifest():
     (folder,) = list_runs("kuhn/cfr_plus")
-    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    found = json.loads((folder / "manifest.json").read_text())
     return found
 
 
@@ -285,7 +281,7 @@ def test_a_requeued_job_resumes_in_its_folder():
         command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
-    def job() -> int:
+    def job():
         """Return the process that trains, the only child of submitit's process of a job."""
         (queued,) = [
             path for path in Path("outputs").glob("sweeps/*/.submitit/*") if path.name != "%j"

@@ -1,22 +1,17 @@
 """`poker-rl tune`: studies that are resumed or shared, pruning, and the printed best settings."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import optuna
 import pytest
 from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, run_command
-from optuna.trial import FrozenTrial
 
 from poker_rl.config import plugins
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
@@ -38,24 +33,24 @@ TUNE = ["tune", "out=study", RUN, SPACE, "heartbeat_interval=1"]  # runs of less
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+def quick(monkeypatch, request):
     """Save no figures except in the test of figures, because they take most of the time."""
     if "pictures" not in request.node.name:
         monkeypatch.setattr(tune_module, "save_figures", lambda *_: None)
 
 
-def study(folder: str = "study") -> list[FrozenTrial]:
+def study(folder="study"):
     """Return the trials of a study."""
     storage = f"sqlite:///{Path(folder).resolve()}/study.db"
     return optuna.load_study(study_name="poker-rl", storage=storage).trials
 
 
-def states(folder: str = "study") -> list[str]:
+def states(folder="study"):
     return [trial.state.name for trial in study(folder)]
 
 
-def manifest(run: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(Path("study/kuhn/dcfr", run, "manifest.json").read_text())
+def manifest(run):
+    read = json.loads(Path("study/kuhn/dcfr", run, "manifest.json").read_text())
     return read
 
 
@@ -109,7 +104,7 @@ def test_two_processes_share_a_study_and_one_resumes_the_trial_of_the_other():
     assert other.stdout.readline().startswith("trial 0: ")
     assert other.stdout.readline().startswith("run folder: ")
 
-    def kill() -> None:
+    def kill():
         while not ended.wait(0.1):
             if "COMPLETE" in states():  # by this process, while the other one is alive
                 break
@@ -134,7 +129,7 @@ def test_two_processes_share_a_study_and_one_resumes_the_trial_of_the_other():
     assert len(manifest("trial-0_seed-0")["resumed"]) == 1
 
 
-def test_a_trial_killed_before_its_first_heartbeat_is_tried_again() -> None:
+def test_a_trial_killed_before_its_first_heartbeat_is_tried_again():
     assert run_command(*TUNE, "trials=1") == 0
     storage = f"sqlite:///{Path('study').resolve()}/study.db"
     optuna.load_study(study_name="poker-rl", storage=storage).ask()  # sends no heartbeat
@@ -144,7 +139,7 @@ def test_a_trial_killed_before_its_first_heartbeat_is_tried_again() -> None:
 
 
 def test_a_stopped_study_is_saved_and_resumed(monkeypatch, capsys):
-    def stopped(self: object, row: Mapping[str, float]) -> float:
+    def stopped(self, row):
         signal.raise_signal(signal.SIGTERM)
         return 0.5
 
@@ -189,10 +184,7 @@ def test_a_refused_run_ends_only_its_trial(monkeypatch, capsys):
         ([], "tune: missing; give tune=NAME, or out=FOLDER search_space={…} train_overrides=[…]"),
         (["search_space={algo.alpa: {choices: [1]}}"], "algo.alpa: no such setting; "),
         ([HANDS.format("3")], f"{HANDS_KEY}: 3; allowed: {{"),
-        (
-            [HANDS.format("{low: 3, high: 2, log: true}")],
-            f"{HANDS_KEY}: `low <= high` must hold",
-        ),
+        ([HANDS.format("{low: 3, high: 2, log: true}")], f"{HANDS_KEY}: `low <= high` must hold"),
         (
             [HANDS.format("{low: 1.5, high: 2.5, log: false}")],
             "algo.hands_per_iteration: 1.5 is not an integer",
@@ -213,10 +205,10 @@ def test_wrong_settings_create_no_files(arguments, message, get_refusal):
 
 
 def test_an_unknown_metric_is_refused_at_the_first_row(capsys):
-    rows: list[float] = []
+    rows = []
     whole = trial_module.Objective.get_metric
 
-    def counted(self: trial_module.Objective, row: Mapping[str, float]) -> float:
+    def counted(self, row):
         rows.append(row["iterations"])
         return whole(self, row)
 

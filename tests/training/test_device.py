@@ -1,9 +1,5 @@
 """The device that `device=auto` takes where there is a GPU."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 import torch
 from commands import TRAIN, list_runs, read_last_row, run_command
@@ -17,7 +13,7 @@ from poker_rl.training.device import choose_faster_device
 SMALL = ["train", "game=kuhn", "algo=reinforce", "budget=2", "evaluation.deals=30"]
 
 
-def choose(settings: str) -> tuple[str, str]:
+def choose(settings):
     config = compose_plain_config(settings.split())
     device, reason = choose_faster_device(config, build_instance_of(Game, config["game"], "game"))
     return device.type, reason
@@ -35,7 +31,7 @@ def choose(settings: str) -> tuple[str, str]:
         ("game=kuhn algo=ppo algo.tables=64 algo.instances=10", "cuda", "networks of this size"),
     ],
 )
-def test_the_faster_device(settings: str, device: str, reason: str) -> None:
+def test_the_faster_device(settings, device, reason):
     chosen, why = choose(settings)
     assert chosen == device
     assert reason in why
@@ -46,9 +42,7 @@ def test_the_faster_device(settings: str, device: str, reason: str) -> None:
     reason="this build of torch would look for the GPU that the test pretends",
 )
 @pytest.mark.usefixtures("working_folder")
-def test_a_run_is_told_the_device_only_where_there_is_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_is_told_the_device_only_where_there_is_a_gpu(monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert run_command(*SMALL, "name=no_gpu") == 0
     assert "device:" not in capsys.readouterr().out
@@ -61,9 +55,7 @@ def test_a_run_is_told_the_device_only_where_there_is_a_gpu(
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_hardware_settings_are_recorded_and_kept_by_a_resumed_run(
-    monkeypatch: pytest.MonkeyPatch, get_refusal: Any
-) -> None:
+def test_hardware_settings_are_recorded_and_kept_by_a_resumed_run(monkeypatch, get_refusal):
     monkeypatch.setattr("poker_rl.training.train.count_cores", lambda: 1)
     assert run_command(*TRAIN, "hardware=gpu", "device=cpu", "name=a") == 0
     (folder,) = list_runs()
@@ -76,7 +68,7 @@ def test_hardware_settings_are_recorded_and_kept_by_a_resumed_run(
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_hardware_options(get_refusal: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hardware_options(get_refusal, capsys):
     assert get_refusal("train", "hardware=gpus").startswith(
         "hardware=gpus: no such option; did you me"
     )

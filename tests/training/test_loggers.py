@@ -1,17 +1,12 @@
 """Experiment trackers, offline with their real libraries: one run each, also after a kill."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
 
 import pytest
 import tiny
@@ -23,7 +18,7 @@ from poker_rl.training.loggers.tracker import Tracker
 RUN = "outputs/kuhn/cfr_plus/run"
 
 
-def train(folder: Path, *words: str) -> str:
+def train(folder, *words):
     """Train in a process of its own, as each library is set up once; return what it printed."""
     command = [sys.executable, "-c", "from poker_rl.cli import main; main()", "train", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -32,7 +27,7 @@ def train(folder: Path, *words: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def outputs(tmp_path_factory):
     """The outputs of a run that was killed after rows that no checkpoint has, and resumed."""
     folder = tmp_path_factory.mktemp("trackers")
     run, kept = folder / RUN, folder / "kept"
@@ -48,7 +43,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "outputs"
 
 
-def read_rows(outputs: Path) -> dict[int, float]:
+def read_rows(outputs):
     """Return the headline exploitability after each number of decisions in metrics.jsonl."""
     lines = (outputs.parent / RUN / "metrics.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
@@ -56,12 +51,12 @@ def read_rows(outputs: Path) -> dict[int, float]:
     return {row["decisions"]: row["eval/average/exploitability"] for row in rows}
 
 
-def read_id(outputs: Path) -> str:
+def read_id(outputs):
     """Return the id that the run has in trackers."""
     return str(json.loads((outputs.parent / RUN / "manifest.json").read_text())["tracker_id"])
 
 
-def test_mlflow_has_one_run_with_each_row_once(outputs: Path) -> None:
+def test_mlflow_has_one_run_with_each_row_once(outputs):
     (run,) = (path.parent for path in outputs.glob("mlflow/*/*/meta.yaml"))
     assert "status: 3" in (run / "meta.yaml").read_text()  # finished
     assert (run / "tags" / "tracker_id").read_text() == read_id(outputs)
@@ -73,7 +68,7 @@ def test_mlflow_has_one_run_with_each_row_once(outputs: Path) -> None:
     assert points == list(read_rows(outputs).items())
 
 
-def test_trackio_has_one_run_with_each_row_once(outputs: Path) -> None:
+def test_trackio_has_one_run_with_each_row_once(outputs):
     with sqlite3.connect(outputs / "trackio" / "poker-rl.db") as database:
         rows = database.execute("SELECT run_name, step, metrics FROM metrics ORDER BY id")
         found = [(name, step, json.loads(text)) for name, step, text in rows]
@@ -84,7 +79,7 @@ def test_trackio_has_one_run_with_each_row_once(outputs: Path) -> None:
     assert any("figures/exploitability" in values for _, _, values in found)
 
 
-def test_wandb_continues_the_run_with_its_id(outputs: Path) -> None:
+def test_wandb_continues_the_run_with_its_id(outputs):
     folders = list(outputs.glob("wandb/offline-run-*"))
     assert len(folders) == 3  # `wandb sync` joins those with one id
     assert {folder.name.rpartition("-")[2] for folder in folders} == {read_id(outputs)}
@@ -102,27 +97,21 @@ class BrokenTracker(Tracker):
     step: int
     hangs: bool
 
-    def open_run(self, config: Mapping[str, Any]) -> None:
+    def open_run(self, config):
         pass
 
-    def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
+    def track(self, values, figures, step):
         if step > self.step:
             if self.hangs:
                 sleep(3600)
             raise RuntimeError("no network\nsecond line")
 
-    def close_run(self, status: str) -> None:
+    def close_run(self, status):
         raise AssertionError("a tracker that has failed is not called again")
 
 
 @pytest.mark.parametrize(("step", "hangs"), [(-1, False), (100, True)])
-def test_a_broken_tracker_is_dropped_with_one_warning(
-    step: int,
-    hangs: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_broken_tracker_is_dropped_with_one_warning(step, hangs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tracker, "TIMEOUT_S", 0.25)
     monkeypatch.setattr(tracker, "MAX_WAITING_CALLS", 5)
@@ -136,9 +125,7 @@ def test_a_broken_tracker_is_dropped_with_one_warning(
     assert f"logger json: {reason}; the run continues without this logger" in warnings[0]
 
 
-def test_a_missing_library_is_named_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_library_is_named_before_anything_is_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tracker, "find_spec", lambda name: None)
     for name in ("wandb", "mlflow", "trackio"):

@@ -1,14 +1,11 @@
 """Metrics and TensorBoard: each point occurs once, also after a kill."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,14 +18,8 @@ from tensorboard.util import tensor_util
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots import plotting
-from poker_rl.evaluation.result import (
-    Result,
-    select_headline_results,
-)
-from poker_rl.storage.run_folder import (
-    create_folder_label,
-    create_run_folder,
-)
+from poker_rl.evaluation.result import Result, select_headline_results
+from poker_rl.storage.run_folder import create_folder_label, create_run_folder
 from poker_rl.training.run_record import RunRecord
 
 EXACT = Result("current", "value", 0.125, None, "ante", "exact")
@@ -36,11 +27,11 @@ SAMPLED = Result("current", "against/call", -0.5, 0.0312, "big blind", "against 
 
 
 @pytest.fixture(autouse=True)
-def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def board(outputs: Path) -> EventMultiplexer:
+def board(outputs):
     """Return TensorBoard's reader of the runs in a folder."""
     multiplexer = EventMultiplexer(tensor_size_guidance={"scalars": 0, "hparams": 0})
     multiplexer.AddRunsFromDirectory(str(outputs))
@@ -48,7 +39,7 @@ def board(outputs: Path) -> EventMultiplexer:
     return multiplexer
 
 
-def curves(multiplexer: EventMultiplexer, run: str) -> dict[str, list[tuple[int, float]]]:
+def curves(multiplexer, run):
     """Steps and values by tag."""
     tags = multiplexer.PluginRunToTagToContent("scalars")[run]
     return {
@@ -60,7 +51,7 @@ def curves(multiplexer: EventMultiplexer, run: str) -> dict[str, list[tuple[int,
     }
 
 
-def expected_curves(folder: Path, player: str | None = None) -> dict[str, list[tuple[int, float]]]:
+def expected_curves(folder, player=None):
     """Steps and values by tag of TensorBoard's run of a player, or of everything else."""
     points = defaultdict(list)
     for row in tiny.rows(folder):
@@ -73,11 +64,11 @@ def expected_curves(folder: Path, player: str | None = None) -> dict[str, list[t
     return dict(points)
 
 
-def without_time(points: dict[str, Any]) -> dict[str, Any]:
+def without_time(points):
     return {tag: values for tag, values in points.items() if not tag.startswith("time/")}
 
 
-def test_learners_share_the_tags_of_their_headline_players() -> None:
+def test_learners_share_the_tags_of_their_headline_players():
     measures = ["exploitability", "exploitability/p50", "nash_conv", "value", "against/call"]
     results = [
         replace(SAMPLED, player=player, measure=measure)
@@ -93,7 +84,7 @@ def test_learners_share_the_tags_of_their_headline_players() -> None:
     assert select_headline_results([]) == {}
 
 
-def test_tensorboard_shows_what_metrics_hold() -> None:
+def test_tensorboard_shows_what_metrics_hold():
     tiny.train()
     folder = tiny.only_folder()
     run = str(folder.relative_to("outputs"))
@@ -118,7 +109,7 @@ def test_tensorboard_shows_what_metrics_hold() -> None:
 
 
 @pytest.mark.parametrize("unit", ["decisions", "hands"])
-def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit: str) -> None:
+def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit):
     """Points stand at their decisions, whatever the budget counts: one axis for all learners."""
     tiny.train(budget=320, budget_unit=unit)
     folder = tiny.only_folder()
@@ -138,7 +129,7 @@ def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit: str) -> Non
     assert steps == sorted(set(steps))
 
 
-def test_settings_are_shown_without_a_run_of_their_own() -> None:
+def test_settings_are_shown_without_a_run_of_their_own():
     tiny.train(budget=50)
     tiny.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
     shown = board(Path("outputs"))
@@ -156,7 +147,7 @@ def test_settings_are_shown_without_a_run_of_their_own() -> None:
 
 @pytest.mark.parametrize("name", ["outputs", "outputs/kuhn", "outputs/kuhn/ppo"])
 @pytest.mark.parametrize("what", ["a file", "a link to nothing"])
-def test_what_is_in_the_way_of_a_folder_is_named(name: str, what: str) -> None:
+def test_what_is_in_the_way_of_a_folder_is_named(name, what):
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("") if what == "a file" else path.symlink_to("nowhere")
@@ -164,7 +155,7 @@ def test_what_is_in_the_way_of_a_folder_is_named(name: str, what: str) -> None:
         create_run_folder(Path("outputs"), "kuhn", "ppo")
 
 
-def test_a_folder_is_named_by_what_was_set() -> None:
+def test_a_folder_is_named_by_what_was_set():
     overrides = [
         *(
             "game=kuhn",
@@ -186,7 +177,7 @@ def test_a_folder_is_named_by_what_was_set() -> None:
     assert len(create_folder_label([f"a{i}=0" for i in range(300)], ())) < 100
 
 
-def test_figures_are_signed_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_are_signed_or_left_out(monkeypatch):
     signed = []
     monkeypatch.setattr(plotting, "add_footnote", lambda figure, words: signed.append(words))
     tiny.train(budget=50, figures=False)
@@ -197,7 +188,7 @@ def test_figures_are_signed_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None
     assert (folder / "figures" / "exploitability.png").exists()
 
 
-def test_rows_from_before_the_first_checkpoint_are_dropped(tmp_path: Path) -> None:
+def test_rows_from_before_the_first_checkpoint_are_dropped(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"decisions": 0}\n')
     record = RunRecord(tmp_path, tiny.settings(budget=1), {}, [])
     record.truncate()

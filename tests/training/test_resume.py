@@ -1,12 +1,8 @@
 """A run folder with damaged or missing parts is not resumed, and stays unchanged."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tiny
@@ -19,7 +15,7 @@ ZEROS = torch.zeros(7)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory):
     """Folder of all runs with one finished run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
@@ -28,21 +24,21 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def run(finished, tmp_path, monkeypatch):
     """Copy of the folder of the finished run in the working folder."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(finished, "outputs")
     return tiny.only_folder()
 
 
-def contents(folder: Path) -> dict[Path, bytes | None]:
+def contents(folder):
     return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-def spoilt(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+def spoilt(change):
     """Return a function that changes the contents of a checkpoint."""
 
-    def spoil(folder: Path) -> None:
+    def spoil(folder):
         state = checkpoint.load_checked(folder / "state.pt")
         change(state)
         checkpoint.save_atomically(folder / "state.pt", state)
@@ -50,19 +46,19 @@ def spoilt(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
     return spoil
 
 
-def weights(value: float) -> Callable[[dict[str, Any]], None]:
+def weights(value):
     return lambda state: state["algorithm"]["net"]["bias"].fill_(value)
 
 
-def garbage(folder: Path) -> None:
+def garbage(folder):
     path = folder / "metrics.jsonl"
     path.write_bytes(b"{" * 30 + b"\n" + path.read_bytes()[31:])
 
 
-def instead(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
+def instead(name, make):
     """Return a function that replaces a file or a folder by something else."""
 
-    def spoil(folder: Path) -> None:
+    def spoil(folder):
         (folder / name).rename("aside")
         make(folder / name)
 
@@ -83,9 +79,7 @@ def instead(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
         "config": (instead("config.yaml", os.mkfifo), "config.yaml is not a file"),
     }.values(),
 )
-def test_what_does_not_fit_is_refused_untouched(
-    run: Path, spoil: Callable[[Path], None], message: str
-) -> None:
+def test_what_does_not_fit_is_refused_untouched(run, spoil, message):
     spoil(run)
     before = contents(run)
     with pytest.raises(ConfigError, match=message) as refusal:
@@ -94,12 +88,10 @@ def test_what_does_not_fit_is_refused_untouched(
     assert contents(run) == before
 
 
-def test_what_is_refused_late_is_refused_untouched(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_refused_late_is_refused_untouched(run, monkeypatch):
     """For example, a worker's damaged file is read after the run's own."""
 
-    def damaged(*_: Any) -> None:
+    def damaged(*_):
         raise ConfigError("damaged")
 
     tiny.train(run, budget=200, figures=False)

@@ -1,7 +1,5 @@
 """Runs that are stopped in every way and resumed equal uninterrupted runs."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os
@@ -10,10 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 import tiny
@@ -42,7 +37,7 @@ TRACED = (
 
 
 @pytest.fixture(autouse=True)
-def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def working_folder(tmp_path, monkeypatch):
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in `kill_and_resume`
     monkeypatch.chdir(tmp_path)
@@ -50,14 +45,14 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     torch.set_num_threads(threads)
 
 
-def result(folder: Path) -> tuple[Any, Any, Any]:
+def result(folder):
     """Return everything that must be equal in two runs of equal length."""
     state = checkpoint.load_checked(folder / "state.pt")
     newest = checkpoint.load_snapshot(checkpoint.find_newest_snapshot(folder))
     return tiny.rows(folder), {**state, "record": None}, newest
 
 
-def child(work: Callable[..., Any], *arguments: Any) -> int:
+def child(work, *arguments):
     """Run in a fork of this process, which must have no other threads; return the exit code."""
     assert threading.active_count() == 1
     process = FORK.Process(target=work, args=arguments)
@@ -67,11 +62,11 @@ def child(work: Callable[..., Any], *arguments: Any) -> int:
     return process.exitcode
 
 
-def lines_until(kill_at: int | None, resume: Path | None) -> int:
+def lines_until(kill_at, resume):
     """Train, and kill -9 this process at a line of the traced files; return the number of lines."""
     count = 0
 
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
+    def trace(frame, event, argument):
         nonlocal count
         if not frame.f_code.co_filename.endswith(TRACED):
             return None
@@ -89,7 +84,7 @@ def lines_until(kill_at: int | None, resume: Path | None) -> int:
     return count
 
 
-def test_a_run_leaves_its_folder() -> None:
+def test_a_run_leaves_its_folder():
     last, measurements = tiny.train()
     folder = tiny.only_folder()
     assert folder.parent == Path("outputs/tiny/fit")
@@ -101,10 +96,7 @@ def test_a_run_leaves_its_folder() -> None:
     assert 50 < manifest["peak_memory_mib"] < 50_000
     assert manifest["versions"]["torch"].startswith(torch.__version__.partition("+")[0])
     assert manifest["measurements"] == measurements
-    assert measurements["eval/current/match"] == {
-        "unit": "ante",
-        "kind": "against call",
-    }
+    assert measurements["eval/current/match"] == {"unit": "ante", "kind": "against call"}
     assert (folder / "figures/exploitability.png").stat().st_size > 0
     rows = tiny.rows(folder)
     assert rows[0]["decisions"] == 0
@@ -114,10 +106,10 @@ def test_a_run_leaves_its_folder() -> None:
     assert not list(folder.rglob("*.part"))
 
 
-def test_rows_hold_means_since_the_last_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_hold_means_since_the_last_row(monkeypatch):
     values = iter(range(1, 1000))
 
-    def learn(self: tiny.TinyAlgorithm) -> dict[str, float]:
+    def learn(self):
         self.progress.decisions += 10
         self.progress.iterations += 1
         value = float(next(values))
@@ -131,14 +123,14 @@ def test_rows_hold_means_since_the_last_row(monkeypatch: pytest.MonkeyPatch) -> 
     assert [row.get("rare") for row in rows] == [None, None, 4.0, 8.0]
 
 
-def test_killed_at_any_line_and_resumed_equals_undisturbed() -> None:
+def test_killed_at_any_line_and_resumed_equals_undisturbed():
     process = SERVER.Process(target=kill_and_resume)  # this one may have threads of other tests
     process.start()
     process.join()
     assert process.exitcode == 0
 
 
-def kill_and_resume() -> None:
+def kill_and_resume():
     torch.set_num_threads(1)
     tqdm.monitor_interval = 0  # no thread
     tiny.train()
@@ -163,14 +155,12 @@ def kill_and_resume() -> None:
     assert resumed > len(points) * 0.8
 
 
-def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(monkeypatch):
     tiny.train()
     expected = result(tiny.only_folder())
     tiny.only_folder().parents[2].rename("whole")
 
-    def fail(*_: Any) -> None:
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -184,7 +174,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(
 
 
 @pytest.mark.parametrize("half", [200, 173])  # on the beat of evaluation, and off it
-def test_two_halves_equal_the_whole(half: int) -> None:
+def test_two_halves_equal_the_whole(half):
     tiny.train(budget=400)
     expected = result(tiny.only_folder())
     tiny.only_folder().parents[2].rename("whole")
@@ -198,22 +188,15 @@ def test_two_halves_equal_the_whole(half: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
-    [
-        (signal.SIGINT, 130),
-        (signal.SIGTERM, 143),
-        (signal.SIGUSR1, 138),
-    ],
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 138)]
 )
-def test_a_signal_checkpoints_and_leaves(
-    number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_checkpoints_and_leaves(number, code, monkeypatch):
     tiny.train()
     expected = result(tiny.only_folder())
     tiny.only_folder().parents[2].rename("whole")
     learn = tiny.TinyAlgorithm.learn
 
-    def interrupted(self: tiny.TinyAlgorithm) -> dict[str, float]:
+    def interrupted(self):
         if self.progress.iterations == 7:
             os.kill(os.getpid(), number)
         return learn(self)
@@ -235,14 +218,14 @@ def test_a_signal_checkpoints_and_leaves(
     assert same(result(folder), expected)
 
 
-def deaf() -> None:
+def deaf():
     """Run a long step without a Python instruction in it."""
     with signals.StopSignals():
         print("begun", flush=True)
         hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # minutes
 
 
-def test_signals_are_heard_within_compiled_code() -> None:
+def test_signals_are_heard_within_compiled_code():
     """The first prints a message at once; a second one, a second later, ends the process."""
     with default_signals():
         process = subprocess.Popen(
@@ -265,7 +248,7 @@ def test_signals_are_heard_within_compiled_code() -> None:
 
 
 @pytest.mark.parametrize("where", ["metric", "weight", "draw"])
-def test_not_a_number_stops_the_run(where: str) -> None:
+def test_not_a_number_stops_the_run(where):
     algo = {"nan_at": 31, "nan_in": where}
     named = {
         "metric": r"loss/policy is nan",
@@ -287,7 +270,7 @@ def test_not_a_number_stops_the_run(where: str) -> None:
     assert all(row["decisions"] < checkpoint_step(folder, 31) for row in tiny.rows(folder))
 
 
-def checkpoint_step(folder: Path, iteration: int) -> int:
+def checkpoint_step(folder, iteration):
     """Decisions after this many iterations."""
     algorithm = tiny.TinyAlgorithm(5)
     for _ in range(iteration):
@@ -295,14 +278,14 @@ def checkpoint_step(folder: Path, iteration: int) -> int:
     return algorithm.progress.decisions
 
 
-def test_a_weight_is_looked_at_before_a_checkpoint() -> None:
+def test_a_weight_is_looked_at_before_a_checkpoint():
     message = r"net\.bias of the algorithm's state .*/state\.pt \(0 decisions\)"
     with pytest.raises(DivergedError, match=message):
         tiny.train(algo={"nan_at": 1, "nan_in": "weight"}, checkpoint_every=1)
     assert checkpoint.find_newest_snapshot(tiny.only_folder()).stem == "0"
 
 
-def test_it_is_measured_against_itself_at_half_its_decisions() -> None:
+def test_it_is_measured_against_itself_at_half_its_decisions():
     tiny.train()
     folder = tiny.only_folder()
     saved = checkpoint.load_checked(folder / "state.pt")["regular"]
@@ -314,16 +297,16 @@ def test_it_is_measured_against_itself_at_half_its_decisions() -> None:
     assert len({round(one) for one in met}) > 2
 
 
-def contents(folder: Path) -> dict[Path, bytes]:
+def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def finished(budget: int = 100) -> Path:
+def finished(budget=100):
     tiny.train(budget=budget)
     return tiny.only_folder()
 
 
-def test_other_settings_are_refused() -> None:
+def test_other_settings_are_refused():
     folder = finished()
     before = contents(folder)
     with pytest.raises(ConfigError, match="seed: a resumed run keeps its settings"):
@@ -334,11 +317,11 @@ def test_other_settings_are_refused() -> None:
     assert not Path("nowhere").exists()
 
 
-def test_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_at_a_time(monkeypatch):
     learn = tiny.TinyAlgorithm.learn
     seen = []
 
-    def intrude(self: tiny.TinyAlgorithm) -> dict[str, float]:
+    def intrude(self):
         if self.progress.iterations == 3:
             with pytest.raises(ConfigError, match="another process"):
                 tiny.train(tiny.only_folder())

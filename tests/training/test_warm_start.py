@@ -1,11 +1,7 @@
 """Runs that start with the networks and averages of another run."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -45,11 +41,11 @@ LEARNERS = {
 PPO = LEARNERS["ppo"]
 
 
-def state(folder: Path) -> dict[str, Any]:
+def state(folder):
     return checkpoint.load_checked(folder / checkpoint.STATE_FILE)
 
 
-def run(*arguments: str) -> Path:
+def run(*arguments):
     """Train, and return the folder of the new run."""
     before = list_runs()
     assert run_command(*arguments) == 0
@@ -58,7 +54,7 @@ def run(*arguments: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ppo_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ppo_outputs(tmp_path_factory):
     """Folder of all runs with one run of PPO."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
@@ -67,14 +63,14 @@ def ppo_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def first(working_folder: None, ppo_outputs: Path) -> Path:
+def first(working_folder, ppo_outputs):
     """Copy of the run of PPO in the working folder."""
     shutil.copytree(ppo_outputs, "outputs")
     return list_runs()[0]
 
 
-def killed_before_its_first_checkpoint(*arguments: str) -> Path:
-    def killed(self: Trainer) -> None:
+def killed_before_its_first_checkpoint(*arguments):
+    def killed(self):
         raise KeyboardInterrupt
 
     before = list_runs()
@@ -85,12 +81,12 @@ def killed_before_its_first_checkpoint(*arguments: str) -> Path:
     return folder
 
 
-def at_the_start(*arguments: str) -> dict[str, Any]:
+def at_the_start(*arguments):
     """Return the learner's state at the first checkpoint of a run."""
     states = []
     save = Checkpoints.save
 
-    def first(self: Checkpoints, *given: Any, **named: Any) -> None:
+    def first(self, *given, **named):
         states.append(self.algorithm.state_dict())
         save(self, *given, **named)
         raise KeyboardInterrupt
@@ -103,7 +99,7 @@ def at_the_start(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "sd_cfr"])
-def test_networks_and_averages_are_taken_over_and_all_else_begins_afresh(name: str) -> None:
+def test_networks_and_averages_are_taken_over_and_all_else_begins_afresh(name):
     learner = LEARNERS[name]
     folder = run(*learner, "seed=1")
     learnt = state(folder)["algorithm"]
@@ -127,7 +123,7 @@ def test_networks_and_averages_are_taken_over_and_all_else_begins_afresh(name: s
             assert same(ours["buffer"][part], fresh["buffer"][part])
 
 
-def test_play_after_a_warm_start_weighs_as_later_play() -> None:
+def test_play_after_a_warm_start_weighs_as_later_play():
     folder = run(*LEARNERS["nfsp_ppo"])
     done = state(folder)["progress"]["iterations"]
     warm = run(*LEARNERS["nfsp_ppo"], f"warm_start={folder}")
@@ -136,7 +132,7 @@ def test_play_after_a_warm_start_weighs_as_later_play() -> None:
     assert iteration.max() == done + state(warm)["progress"]["iterations"]
 
 
-def test_a_warm_run_is_killed_and_resumed_like_any_other() -> None:
+def test_a_warm_run_is_killed_and_resumed_like_any_other():
     first = run(*PPO, "seed=1")
     stays = ["algo.lr=1e-3", "algo.entropy_coef=0.1", "seed=2"]
     longer = replace_settings([*PPO, *stays], "budget=500", f"warm_start={first}")
@@ -167,9 +163,7 @@ def test_a_warm_run_is_killed_and_resumed_like_any_other() -> None:
         ("algo.instances=2", "has algo.instances 1, and this run 2"),
     ],
 )
-def test_what_does_not_fit_is_told_before_there_is_a_folder(
-    change: str, message: str, first: Path, get_refusal: Callable[..., str]
-) -> None:
+def test_what_does_not_fit_is_told_before_there_is_a_folder(change, message, first, get_refusal):
     options = [option for option in PPO if not (change.startswith("algo=") and "algo." in option)]
     command = replace_settings(options, *change.split(), f"warm_start={first}")
     if not message:
@@ -179,7 +173,7 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(
     assert list_runs() == [first]
 
 
-def test_means_are_of_iterations_weighed_by_one_power(get_refusal: Callable[..., str]) -> None:
+def test_means_are_of_iterations_weighed_by_one_power(get_refusal):
     first = run(*LEARNERS["sd_cfr"])
     message = get_refusal(
         *LEARNERS["sd_cfr"], "algo.iteration_weight_power=2", f"warm_start={first}"
@@ -189,7 +183,7 @@ def test_means_are_of_iterations_weighed_by_one_power(get_refusal: Callable[...,
     )
 
 
-def test_a_folder_that_was_tampered_with(first: Path, get_refusal: Callable[..., str]) -> None:
+def test_a_folder_that_was_tampered_with(first, get_refusal):
     path = first / "config.yaml"
     cfg = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(cfg | {"net": [8]}))
@@ -202,9 +196,7 @@ def test_a_folder_that_was_tampered_with(first: Path, get_refusal: Callable[...,
     assert list_runs() == [first]
 
 
-def test_a_resumed_run_keeps_what_it_began_with(
-    first: Path, get_refusal: Callable[..., str]
-) -> None:
+def test_a_resumed_run_keeps_what_it_began_with(first, get_refusal):
     assert get_refusal("train", f"resume={first}", f"warm_start={first}", "budget=500").startswith(
         "warm_start: a resumed run keeps its settings"
     )

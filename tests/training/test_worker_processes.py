@@ -1,7 +1,5 @@
 """Worker processes of tasks, and a run in two processes, stopped, killed and resumed."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os
@@ -11,11 +9,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tiny
@@ -39,19 +35,19 @@ NFSP = ["algo=nfsp", "algo.tables=8", "algo.learning_starts=50", "algo.replay_ca
 SHORT = ["game=kuhn", "figures=false", "workers=2", "evaluate_every=500", "checkpoint_every=500"]
 
 
-def train(name: str, *settings: str) -> tuple[list[str], Path]:
+def train(name, *settings):
     """Return the command of a run in two processes, and its folder."""
     algo = settings[0].partition("=")[2]
     return ["train", *SHORT, *settings, f"name={name}"], Path(f"outputs/kuhn/{algo}/{name}")
 
 
 @contextmanager
-def signal_at_checkpoint(count: int, number: int) -> Iterator[None]:
+def signal_at_checkpoint(count, number):
     """Send a signal to the second process after so many checkpoints in this context."""
     others = set(multiprocessing.active_children())  # that a launcher keeps for its next jobs
     save, saved = checkpoint.save_snapshot, 0
 
-    def save_and_send(*arguments: Any) -> Path:
+    def save_and_send(*arguments):
         nonlocal saved
         saved += 1
         if saved == count:
@@ -64,7 +60,7 @@ def signal_at_checkpoint(count: int, number: int) -> Iterator[None]:
         yield
 
 
-def left(folder: Path) -> tuple[Any, Any]:
+def left(folder):
     """Return everything of both processes that must be equal in two runs of equal length."""
     state = checkpoint.load_checked(folder / "state.pt")
     (other,) = (folder / "workers").iterdir()
@@ -72,9 +68,7 @@ def left(folder: Path) -> tuple[Any, Any]:
     return tiny.rows(folder), {**state, "record": None, "other": checkpoint.load_checked(other)}
 
 
-def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(monkeypatch, capsys):
     others = set(multiprocessing.active_children())
     command, undisturbed = train("whole", *NFSP, "budget=3500")
     assert run_command(*command) == 0
@@ -103,7 +97,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory):
     """Folder of a run of PPO with `workers=2`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
@@ -112,7 +106,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return folder.absolute()
 
 
-def test_what_a_resumed_run_lacks_is_refused(finished: Path, get_refusal: Any) -> None:
+def test_what_a_resumed_run_lacks_is_refused(finished, get_refusal):
     folder = shutil.copytree(finished, Path("one"))
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     assert get_refusal("train", f"resume={folder}", "workers=3").startswith(
@@ -129,7 +123,7 @@ def test_what_a_resumed_run_lacks_is_refused(finished: Path, get_refusal: Any) -
     } == before
 
 
-def test_torchrun_starts_the_same_run(finished: Path) -> None:
+def test_torchrun_starts_the_same_run(finished):
     command, other = train("theirs", *PPO, "budget=2000")
     programs = Path(sys.executable).parent
     torchrun = [str(programs / "torchrun"), "--nproc-per-node=2", "--rdzv-backend=c10d"]
@@ -141,7 +135,7 @@ def test_torchrun_starts_the_same_run(finished: Path) -> None:
     assert same(ours, theirs)
 
 
-def test_all_end_with_the_first_process() -> None:
+def test_all_end_with_the_first_process():
     command, folder = train("killed", *PPO, "budget=1e9")
     program = [sys.executable, "-c", "from poker_rl.cli import main; main()", *command]
     with subprocess.Popen(program, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
@@ -152,7 +146,7 @@ def test_all_end_with_the_first_process() -> None:
     until(lambda: not any(map(is_running, children)))
 
 
-def test_what_can_not_be_is_refused(get_refusal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_is_refused(get_refusal, monkeypatch):
     assert get_refusal("train", "algo=cfr", "workers=2") == (
         "workers: CFR learns in one process; allowed: 1"
     )
@@ -173,10 +167,10 @@ def test_what_can_not_be_is_refused(get_refusal: Any, monkeypatch: pytest.Monkey
     assert not Path("outputs").exists()
 
 
-def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_worker_has_a_gpu_or_none_has(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    taken: list[int] = []
+    taken = []
     monkeypatch.setattr(torch.cuda, "set_device", taken.append)
     assert (
         prepare_device("auto", 1, 0, Worker(2, rank=1, local_count=2, local_rank=1)).type == "cuda"
@@ -187,7 +181,7 @@ def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> N
         prepare_device("cuda", 1, 0, Worker(3, local_count=3))
 
 
-def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path: Path) -> None:
+def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path):
     (tmp_path / "workers").mkdir()
     for name in ("100_1.pt", "100_2.pt", "150_1.pt.part", "200_1.pt", "200_2.pt"):
         (tmp_path / "workers" / name).touch()
@@ -201,11 +195,11 @@ def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path: Pa
 DEADLY, REFUSED, FULL, LONG = 100, 101, 102, 103
 
 
-def begin(folder: Path) -> Callable[[int], None]:
+def begin(folder):
     return partial(work, folder)
 
 
-def work(folder: Path, task: int) -> None:
+def work(folder, task):
     """Write a file named by the task and the process; some numbers fail in their own way."""
     if task == DEADLY:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -218,7 +212,7 @@ def work(folder: Path, task: int) -> None:
         time.sleep(3600)  # other threads may run meanwhile, as beside compiled rules and networks
 
 
-def test_every_task_is_done_once(tmp_path: Path) -> None:
+def test_every_task_is_done_once(tmp_path):
     assert sorted(run_tasks(partial(begin, tmp_path), range(7), 2)) == list(range(7))
     done = [path.name.split("_") for path in tmp_path.iterdir()]
     assert sorted(int(task) for task, _ in done) == list(range(7))
@@ -234,16 +228,14 @@ def test_every_task_is_done_once(tmp_path: Path) -> None:
         (FULL, OSError, r"No space left on device: 'x.json'"),
     ],
 )
-def test_what_ends_a_task_ends_all(
-    task: int, error: type[Exception], says: str, tmp_path: Path
-) -> None:
+def test_what_ends_a_task_ends_all(task, error, says, tmp_path):
     with pytest.raises(error, match=says):
         list(run_tasks(partial(begin, tmp_path), [0, task], 1))
     assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_they_end_with_the_process_that_shares_out(number: int, tmp_path: Path) -> None:
+def test_they_end_with_the_process_that_shares_out(number, tmp_path):
     (tmp_path / "done").mkdir()
     program = tmp_path / "program.py"
     program.write_text(
@@ -270,7 +262,7 @@ def test_they_end_with_the_process_that_shares_out(number: int, tmp_path: Path) 
             process.kill()
 
 
-def is_running(process: str) -> bool:
+def is_running(process):
     """Return whether a process has not ended; a zombie has ended."""
     try:
         return Path("/proc", process, "stat").read_text().rpartition(") ")[2][0] != "Z"
@@ -278,7 +270,7 @@ def is_running(process: str) -> bool:
         return False
 
 
-def until(there: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
+def until(there, process=None):
     """Wait until a condition holds, as long as the process that causes it is alive."""
     while not there():
         assert process is None or process.poll() is None
