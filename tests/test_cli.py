@@ -159,6 +159,7 @@ def test_train_evaluate_resume(capsys, get_refusal):
         ("experiment=k1_ppo", "experiment"),
         ("name=x", "name"),
         ("outputs=x", "outputs"),
+        ("warm_start=x", "warm_start"),
         ("budget=1", "budget"),
         ("budget=x", "budget"),
         ("budget_unit=hands", "budget_unit"),

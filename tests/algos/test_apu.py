@@ -196,38 +196,6 @@ def test_the_others_play_a_copy_made_every_so_often():
         assert not all(map(torch.equal, now, others if due else actor))
 
 
-def test_the_learner_learns_among_the_others():
-    """Copies that always call: whoever raises or folds is agent 0."""
-    learner = apu(
-        game_of("limit_holdem_6p"),
-        variant="dual_apu",
-        actor_copy_period=100,
-        episodes_per_iteration=10,
-        replay_capacity=20_000,
-        store_decisions_of="all",
-    )
-    answer(learner._copied_actor, [0, 50, 0])
-    seats, moves = [], 0
-    for _ in range(3):
-        learner.learn()
-        tables = learner.services.rollout.tables.records
-        learner_seat = learner.services.rollout.agent_of_seat.argmin(1)
-        for table, seat in zip(tables, learner_seat, strict=True):
-            replayed = Tables(learner._table_packer._tables.game, 1, 0)
-            replayed.deal(decks=table["deck"][None, : replayed.game.cards_dealt])
-            for action in table["line"][: table["moves"]]:
-                assert action == CALL or replayed.records["to_act"][0] == seat
-                moves += 1
-                replayed.step(np.array([action]))
-        seats += learner_seat.tolist()
-    assert set(seats) == set(range(6))
-    columns = stored(learner)
-    actions = learner._table_packer.get_next_actions(columns["hand"], columns["moves"])
-    assert {FOLD, RAISE} <= set(actions.tolist())
-    assert learner.progress.decisions == moves
-    assert len(columns["reward"]) == moves
-
-
 @pytest.mark.parametrize("variant", ["apu", "dual_apu_ctrl"])
 def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(variant, monkeypatch):
     earlier = OpponentPoolSettings(play_prob=0.5, snapshot_interval=5, capacity=2)

@@ -11,7 +11,6 @@ from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.nfsp_ppo import NFSPWithPPO
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game_tree import get_tree
 from poker_rl.learning.rollout import NEXT_PENDING
@@ -85,8 +84,3 @@ def test_the_average_comes_near_equilibrium():
     players = learner.players()
     assert list(players) == ["average", "weight_average", "current"]
     assert exploitability(tree, players["average"].action_probs(tree.infoset_records)) < 0.33
-
-
-def test_without_an_average_there_is_no_such_play():
-    with pytest.raises(ConfigError, match="average_policy: null"):
-        nfsp(game_of("kuhn"), average_policy=None)

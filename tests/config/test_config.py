@@ -321,20 +321,6 @@ def test_other_values(read_settings, typed, value):
     assert read_settings(typed)[typed.partition("=")[0]] == value
 
 
-@pytest.mark.parametrize(
-    ("typed", "problem"),
-    [
-        ("against", "against: can't be read; write key=value"),
-        ("against=[x", r"against=\[x: can't be read; write key=value"),
-        ("~out", "~out: can't be read; write key=value"),
-        ("against=a,b", r"against: takes one value; a list is against=\[a,b\]"),
-    ],
-)
-def test_overrides_that_can_not_be_read(read_settings, typed, problem):
-    with pytest.raises(ConfigError, match=f"^{problem}"):
-        read_settings(typed)
-
-
 def test_a_sweep_has_several_texts_and_numbers():
     words = ["name=a,b", "outputs=x #1", "budget=1k,2M", "seed=range(start=1,stop=3)"]
     with initialize_hydra(list_option_dirs(None)):

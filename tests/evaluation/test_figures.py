@@ -73,17 +73,6 @@ def test_exploitability_of_every_player(tmp_path):
     assert drawable(figure)
 
 
-def test_the_first_point_is_visible_on_logarithmic_axes():
-    line = plotting.CurveLine("a", np.array([0.0, 1e4, 1e5]), np.array([1.0, 0.5, 0.1]))
-    figure = plotting.draw_panels([plotting.Panel("", [line], "", log_scale=True)], "decisions")
-    (ax,) = figure.axes
-    assert (ax.lines[0].get_xdata()[0], ax.get_xticks()[0]) == (0, 0)
-    assert ax.get_xlim()[0] < 0
-    narrow = plotting.CurveLine("a", np.array([0.0, 10, 11]), np.array([2.1, 2.0, 2.2]))
-    figure = plotting.draw_panels([plotting.Panel("", [narrow], "", log_scale=True)], "decisions")
-    assert (figure.axes[0].get_xscale(), figure.axes[0].get_yscale()) == ("linear", "linear")
-
-
 @pytest.mark.parametrize("game", [KUHN_3P, LEDUC], ids=lambda game: game.name)
 def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
     one = evaluation(game)

@@ -117,12 +117,6 @@ class Renamed:
         return self.player.action_probs(records)
 
 
-def test_who_always_folds_loses_750_thousandths_of_a_big_blind():
-    short = replace(FLOP, name="short", ranks="TJQKA", suits="cd")
-    found = EvaluatedPublicTree(short, merge_suits=True).evaluate_player(loader(short)("fold"))
-    assert found[0].sum() / 2 / FLOP.unit_chips == 0.75
-
-
 def against_a_caller(definition):
     """What each seat wins at most from a player who always calls, chips: counted pair by pair.
 

@@ -133,13 +133,6 @@ def test_a_finished_or_undealt_hand_takes_no_action():
     tables.step(np.array([CALL]))
 
 
-def test_an_action_for_each_table():
-    tables = Tables(kuhn(), 3, 0)
-    tables.deal()
-    with pytest.raises(ValueError, match="2 actions for 3 tables"):
-        tables.step(np.array([CALL, CALL]))
-
-
 # Pots
 
 
@@ -196,12 +189,6 @@ def test_observations_of_small_definitions():
     assert len(games) >= 25
     for each in games:
         check_observations(each, GameTree(each).infoset_records)
-
-
-def test_observations_of_drawn_definitions():
-    for seed, each in enumerate(sample_definitions(100, seed=8)):
-        _, moves = play(each, 200, seed)
-        check_observations(each, np.concatenate([move.records for move in moves]))
 
 
 def test_kuhn_observation():

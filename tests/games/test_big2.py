@@ -245,15 +245,6 @@ def test_statistics_of_random_play():
     assert abs(winners / games - 10.03) < 0.3
 
 
-def test_names():
-    assert [BIG2.action_name(action) for action in (0, 14, 407, PASS)] == [
-        *("1", "1+3", "1+2+3+4+5", "pass")
-    ]
-    assert set(list_legal_moves(make_tables("4d4h9d"))) == {"4d", "4h", "9d", "4d4h"}
-    tables = play_moves(make_tables("4d9d", "5d9c", "6d9h", "7dTd"), "4d", "pass")
-    assert BIG2.infoset_name(tables.records[0]) == "2 6d9h|4d pass|2 1 2"
-
-
 def test_it_is_too_large_to_enumerate():
     assert BIG2.count_deals() == comb(52, 13) * comb(39, 13) * comb(26, 13)
     assert count_nodes(BIG2, 10**9) > 1e28

@@ -11,7 +11,6 @@ from random_games import game
 from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.play.position_advice import compute_advice
-from poker_rl.players.player_loader import load_player
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -56,37 +55,6 @@ def test_the_equilibrium_stands_beside(name, capsys):
     assert fold["equilibrium"] > 0.95
     assert fold["prob"] < 0.6
     assert "equilibrium" in advise(capsys, f"game={name}", "player=uniform", *cards)
-
-
-@pytest.mark.parametrize(
-    ("name", "player"),
-    [
-        ("leduc", lambda leduc: load_player("mcts", leduc)),  # deals the hidden cards itself
-        ("limit_holdem", lambda holdem: load_algorithm("ppo", holdem).players()["current"]),
-    ],
-)
-def test_the_answer_does_not_depend_on_cards_that_nobody_knows(name, player):
-    """The others' cards and the board to come are shuffled."""
-    definition = game(name)
-    asked = player(definition)
-    hand, board, line = ("Ks", "Jh", "cc") if name == "leduc" else ("AsKd", "Qs7h2c", "cc")
-    (record,) = parse_position(definition, None, hand, board, line)
-    places = np.arange(definition.cards_dealt)
-    seat, held = int(record["to_act"]), definition.hole_cards
-    first = definition.seats * held
-    known = [*range(seat * held, (seat + 1) * held), *range(first, first + len(board) // 2)]
-    unknown = np.setdiff1d(places, known)
-    deck = set(range(definition.deck_size))
-    left = sorted(deck - set(record["deck"][known].tolist()))
-    generator = np.random.default_rng(0)
-    answers = []
-    for _ in range(3):
-        other = np.array([record])
-        other["deck"][0, unknown] = generator.permutation(left)[: len(unknown)]
-        answer = compute_advice(definition, asked, "it", other, False)
-        answers.append([choice.prob for choice in answer.actions])
-    assert all(answer == answers[0] for answer in answers)
-    assert sum(answers[0]) == pytest.approx(1)
 
 
 def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):

@@ -168,12 +168,6 @@ def test_what_is_not_allowed_changes_nothing():
     assert session.build_view() == after
 
 
-def test_a_hint_is_the_advisers_policy():
-    session = Session.create(table("leduc", "call", "raise"), None, 1)
-    chances = session.get_hint(session.build_view()["turn"])["probs"]
-    assert [(one["label"], one["prob"]) for one in chances] == [("Check", 0.0), ("Bet 2", 1.0)]
-
-
 def test_hints_have_values_and_grids():
     """A grid is of the board and what happened alone, and its cell of one's own hand fits."""
     session = Session.create(table("limit_holdem", "call", "lhe_ppo"), None, 1)
@@ -410,16 +404,6 @@ def test_grades_without_a_known_cost():
     three = Tables(kuhn_3p, 1, 0)
     three.deal()
     assert grade_move(kuhn_3p, three.records, 1, None) is None
-
-
-def test_the_last_street_is_shown_after_an_all_in():
-    holdem = game("nolimit_holdem")
-    tables = Tables(holdem, 1, 0)
-    tables.deal()
-    for action in (np.flatnonzero(tables.legal_mask()[0])[-1], 1):  # all-in, call
-        tables.step(np.array([action]))
-    view = holdem.build_view(tables.records[0], None)
-    assert (view.street, len(view.board)) == ("river", 5)
 
 
 def test_bets_of_any_amount_are_added_up_by_size():

@@ -126,23 +126,6 @@ def test_kuhn():
         assert of["1 K c"] == [0, 0, 1]
 
 
-RIVER = [CALL] * 6
-
-
-@pytest.mark.parametrize(
-    ("own", "board", "expected"),
-    [
-        ("AsKs", "QsJsTs 2d 3c", RAISE),  # nothing beats it
-        ("2s3d", "AhKcQd 9h 8s", FOLD),  # it beats nothing
-    ],
-)
-def test_river(own, board, expected):
-    table = hand(f"4c4d {own} {board}", *RIVER, RAISE)
-    for seed in range(10):
-        found = bot("mcts", simulations=1000, seed=seed).action_probs(table)[0]
-        assert found[expected] == 1
-
-
 SAMPLES = 40_000
 CHECKED_TO_TURN = [CALL] * 4
 SEAT_0, SEAT_1 = "Jh9h", "AsKd"  # seat 0 is the first to act after the flop

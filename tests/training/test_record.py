@@ -20,7 +20,6 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots import plotting
 from poker_rl.evaluation.result import Result, select_headline_results
 from poker_rl.storage.run_folder import create_folder_label, create_run_folder
-from poker_rl.training.run_record import RunRecord
 
 EXACT = Result("current", "value", 0.125, None, "ante", "exact")
 SAMPLED = Result("current", "against/call", -0.5, 0.0312, "big blind", "against call", 100)
@@ -186,20 +185,3 @@ def test_figures_are_signed_or_left_out(monkeypatch):
     tiny.train(folder, budget=60, figures=True)
     assert signed == [f"run {folder}, tiny, seed 5"]
     assert (folder / "figures" / "exploitability.png").exists()
-
-
-def test_rows_from_before_the_first_checkpoint_are_dropped(tmp_path):
-    (tmp_path / "metrics.jsonl").write_text('{"decisions": 0}\n')
-    record = RunRecord(tmp_path, tiny.settings(budget=1), {}, [])
-    record.truncate()
-    record.close("failed")
-    assert (tmp_path / "metrics.jsonl").read_bytes() == b""
-
-
-def test_the_first_call_of_learn_does_not_count_for_the_time_left(tmp_path):
-    with RunRecord(tmp_path, tiny.settings(budget=100), {}, []) as record:
-        record.start(0)
-        for step in (10, 30):
-            record.add({}, 1.0, step)
-        state = record.bar.format_dict
-        assert (state["initial"], record.bar.n) == (10, 30)

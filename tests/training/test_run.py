@@ -297,26 +297,6 @@ def test_it_is_measured_against_itself_at_half_its_decisions():
     assert len({round(one) for one in met}) > 2
 
 
-def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def finished(budget=100):
-    tiny.train(budget=budget)
-    return tiny.only_folder()
-
-
-def test_other_settings_are_refused():
-    folder = finished()
-    before = contents(folder)
-    with pytest.raises(ConfigError, match="seed: a resumed run keeps its settings"):
-        tiny.train(folder, budget=200, seed=6)
-    with pytest.raises(ConfigError, match="no run folder"):
-        tiny.train(Path("nowhere"), budget=200)
-    assert contents(folder) == before
-    assert not Path("nowhere").exists()
-
-
 def test_one_process_at_a_time(monkeypatch):
     learn = tiny.TinyAlgorithm.learn
     seen = []

@@ -173,16 +173,6 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(change, message, fir
     assert list_runs() == [first]
 
 
-def test_means_are_of_iterations_weighed_by_one_power(get_refusal):
-    first = run(*LEARNERS["sd_cfr"])
-    message = get_refusal(
-        *LEARNERS["sd_cfr"], "algo.iteration_weight_power=2", f"warm_start={first}"
-    )
-    assert message.startswith(
-        f"warm_start: {first} has algo.iteration_weight_power 1.0, and this run 2"
-    )
-
-
 def test_a_folder_that_was_tampered_with(first, get_refusal):
     path = first / "config.yaml"
     cfg = yaml.safe_load(path.read_text())
@@ -194,9 +184,3 @@ def test_a_folder_that_was_tampered_with(first, get_refusal):
     checkpoint.save_atomically(first / checkpoint.STATE_FILE, other)
     assert get_refusal(*PPO, f"warm_start={first}").startswith(message)
     assert list_runs() == [first]
-
-
-def test_a_resumed_run_keeps_what_it_began_with(first, get_refusal):
-    assert get_refusal("train", f"resume={first}", f"warm_start={first}", "budget=500").startswith(
-        "warm_start: a resumed run keeps its settings"
-    )
