@@ -1,9 +1,6 @@
 """Tables of Big 2 in chosen states, moves by their cards, and the rules in plain Python."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -14,15 +11,14 @@ from poker_rl.games.tables import Tables
 
 BIG2 = game("big2")
 ORDER = "3456789TJQKA2"
-Strength = tuple[int, int, tuple[int, ...]]  # number of cards, category, what decides within it
 
 
-def cards(text: str) -> list[int]:
+def cards(text):
     """Return the cards of `3d3c`, ascending."""
     return sorted(parse_cards(text, ORDER, "dchs"))
 
 
-def make_record(hands: Sequence[Sequence[int]]) -> np.void:
+def make_record(hands):
     """Return a table where seat 0 leads, with hands of any size and no cards played before."""
     tables = Tables(BIG2, 1, 0)
     tables.deal()
@@ -36,7 +32,7 @@ def make_record(hands: Sequence[Sequence[int]]) -> np.void:
     return record
 
 
-def make_tables(*hands: str) -> Tables:
+def make_tables(*hands):
     """Return such a table by the names of the cards; missing seats have the three of spades."""
     tables = Tables(BIG2, 0, 0)
     rest = ["3s"] * (4 - len(hands))
@@ -44,21 +40,21 @@ def make_tables(*hands: str) -> Tables:
     return tables
 
 
-def list_legal_moves(tables: Tables) -> dict[str, int]:
+def list_legal_moves(tables):
     """Return the legal moves at the only table, by name."""
     record = tables.records[0]
     return {BIG2.move_name(record, int(a)): int(a) for a in np.flatnonzero(tables.legal_mask()[0])}
 
 
-def play_moves(tables: Tables, *names: str) -> Tables:
+def play_moves(tables, *names):
     """Play moves at the only table, each a hand or `pass`."""
     for name in names:
         tables.step(np.array([list_legal_moves(tables)[name]]))
     return tables
 
 
-def compute_strength(hand: Sequence[int]) -> Strength | None:
-    """Return the strength of a hand among those of as many cards; None for an invalid hand."""
+def compute_strength(hand):
+    """Return number of cards, category and what decides within it; None for an invalid hand."""
     hand = sorted(hand)
     ranks, suits = [card // 4 for card in hand], {card % 4 for card in hand}
     most = Counter(ranks).most_common()
@@ -79,11 +75,11 @@ def compute_strength(hand: Sequence[int]) -> Strength | None:
     return None
 
 
-def list_followers(own: Sequence[int], previous: Sequence[int]) -> set[tuple[int, ...]]:
+def list_followers(own, previous):
     """Return all sets of own cards that may be played on the previous hand; () is a pass."""
     beat = compute_strength(previous) if len(previous) else None
     sizes = [len(previous)] if len(previous) else range(1, 6)
-    found: set[tuple[int, ...]] = {()} if len(previous) else set()
+    found = {()} if len(previous) else set()
     for size in sizes:
         for hand in combinations(sorted(own), size):
             what = compute_strength(hand)
@@ -92,7 +88,7 @@ def list_followers(own: Sequence[int], previous: Sequence[int]) -> set[tuple[int
     return found
 
 
-def get_hand_to_beat(record: np.void) -> list[int]:
+def get_hand_to_beat(record):
     """Return the hand to beat, ascending; empty if the seat to act leads."""
     if record["size"] == 0:
         return []
@@ -100,12 +96,12 @@ def get_hand_to_beat(record: np.void) -> list[int]:
     return [card for card in range(52) if record["turn"][card] == at_turn]
 
 
-def get_own_cards(record: np.void) -> list[int]:
+def get_own_cards(record):
     """Return the cards of the seat to act."""
     return [int(card) for card in record["hand"][record["to_act"]] if card >= 0]
 
 
-def hard_hands(count: int, seed: int) -> Iterator[tuple[list[int], list[int]]]:
+def hard_hands(count, seed):
     """Yield random hands of up to 13 cards, each with a valid hand to beat.
 
     The cards have few ranks or few suits, so four of a kind and straight flushes are frequent.
@@ -117,7 +113,7 @@ def hard_hands(count: int, seed: int) -> Iterator[tuple[list[int], list[int]]]:
         deck = generator.permutation([4 * r + s for r in range(*ranks) for s in range(suits)])
         held = sorted(deck[: int(generator.integers(4, 14))].tolist())
         rest = [card for card in range(52) if card not in held]
-        possible: list[tuple[int, ...]] = []
+        possible = []
         size = int(generator.integers(1, 6))
         while not possible:
             some = generator.choice(rest, 13, replace=False).tolist()

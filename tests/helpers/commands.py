@@ -1,13 +1,10 @@
 """Commands for the tests of the command line."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +18,7 @@ PROGRAM = [sys.executable, "-c", "from poker_rl.cli import main; main()"]  # bef
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
 
 
-def run_command(*arguments: str) -> int:
+def run_command(*arguments):
     """Run a command; return its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["poker-rl", *arguments])
@@ -31,24 +28,24 @@ def run_command(*arguments: str) -> int:
     return exit_error.value.code
 
 
-def replace_settings(command: Sequence[str], *words: str) -> list[str]:
+def replace_settings(command, *words):
     """Return a command with more settings, which replace those with the same key."""
     return list({word.partition("=")[0]: word for word in (*command, *words)}.values())
 
 
-def list_runs(name: str = "*/*") -> list[Path]:
+def list_runs(name="*/*"):
     """Return the run folders in outputs."""
     return [path for path in sorted(Path("outputs").glob(f"{name}/*")) if path.is_dir()]
 
 
-def read_last_row(folder: Path) -> dict[str, float]:
+def read_last_row(folder):
     """Return the last row of a run's metrics."""
-    row: dict[str, float] = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    row = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
     return row
 
 
 @contextmanager
-def limit_file_size(size: int) -> Iterator[None]:
+def limit_file_size(size):
     """Limit the size of files in this context, as if the disk were full."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -1,18 +1,14 @@
 """Decisions of a PPO learner in order of play, recorded while it trains."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from itertools import pairwise
 
 import numpy as np
 
-from poker_rl.algos.ppo import PPO
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, NO_ROW, RolloutBatch
-from poker_rl.learning.table_group import StepBatch
 
 
-def order_decisions(batch: StepBatch) -> tuple[RolloutBatch, np.ndarray]:
+def order_decisions(batch):
     """Return the N decisions of a batch in order of play, and which ones are learned from, [N].
 
     Decisions carried over come first. The column `agent` holds seats, as in fixed seating.
@@ -48,15 +44,15 @@ def order_decisions(batch: StepBatch) -> tuple[RolloutBatch, np.ndarray]:
     return rows, columns["is_learner"][indices]
 
 
-def record_decisions(learner: PPO) -> list[tuple[RolloutBatch, np.ndarray]]:
+def record_decisions(learner):
     """Return a list that gets the decisions of each iteration, see `order_decisions`.
 
     It checks that the learner uses those learned from whose end is known, and no others.
     """
-    batches: list[tuple[RolloutBatch, np.ndarray]] = []
+    batches = []
     prepare = learner._prepare_data
 
-    def watching() -> None:
+    def watching():
         prepare()
         batch = learner._step_rollout.batch
         rows, is_learner = order_decisions(batch)
@@ -67,5 +63,5 @@ def record_decisions(learner: PPO) -> list[tuple[RolloutBatch, np.ndarray]]:
         np.testing.assert_array_equal(found, is_learner & (rows.next_row != NEXT_PENDING))
         assert int(is_used.sum()) == len(found.nonzero())
 
-    learner._prepare_data = watching  # type: ignore[assignment]
+    learner._prepare_data = watching
     return batches

@@ -7,12 +7,8 @@ A process that has entered `simulate_device` once keeps the device, and torch th
 accelerator of the machine. So these tests have processes of their own: `test_simulated_device.py`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
-from typing import Any, NoReturn
 from unittest.mock import MagicMock, patch
 
 import torch
@@ -40,13 +36,7 @@ AWAITED = {
 }
 
 
-def _lstm_cell(
-    inputs: torch.Tensor,
-    hidden: torch.Tensor,
-    cell: torch.Tensor,
-    input_bias: torch.Tensor,
-    hidden_bias: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _lstm_cell(inputs, hidden, cell, input_bias, hidden_bias):
     """Return state and cell after a step, [B, units], and the gates' activations."""
     gates = (inputs + hidden + input_bias + hidden_bias).chunk(4, 1)
     write, keep, new, show = (
@@ -56,14 +46,7 @@ def _lstm_cell(
     return show * cell.tanh(), cell, torch.cat([write, keep, new, show], 1)
 
 
-def _lstm_cell_backward(
-    grad_state: torch.Tensor | None,
-    grad_cell: torch.Tensor | None,
-    cell: torch.Tensor,
-    next_cell: torch.Tensor,
-    activations: torch.Tensor,
-    has_bias: bool,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _lstm_cell_backward(grad_state, grad_cell, cell, next_cell, activations, has_bias):
     """Return the gradients of the gates before activation, of the cell, and of a bias."""
     write, keep, new, show = activations.chunk(4, 1)
     tanh = next_cell.tanh()
@@ -101,8 +84,8 @@ class SimulatedTensor(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl  # what it gives keeps its class
 
     @staticmethod
-    def __new__(cls, inner: torch.Tensor) -> SimulatedTensor:
-        made: SimulatedTensor = torch.Tensor._make_wrapper_subclass(
+    def __new__(cls, inner):
+        made = torch.Tensor._make_wrapper_subclass(
             cls,
             inner.shape,
             strides=inner.stride(),
@@ -114,23 +97,23 @@ class SimulatedTensor(torch.Tensor):
         return made
 
     @classmethod
-    def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None):
+    def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
         raise RuntimeError(f"{operation}: the device {NAME} was left")
 
-    def numpy(self, *, force: bool = False) -> NoReturn:
+    def numpy(self, *, force=False):
         """Raise TypeError, as for every device but the CPU."""
         raise TypeError(f"can't convert {NAME} device type tensor to numpy. Use Tensor.cpu()")
 
-    def tolist(self) -> Any:
+    def tolist(self):
         """Return a list; torch's method does not support wrapper subclasses."""
         return self.cpu().tolist()
 
     @property
-    def data(self) -> torch.Tensor:
+    def data(self):
         """Return the tensor without gradient; torch's property would lose `inner`."""
         return self.detach()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> torch.Tensor:
+    def __deepcopy__(self, memo):
         """Copy the memory; a parameter stays one."""
         own = self.detach().clone()
         if isinstance(self, torch.nn.Parameter):
@@ -138,15 +121,15 @@ class SimulatedTensor(torch.Tensor):
         memo[id(self)] = own
         return own
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol):
         """Pickle as a CPU tensor."""
         return self.inner.__reduce_ex__(protocol)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"SimulatedTensor({self.inner})"
 
 
-def _each(change: Callable[[torch.Tensor], torch.Tensor], tree: Any) -> Any:
+def _each(change, tree):
     """Map the tensors in nested lists and tuples; torch's `tree_map` takes ten times as long."""
     if isinstance(tree, torch.Tensor):
         return change(tree)
@@ -162,18 +145,18 @@ class SimulatedGraph:
     Memory that the CPU reads or writes in a recorded copy has to stay the same, too.
     """
 
-    def __init__(self) -> None:
-        self._calls: list[tuple[Any, Any, Any, Any]] = []
+    def __init__(self):
+        self._calls = []
         self.replays = 0
 
-    def register_generator_state(self, generator: torch.Generator) -> None:
+    def register_generator_state(self, generator):
         """Do nothing; a replay draws from the generators of the recording."""
 
-    def add(self, operation: Any, args: Any, kwargs: dict[str, Any], made: Any) -> None:
+    def add(self, operation, args, kwargs, made):
         """Record an operation with its arguments and results, tensors of the CPU."""
         self._calls.append((operation, args, kwargs, made))
 
-    def replay(self) -> None:
+    def replay(self):
         """Run the recorded operations."""
         self.replays += 1
         if self.replays == 1:
@@ -187,10 +170,10 @@ class SimulatedGraph:
                         old.copy_(new)
 
 
-def _list_tensors(tree: Any) -> list[torch.Tensor]:
+def _list_tensors(tree):
     """Return the tensors in nested lists and tuples."""
-    found: list[torch.Tensor] = []
-    _each(lambda x: found.append(x) or x, tree)  # type: ignore[func-returns-value]
+    found = []
+    _each(lambda x: found.append(x) or x, tree)
     return found
 
 
@@ -202,18 +185,18 @@ class DeviceSimulator(TorchDispatchMode):
         waits: number of operations for which the CPU has waited.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.busy = False
         self.waits = 0
-        self._graph: SimulatedGraph | None = None
+        self._graph = None
 
-    def synchronize(self) -> None:
+    def synchronize(self):
         """Wait for all work."""
         self.busy = False
 
     @contextmanager
-    def recording(self, graph: SimulatedGraph | None = None, stream: Any = None) -> Iterator[None]:
+    def recording(self, graph=None, stream=None):
         """Record into a graph; raise SynchronizationError in this context if the CPU waits."""
         self._graph = SimulatedGraph() if graph is None else graph
         try:
@@ -221,10 +204,10 @@ class DeviceSimulator(TorchDispatchMode):
         finally:
             self._graph = None
 
-    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None):
-        given: list[torch.Tensor] = []
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        given = []
 
-        def unwrapped(x: torch.Tensor) -> torch.Tensor:
+        def unwrapped(x):
             given.append(x)
             return x.inner if isinstance(x, SimulatedTensor) else x
 
@@ -240,7 +223,7 @@ class DeviceSimulator(TorchDispatchMode):
         if self._graph is not None and (here or theirs):
             of_device = {id(x.inner) for x in theirs}
 
-            def as_recorded(x: torch.Tensor) -> torch.Tensor:
+            def as_recorded(x):
                 """A GPU gets the value of a number on the CPU at once, but the memory of copies."""
                 is_number = not x.dim() and id(x) not in of_device and operation not in MAY_MIX
                 return x.clone() if is_number else x
@@ -250,7 +233,7 @@ class DeviceSimulator(TorchDispatchMode):
         # what is changed in place stays what it is
         known = {id(x): x for x in given} | {id(x.inner): x for x in theirs}
 
-        def wrapped(x: torch.Tensor) -> torch.Tensor:
+        def wrapped(x):
             return known[id(x)] if id(x) in known else SimulatedTensor(x) if here else x
 
         made = _each(wrapped, made)
@@ -259,7 +242,7 @@ class DeviceSimulator(TorchDispatchMode):
             self._note(operation, given, made, waits_not)
         return made
 
-    def _check_one_device(self, operation: Any, given: list[torch.Tensor]) -> None:
+    def _check_one_device(self, operation, given):
         """Raise MixedDevicesError where a GPU would; scalars may be on any device."""
         theirs = [isinstance(x, SimulatedTensor) for x in given]
         others = [tuple(x.shape) for x in given if not isinstance(x, SimulatedTensor) and x.dim()]
@@ -269,7 +252,7 @@ class DeviceSimulator(TorchDispatchMode):
                 f"{operation}: tensors of {NAME} and, of these shapes, of the CPU: {others}"
             )
 
-    def _note(self, operation: Any, given: list[torch.Tensor], made: Any, waits_not: bool) -> None:
+    def _note(self, operation, given, made, waits_not):
         """Track whether the CPU had to wait; `waits_not` is that of a copy, of pinned memory."""
         copied = (
             operation in MAY_MIX
@@ -288,17 +271,17 @@ class _Generator(torch.Generator):
 
     of: str
 
-    def __new__(cls, device: Any = "cpu") -> _Generator:
-        made: _Generator = super().__new__(cls)
+    def __new__(cls, device="cpu"):
+        made = super().__new__(cls)
         made.of = torch.device(device).type
         return made
 
-    def get_state(self) -> torch.Tensor:
+    def get_state(self):
         """Return the state, which has another size for the device than for the CPU, as on a GPU."""
         state = super().get_state()
         return torch.cat([state, state[:1]]) if self.of == NAME else state
 
-    def set_state(self, state: torch.Tensor) -> None:
+    def set_state(self, state):
         """Set the state; raise RuntimeError for one of the other device."""
         if state.shape != self.get_state().shape:
             raise RuntimeError("RNG state is wrong size")
@@ -308,7 +291,7 @@ class _Generator(torch.Generator):
 class _Drawing(TorchFunctionMode):
     """Function mode that checks that a generator samples for its own device."""
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
         drawn = function(*args, **(kwargs or {}))
         of = getattr((kwargs or {}).get("generator"), "of", None)
         if of is not None and isinstance(drawn, torch.Tensor) and drawn.device.type != of:
@@ -319,7 +302,7 @@ class _Drawing(TorchFunctionMode):
 
 
 @contextmanager
-def simulate_device() -> Iterator[DeviceSimulator]:
+def simulate_device():
     """Provide the simulated device in this context."""
     _register()
     before = torch.__future__.get_overwrite_module_params_on_conversion()
@@ -336,11 +319,11 @@ def simulate_device() -> Iterator[DeviceSimulator]:
 
 
 @contextmanager
-def simulate_graphs(simulator: DeviceSimulator) -> Iterator[None]:
+def simulate_graphs(simulator):
     """Have captured steps on the device record and replay graphs in this context, as on a GPU."""
     original = CapturedStep.__init__
 
-    def set_up(self: CapturedStep, function: Any, device: Any, *args: Any, **kwargs: Any) -> None:
+    def set_up(self, function, device, *args, **kwargs):
         original(self, function, device, *args, **kwargs)
         self._uses_graph = device.type == NAME and kwargs.get("is_capturable", True)
         self._stream = MagicMock()
@@ -359,6 +342,6 @@ def simulate_graphs(simulator: DeviceSimulator) -> Iterator[None]:
 
 
 @cache
-def _register() -> None:
+def _register():
     """Register the device with torch, which is possible once per process."""
     _setup_privateuseone_for_python_backend(NAME)

@@ -1,7 +1,5 @@
 """Games, players and evaluators for the tests of evaluation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A game of five rules: two cards, and each seat passes or doubles the stakes in turn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,34 +1,28 @@
 """Contexts and settings of learners on the CPU, as tests change them."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import torch
 
 from poker_rl.config.schedules import Constant
-from poker_rl.games.game import Game
 from poker_rl.learning.average_policy import AveragePolicySettings
 from poker_rl.learning.buffers.replay_buffer import UniformReservoir
 from poker_rl.learning.learner_services import LearnerContext
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.opponents import OpponentSettings
-from poker_rl.nets.net_config import NetConfig
 
 
-def cpu_context(game: Game, net: NetConfig, seed: int = 0, opponent: Any = None) -> LearnerContext:
+def cpu_context(game, net, seed=0, opponent=None):
     return LearnerContext(
         game=game, net=net, device=torch.device("cpu"), seed=seed, opponents=sole(opponent)
     )
 
 
-def sole(opponent: Any) -> OpponentSettings | None:
+def sole(opponent):
     """Return the settings of a single opponent; None for self-play."""
     return None if opponent is None else OpponentSettings(players={"fixed": opponent})
 
 
-def average_settings(**changed: Any) -> AveragePolicySettings:
-    settings: dict[str, Any] = {
+def average_settings(**changed):
+    settings = {
         "capacity": 1000,
         "insertion_rule": UniformReservoir(),
         "gradient_steps": 1,
@@ -41,8 +35,8 @@ def average_settings(**changed: Any) -> AveragePolicySettings:
     return AveragePolicySettings(**settings | changed)
 
 
-def ppo_settings(**changed: Any) -> dict[str, Any]:
-    settings: dict[str, Any] = {
+def ppo_settings(**changed):
+    settings = {
         "tables": 64,
         "rollout_steps": 8,
         "epochs": 2,

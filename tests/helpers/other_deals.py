@@ -1,16 +1,12 @@
 """Other deals of a table in the same information set of a seat."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from random_games import variants
 
 from poker_rl.games.tables import Tables
 
 
-def other_deals(played: Any, record: np.void, seat: int, count: int) -> list[np.void]:
+def other_deals(played, record, seat, count):
     """Return copies of a table with other deals in the same information set of the seat.
 
     The cards that it does not see are permuted as far as the rules of the game allow.
@@ -45,14 +41,14 @@ def other_deals(played: Any, record: np.void, seat: int, count: int) -> list[np.
     return list(tables.records)
 
 
-def key_of(played: Any, record: np.void, seat: int) -> bytes:
+def key_of(played, record, seat):
     """Return the key of the information set of any seat."""
     tables = Tables(played, 0, 0)
     tables.load_records(np.array([record]))
     tables.records["to_act"] = seat
-    key: bytes = tables.infoset_keys()[0]
+    key = tables.infoset_keys()[0]
     return key
 
 
-def game_of(played: Any, record: np.void) -> Any:
+def game_of(played, record):
     return variants(played)[int(record["variant"])]

@@ -1,10 +1,7 @@
 """Fork server for the processes of tests, and default signal handlers."""
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 # A fork of this process would lack its threads.
@@ -13,7 +10,7 @@ SERVER.set_forkserver_preload(["torch", "poker_rl.training.train"])  # once for 
 
 
 @contextmanager
-def default_signals() -> Iterator[None]:
+def default_signals():
     """Set the default handlers of SIGHUP and SIGINT, which nohup ignores, in this context.
 
     Outside of it, background tests continue when their terminal is closed.

@@ -1,22 +1,15 @@
 """Games by name, random definitions, and random play, recorded move by move."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.games.cards import MAX_RANKS
-from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
-from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import NO_LIMIT_TABLE_DTYPE
-from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
 
 # Games of OpenSpiel have tests of their own.
@@ -28,7 +21,7 @@ KINDS += ["nolimit_leduc_sizes", "nolimit_short_deck_6p", "rhode_island"]
 DECK = "23456789TJQKA"
 
 
-def game(name: str) -> PokerGame | Any:
+def game(name):
     """Return the game of `conf/game/<name>.yaml`."""
     return build(load_option("game", name), "game")
 
@@ -38,19 +31,19 @@ NO_LIMIT = [name for name in POKER if game(name).table_dtype is NO_LIMIT_TABLE_D
 LIMIT = [name for name in POKER if name not in NO_LIMIT]
 
 
-def variants(game: PokerGame | VariableSeatsPoker) -> list[PokerGame]:
+def variants(game):
     """Return the games that a hand may be of."""
     return list(game.variant_games)
 
 
-def sample_definition(between: Callable[[int, int], int], small: bool = False) -> FixedLimitPoker:
+def sample_definition(between, small=False):
     """Return a limit game of 2-4 seats and 1-4 streets, with choices by `between(low, high)`.
 
     A small one has 2-3 seats, 1-2 streets and a short deck.
     """
     seats, streets = between(2, 3 if small else 4), between(1, 2 if small else 4)
     hole = between(1, 1 if small else 2)
-    board: list[int] = []
+    board = []
     for _ in range(streets):
         board.append(between(0, min(1 if small else 3, 5 - sum(board))))
     dealt = seats * hole + sum(board)
@@ -79,7 +72,7 @@ def sample_definition(between: Callable[[int, int], int], small: bool = False) -
     )
 
 
-def sample_definitions(count: int, seed: int, small: bool = False) -> list[FixedLimitPoker]:
+def sample_definitions(count, seed, small=False):
     """Return random definitions."""
     generator = np.random.default_rng(seed)
     return [
@@ -98,9 +91,7 @@ class Move:
     actions: np.ndarray  # [n]
 
 
-def play(
-    game: Game, hands: int, seed: int, tables: Tables | None = None
-) -> tuple[Tables, list[Move]]:
+def play(game, hands, seed, tables=None):
     """Play hands to the end with uniformly random legal actions; return tables and moves."""
     generator = np.random.default_rng(seed)
     if tables is None:
@@ -115,7 +106,7 @@ def play(
     return tables, moves
 
 
-def sample_decisions(game: Game, count: int, seed: int = 0) -> np.ndarray:
+def sample_decisions(game, count, seed=0):
     """Return the tables [count] of random decisions in random hands."""
     records = np.concatenate([move.records for move in play(game, count, seed)[1]])
     return records[np.random.default_rng(seed).choice(len(records), count, replace=False)]

@@ -1,10 +1,6 @@
 """Comparison of a resumed learner with an uninterrupted one."""
 
-from __future__ import annotations
-
 import io
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +8,7 @@ import torch
 from poker_rl.games.game_tree import get_tree
 
 
-def check_resumes_to_the_bit(game: Any, build: Callable[[int], Any], steps: int = 3) -> None:
+def check_resumes_to_the_bit(game, build, steps=3):
     """Check that `steps` steps, saving, loading and three more steps equal all steps at once.
 
     Args:

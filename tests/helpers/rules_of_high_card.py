@@ -3,8 +3,6 @@
 The cache of compiled code does not notice a change of this file: delete it after one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from poker_rl.games import jit

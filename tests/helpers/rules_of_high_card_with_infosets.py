@@ -1,7 +1,5 @@
 """The rules of high card with keys of information sets, so that the game has a tree."""
 
-from __future__ import annotations
-
 from rules_of_high_card import legal, observe, payoffs, start, step
 
 from poker_rl.games import jit

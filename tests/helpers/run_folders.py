@@ -1,26 +1,14 @@
 """Run folders with given rows, for tests of comparisons and reports."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 EXACT = "eval/average/exploitability"
 
 
-def write_run_folder(
-    folder: str,
-    rows: Sequence[Mapping[str, float]],
-    *,
-    seed: int = 0,
-    names: Mapping[str, str] | None = None,
-    manifest: Mapping[str, Any] | None = None,
-    **settings: Any,
-) -> Path:
+def write_run_folder(folder, rows, *, seed=0, names=None, manifest=None, **settings):
     """Write a run folder with these rows; runs of higher seeds started later."""
     path = Path(folder)
     path.mkdir(parents=True)
@@ -53,7 +41,7 @@ def write_run_folder(
     return path
 
 
-def make_row(decisions: float, value: float, **others: float) -> dict[str, float]:
+def make_row(decisions, value, **others):
     """Return a row with this exploitability of the average player."""
     return {
         "hands": decisions / 2,

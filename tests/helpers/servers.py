@@ -1,23 +1,17 @@
 """Tables, and servers of the page, as the tests of the page need them."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import httpx
 import uvicorn
 from commands import replace_settings
-from starlette.types import ASGIApp
 
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
@@ -27,20 +21,19 @@ from poker_rl.play.network_address import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
 from poker_rl.play.play_launcher import PlayConfig, configure_server, create_start_screen
 from poker_rl.play.player_catalog import PlayerCatalog
-from poker_rl.play.request_guard import RequestGuard
 from poker_rl.players.player_loader import load_player
 
 CATALOG = PlayerCatalog(list_option_dirs(None))
 
 
-def make_table_setup(game: str, *names: str) -> TableSetup:
+def make_table_setup(game, *names):
     """Return a table with these players, the first of which gives advice."""
     played = load_game(game)
     seated = [NamedPlayer(name, load_player(name, played)) for name in names]
     return TableSetup(played, seated, seated[0])
 
 
-def make_start_app(folder: Path, public: bool = False) -> RequestGuard:
+def make_start_app(folder, public=False):
     """Return the application of a page with a start screen; sessions are saved in `folder/play`."""
     option_dirs = list_option_dirs(None)
     settings = read_plain_yaml(SHIPPED_OPTION_DIR / "play.yaml")
@@ -53,7 +46,7 @@ def make_start_app(folder: Path, public: bool = False) -> RequestGuard:
     return create_application(server, list_host_names("127.0.0.1", [], False))
 
 
-def play_on(view: dict[str, Any], post: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
+def play_on(view, post):
     """Take the last of the legal moves until the hand is over; return the view."""
     while view["phase"] == "act":
         view = post("act", {"turn": view["turn"], "action": view["moves"][-1]["action"]})
@@ -68,7 +61,7 @@ class ServerProcess:
     port: int
     path: str
 
-    def client(self, cookies: Mapping[str, str] | None = None) -> httpx.Client:
+    def client(self, cookies=None):
         """Return a client on the same machine."""
         base = f"http://127.0.0.1:{self.port}{self.path}"
         headers = {"sec-fetch-site": "same-origin"}
@@ -78,7 +71,7 @@ class ServerProcess:
 
 
 @contextmanager
-def serve(app: ASGIApp) -> Iterator[tuple[uvicorn.Server, int]]:
+def serve(app):
     """Run a server in a thread; yield it and its port."""
     listener = create_listener("127.0.0.1", 0, False)
     server = uvicorn.Server(configure_server(app))
@@ -90,7 +83,7 @@ def serve(app: ASGIApp) -> Iterator[tuple[uvicorn.Server, int]]:
     thread.join(20)
 
 
-def start_server(folder: Path, *arguments: str) -> ServerProcess:
+def start_server(folder, *arguments):
     """Start `poker-rl play` in this folder, and return it once it has printed its address."""
     process = subprocess.Popen(
         [
@@ -113,7 +106,7 @@ def start_server(folder: Path, *arguments: str) -> ServerProcess:
     raise AssertionError(f"no address was printed, exit code {process.wait()}")
 
 
-def stop_server(server: ServerProcess) -> int:
+def stop_server(server):
     """Stop the server with Ctrl-C; return its exit code."""
     server.process.send_signal(signal.SIGINT)
     return server.process.wait()

@@ -1,9 +1,6 @@
 """Settings with which an iteration of any learner with networks takes milliseconds."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import Any
 
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR
@@ -31,9 +28,9 @@ SMALL = {
 
 
 @cache
-def list_small_overrides(algo: str) -> list[str]:
+def list_small_overrides(algo):
     """Return the overrides for an option of `conf/algo`."""
-    config: dict[str, Any] = compose_plain_config([f"algo={algo}"])["algo"]
+    config = compose_plain_config([f"algo={algo}"])["algo"]
     parts = {"algo": config, "algo.average_policy": config.get("average_policy") or {}}
     return [
         f"{prefix}.{key}={value}"
@@ -43,9 +40,9 @@ def list_small_overrides(algo: str) -> list[str]:
     ]
 
 
-def _list_learners() -> dict[str, list[str]]:
+def _list_learners():
     """Return the overrides of one option for each class that has networks, by its name."""
-    found: dict[str, list[str]] = {}
+    found = {}
     classes = set()
     for path in sorted((SHIPPED_OPTION_DIR / "algo").glob("*.yaml")):
         config = compose_plain_config([f"algo={path.stem}"])

@@ -1,13 +1,9 @@
 """The smallest algorithm with all parts of a checkpoint: weights, an optimizer and generators."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +11,6 @@ import torch
 from poker_rl.algos.algorithm import Progress
 from poker_rl.evaluation.result import Result
 from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.training.loggers import Logger
 from poker_rl.training.loggers.tensorboard import TensorBoard
 from poker_rl.training.train import train_in_folder
 
@@ -23,22 +18,22 @@ from poker_rl.training.train import train_in_folder
 class TinyGame:
     name = "tiny"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self):
         return {"name": "tiny", "cards": [1, 2, 3]}
 
 
 class TinyPlayer:
-    def __init__(self, weight: torch.Tensor) -> None:
+    def __init__(self, weight):
         self.weight = weight
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self):
         return {"_target_": "tiny.TinyPlayer", "weight": self.weight}
 
 
 class TinyAlgorithm:
     """Algorithm that fits noise; a metric, a weight or a sample breaks at iteration `nan_at`."""
 
-    def __init__(self, seed: int, nan_at: int = 0, nan_in: str = "metric") -> None:
+    def __init__(self, seed, nan_at=0, nan_in="metric"):
         self.nan_at, self.nan_in = nan_at, nan_in
         self.progress = Progress()
         self.torch_generator = torch.Generator().manual_seed(seed)
@@ -49,7 +44,7 @@ class TinyAlgorithm:
                 weight.copy_(torch.rand(weight.shape, generator=self.torch_generator))
         self.optimiser = torch.optim.Adam(self.net.parameters(), lr=0.01)
 
-    def learn(self) -> dict[str, float]:
+    def learn(self):
         inputs = torch.rand(8, 4, generator=self.torch_generator)
         loss = self.net(inputs).square().mean()
         self.optimiser.zero_grad()
@@ -72,10 +67,10 @@ class TinyAlgorithm:
                     self.net.bias[1] = float("inf")
         return metrics
 
-    def players(self) -> dict[str, TinyPlayer]:
+    def players(self):
         return {"current": TinyPlayer(self.net.weight)}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self):
         return {
             "progress": asdict(self.progress),
             "net": self.net.state_dict(),
@@ -84,7 +79,7 @@ class TinyAlgorithm:
             "numpy": self.numpy_generator.bit_generator.state,
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state):
         self.progress = Progress(**state["progress"])
         self.net.load_state_dict(state["net"])
         self.optimiser.load_state_dict(state["optimiser"])
@@ -95,12 +90,7 @@ class TinyAlgorithm:
 class TinyEvaluation:
     exact_every = None
 
-    def evaluate(
-        self,
-        players: Mapping[str, TinyPlayer],
-        half_snapshot: Path | None = None,
-        exact: bool = False,
-    ) -> list[Result]:
+    def evaluate(self, players, half_snapshot=None, exact=False):
         size = float(players["current"].weight.detach().norm())
         before = 0 if half_snapshot is None else int(half_snapshot.stem)
         return [
@@ -108,7 +98,7 @@ class TinyEvaluation:
             Result("current", "match", size - before, 0.25, "ante", "against call", 100),
         ]
 
-    def build_figures(self, players: Mapping[str, TinyPlayer], metrics: Path) -> dict[str, Any]:
+    def build_figures(self, players, metrics):
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(2, 1))
@@ -117,7 +107,7 @@ class TinyEvaluation:
         return {"exploitability": figure}
 
 
-def settings(**changes: Any) -> dict[str, Any]:
+def settings(**changes):
     """Return the config of a run."""
     return {
         "names": {"game": "tiny", "algo": "fit"},
@@ -145,12 +135,7 @@ def settings(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def train(
-    resume: Path | None = None,
-    overrides: Sequence[str] = (),
-    loggers: Sequence[Logger] | None = None,
-    **changes: Any,
-) -> tuple[dict[str, float], dict[str, Any]]:
+def train(resume=None, overrides=(), loggers=None, **changes):
     """Train in the current folder, and return the last row and the units of the measurements."""
     cfg = settings(**changes)
     algo = {key: value for key, value in cfg["algo"].items() if key != "_target_"}
@@ -159,9 +144,9 @@ def train(
     game, evaluation = TinyGame(), TinyEvaluation()
     record = train_in_folder(
         cfg,
-        algorithm,  # type: ignore[arg-type]
-        game,  # type: ignore[arg-type]
-        evaluation,  # type: ignore[arg-type]
+        algorithm,
+        game,
+        evaluation,
         device,
         [TensorBoard()] if loggers is None else loggers,
         resume,
@@ -171,19 +156,19 @@ def train(
     return record.last_row, record.manifest["measurements"]
 
 
-def rows(folder: Path) -> list[dict[str, float]]:
+def rows(folder):
     """Return the metrics of a run without times."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in lines]
 
 
-def only_folder() -> Path:
+def only_folder():
     """Return the only run folder in the current folder."""
     (folder,) = Path("outputs").glob("*/*/*")
     return folder
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one, other):
     """Return whether two values are equal to the bit."""
     if isinstance(one, torch.Tensor):
         return torch.equal(one, other)

@@ -1,11 +1,8 @@
 """Exact value of every table of a game that can be enumerated, as a value function of AIVAT."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from poker_rl.evaluation.variance_reduction.pot_equity import HOLE_CARDS_UNKNOWN
-from poker_rl.games.game_tree import GameTree
 
 
 class TreeValue:
@@ -15,7 +12,7 @@ class TreeValue:
         worth: value of each node to each seat, [N, seats], as from `expected`.
     """
 
-    def __init__(self, tree: GameTree, worth: np.ndarray) -> None:
+    def __init__(self, tree, worth):
         self._game = tree.game
         definition = tree.game.definitions[0]
         self._first = int(definition["seats"]) * int(definition["hole"])
@@ -25,14 +22,14 @@ class TreeValue:
         lines, deal = _lines(tree)
         cards = tree.game.list_deals()[deal]  # [N, dealt]
         self._width = lines.shape[1]
-        self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._known = {}
         for shown in {HOLE_CARDS_UNKNOWN, *streets.tolist()}:
             keys, key_index = np.unique(self._keys(lines, cards, shown), return_inverse=True)
             count = np.bincount(key_index)
             means = [np.bincount(key_index, column) / count for column in worth.T]
             self._known[shown] = keys, np.stack(means, axis=1)
 
-    def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
+    def compute_values(self, records, board_cards_known):
         """Return the values of tables [B] with known board cards [B], [B, seats, 1] chips."""
         out = np.empty((len(records), self._game.seats))
         dealt = sum(self._groups)
@@ -46,7 +43,7 @@ class TreeValue:
             out[mine] = means[np.searchsorted(keys, wanted_keys)]
         return out[:, :, None]
 
-    def _keys(self, lines: np.ndarray, cards: np.ndarray, shown: int) -> np.ndarray:
+    def _keys(self, lines, cards, shown):
         """Return actions [B, L] and the known cards of decks [B, dealt] as bytes."""
         known = 0 if shown == HOLE_CARDS_UNKNOWN else self._first + shown
         parts, at = [lines.astype(np.int16)], 0
@@ -58,7 +55,7 @@ class TreeValue:
         return key.view(np.dtype((np.void, key.shape[1] * key.itemsize)))[:, 0]
 
 
-def compute_expected_values(tree: GameTree, policy: np.ndarray) -> np.ndarray:
+def compute_expected_values(tree, policy):
     """Return the value of every node to each seat if all play `policy` [I, A], [N, seats].
 
     All cards of the deal count as known.
@@ -71,9 +68,7 @@ def compute_expected_values(tree: GameTree, policy: np.ndarray) -> np.ndarray:
     return worth
 
 
-def compute_counterfactual_values(
-    tree: GameTree, policy: np.ndarray, traverser: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def compute_counterfactual_values(tree, policy, traverser):
     """Return counterfactual quantities of a traverser if all play `policy` [I, A], in chips.
 
     Returns:
@@ -107,7 +102,7 @@ def compute_counterfactual_values(
     return regrets, met, won
 
 
-def _lines(tree: GameTree) -> tuple[np.ndarray, np.ndarray]:
+def _lines(tree):
     """Return the actions that lead to each node, padded with -1, [N, L], and its deal [N]."""
     lines = np.full((len(tree.parent), max(len(tree.level_starts) - 2, 1)), -1, np.int16)
     deal = np.arange(len(tree.parent))

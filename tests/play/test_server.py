@@ -64,27 +64,20 @@ def finish(client):
 # Who is let in.
 
 
-@pytest.mark.parametrize("host", ["localhost:8000", "proxy.example"])
-def test_the_server_answers_to_its_own_names(visit, host):
-    assert visit(begun=False).get("/", headers={"host": host}).status_code == 200
-
-
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", ""])
-def test_a_foreign_host_is_turned_away(visit, host):
+def test_the_server_answers_to_its_own_names_alone(visit):
     client = visit()
-    for answer in (
-        client.get("view", headers={"host": host}),
-        client.get("/", headers={"host": host}),
-    ):
-        assert answer.status_code == 421
-        assert list(answer.json()) == ["error"]
+    for host in ("localhost:8000", "proxy.example"):
+        assert client.get("/", headers={"host": host}).status_code == 200
+    for host in ("evil.example", "127.0.0.1.evil.example", ""):
+        for path in ("view", "/"):
+            answer = client.get(path, headers={"host": host})
+            assert (answer.status_code, list(answer.json())) == (421, ["error"])
 
 
 @pytest.mark.parametrize(
     ("headers", "let_in"),
     [
         ({"sec-fetch-site": "same-origin"}, True),
-        ({"sec-fetch-site": "none"}, True),
         ({"sec-fetch-site": "cross-site"}, False),
         ({"origin": "http://127.0.0.1:8000"}, True),
         ({"origin": "http://127.0.0.1:9000"}, False),
@@ -162,15 +155,12 @@ def test_without_the_token_nothing_is_found(visit):
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
-        ("act", b"", 400),
         ("act", b"{", 400),
         ("act", b"[" * 1000, 400),
         ("act", b"{}" + b" " * 2000, 413),
         ("act", {"turn": "1", "action": 0}, 400),
-        ("act", {"turn": 1}, 400),
         ("act", {"turn": "now", "action": 99}, 422),
         ("act", {"turn": "now", "action": 1e99}, 400),
-        ("act", {"turn": "now", "to": 7}, 422),
         ("next", {"turn": "now"}, 422),
         ("hint", {"turn": [1]}, 400),
     ],
@@ -192,11 +182,10 @@ def test_a_bad_request_is_a_sentence_and_changes_nothing(visit, path, body, stat
 
 
 @pytest.mark.parametrize("kind", ["review", "text", "phh"])
-@pytest.mark.parametrize(("hand", "status"), [("1", 422), ("9" * 5000, 404)])
-def test_an_unfinished_hand_is_not_told(visit, kind, hand, status):
-    answer = visit().get(f"{kind}/{hand}")
-    assert (answer.status_code, list(answer.json())) == (status, ["error"])
-    assert answer.json()["error"].endswith(".")
+def test_an_unfinished_hand_is_not_told(visit, kind):
+    for hand, status in (("1", 422), ("9" * 5000, 404)):
+        answer = visit().get(f"{kind}/{hand}")
+        assert (answer.status_code, list(answer.json())) == (status, ["error"])
 
 
 def test_a_body_that_is_not_json_is_turned_away(visit):
@@ -204,23 +193,15 @@ def test_a_body_that_is_not_json_is_turned_away(visit):
     assert visit().post("act", content="turn=1", headers=form).status_code == 415
 
 
-def test_an_old_view_gets_the_present_one(visit):
-    client = visit()
-    view = client.get("view").json()
-    body = {"turn": view["turn"], "action": view["moves"][0]["action"]}
-    first = client.post("act", json=body)
-    again = client.post("act", json=body)
-    assert (first.status_code, again.status_code) == (200, 409)
-    assert again.json()["view"] == first.json() == client.get("view").json()
-
-
-def test_of_two_clicks_at_once_one_counts(visit):
+def test_of_two_clicks_at_once_one_counts_and_an_old_view_gets_the_present_one(visit):
     client = visit()
     view = client.get("view").json()
     body = {"turn": view["turn"], "action": view["moves"][0]["action"]}
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda _: client.post("act", json=body).status_code, range(4)))
-    assert sorted(answers) == [200, 409, 409, 409]
+        answers = list(pool.map(lambda _: client.post("act", json=body), range(4)))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409]
+    old = next(answer for answer in answers if answer.status_code == 409)
+    assert old.json()["view"] == client.get("view").json()
 
 
 def test_a_fault_of_the_server_is_a_sentence_too(visit, monkeypatch):
@@ -355,10 +336,8 @@ def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path):
     ("choice", "status"),
     [
         ({}, 400),
-        ({"game": "kuhn", "against": "call"}, 400),
         ({"game": "kuhn", "against": []}, 422),
         ({"game": "kuhn", "against": ["../x.yaml"]}, 422),
-        ({"game": "kuhn", "against": ["leduc_ac"]}, 422),
         ({"game": "kuhn", "against": ["call", "call"]}, 410),
         ({"game": "../kuhn", "against": ["call"]}, 422),
     ],
@@ -380,13 +359,9 @@ def test_only_what_is_listed_can_be_chosen(tmp_path, choice, status):
     [
         (["host=0.0.0.0", "game=kuhn"], "host: 0.0.0.0 may be reached by others"),
         (["host=192.0.2.1", "public=true"], "host: 192.0.2.1 is no address of this machine"),
-        (["port=70000"], "port: 70000 is not in [0, 65535]"),
-        (["table=kuhn"], "table: "),
         (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
         (["game=kuhn", "against=[you]"], "against: a table has one person"),
         (["game=kuhn", "against=[nobody]"], "against: no player is called nobody; "),
-        (["game=kuhn", "adviser=nobody"], "adviser: no player is called nobody; "),
-        (["run=nowhere"], "run: nowhere is no run folder"),
         (["run=nowhere", "game=kuhn"], "game: is that of the run"),
         (["session=damaged.jsonl"], "session: damaged.jsonl is not a file of a session"),
         (["session=nested.jsonl"], "session: nested.jsonl is not a file of a session"),

@@ -95,7 +95,6 @@ def test_the_lines_in_the_documentation(monkeypatch, capsys):
     ("arguments", "words"),
     [
         (["game=leduc", "against=[call]"], "leduc_ac would"),
-        (["game=kuhn", "against=[uniform]", "adviser=call"], "call would"),
         (["game=kuhn_3p", "against=[call]"], "Nobody gives advice at this table"),
     ],
 )

@@ -144,32 +144,19 @@ def test_settings_are_shown_without_a_run_of_their_own():
     assert {data["seed"].number_value for data in settings} == {5, 6}
 
 
-@pytest.mark.parametrize("name", ["outputs", "outputs/kuhn", "outputs/kuhn/ppo"])
-@pytest.mark.parametrize("what", ["a file", "a link to nothing"])
-def test_what_is_in_the_way_of_a_folder_is_named(name, what):
-    path = Path(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("") if what == "a file" else path.symlink_to("nowhere")
-    with pytest.raises(ConfigError, match=f"^outputs: {name} is not a folder$"):
+def test_what_is_in_the_way_of_a_folder_is_named():
+    Path("outputs").mkdir()
+    Path("outputs/kuhn").symlink_to("nowhere")
+    with pytest.raises(ConfigError, match=r"^outputs: outputs/kuhn is not a folder$"):
         create_run_folder(Path("outputs"), "kuhn", "ppo")
 
 
 def test_a_folder_is_named_by_what_was_set():
-    overrides = [
-        *(
-            "game=kuhn",
-            "algo.entropy_coef.start=0.5",
-            "net=mlp_large",
-            "+x.y=[1,'a b']",
-            "budget.z=1e5",
-        ),
-        "algo=ppo",
-        "warm_start=outputs/kuhn/ppo/seed-1_2026@5:average",
-    ]
+    overrides = ["game=kuhn", "algo.entropy_coef.start=0.5", "net=mlp_large", "+x.y=[1,'a b']"]
+    overrides += ["budget.z=1e5", "algo=ppo", "warm_start=outputs/kuhn/ppo/seed-1_2026@5:average"]
     label = create_folder_label(overrides, {"budget"})
-    assert (
-        label == "entropy_coef.start-0.5_net-mlp_large_x.y-1-a-b_warm_start-seed-1_2026-5-average"
-    )
+    start = "warm_start-seed-1_2026-5-average"
+    assert label == f"entropy_coef.start-0.5_net-mlp_large_x.y-1-a-b_{start}"
     folder = create_run_folder(Path("outputs"), "kuhn", "ppo", label=label)
     assert folder.name.startswith(f"{label}_20")
     assert OverridesParser.create().parse_override(f"resume={folder}").value() == str(folder)

@@ -173,17 +173,16 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(monkeypa
     assert same(result(folder), expected)
 
 
-@pytest.mark.parametrize("half", [200, 173])  # on the beat of evaluation, and off it
-def test_two_halves_equal_the_whole(half):
+def test_two_halves_equal_the_whole():
     tiny.train(budget=400)
     expected = result(tiny.only_folder())
     tiny.only_folder().parents[2].rename("whole")
-    tiny.train(budget=half)
+    tiny.train(budget=173)  # off the beat of evaluation
     folder = tiny.only_folder()
     tiny.train(folder, budget=400)
     assert same(result(folder), expected)
     _, manifest = read_run_folder(folder)
-    assert manifest["resumed"][0]["from"]["decisions"] >= half
+    assert manifest["resumed"][0]["from"]["decisions"] >= 173
     assert yaml.safe_load((folder / "config.yaml").read_text())["budget"] == 400
 
 
