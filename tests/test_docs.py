@@ -1,13 +1,24 @@
-"""Links between pages, to files and to headings; the documentation site."""
+"""Pages: links, the site, examples of Python, scripts and notebooks that run; threads of libraries."""
 
+import ast
+import os
 import re
+import runpy
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numba
 import pytest
+import torch
 from build_docs import find_pages
+
+from poker_rl.algos import load_algorithm
+from poker_rl.config import ConfigError, set_threads, threads
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.games import load_game
+from poker_rl.players import load_player
 
 ROOT = Path(__file__).parents[1]
 
@@ -47,3 +58,113 @@ def test_navigation_of_the_site_has_every_page_once():
 @pytest.mark.skipif(find_spec("zensical") is None, reason="the extra docs is not installed")
 def test_site_builds_without_warnings():
     subprocess.run([sys.executable, "scripts/build_docs.py"], cwd=ROOT, check=True)
+
+
+EXAMPLES = {
+    "cfr_plus.py": ["--iterations=30"],
+    "nfsp_leduc.py": ["--steps=200"],
+    "ppo_leduc.py": ["--updates=40"],
+}
+FOLDER = Path(__file__).parents[1] / "examples"
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_exploitability_falls(name, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [name, "--game=kuhn", *EXAMPLES[name]])
+    runpy.run_path(str(FOLDER / name), run_name="__main__")
+    values = re.findall(r"exploitability ([\d.]+) chips a hand", capsys.readouterr().out)
+    assert len(values) == 11
+    assert float(values[-1]) < 0.9 * float(values[0])
+
+
+def test_they_are_short_and_use_public_parts():
+    assert sorted(path.name for path in FOLDER.glob("*.py")) == sorted(EXAMPLES)
+    for name in EXAMPLES:
+        text = (FOLDER / name).read_text()
+        assert len(text.splitlines()) <= 200
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("poker_rl"):
+                assert str(node.module).count(".") == 1, node.module
+
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs(path):
+    pytest.importorskip("ipykernel")
+    nbclient, nbformat = map(pytest.importorskip, ("nbclient", "nbformat"))
+    notebook = nbformat.read(path, as_version=4)
+    code_cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in code_cells)  # stored without
+    nbclient.NotebookClient(notebook, startup_timeout=600, kernel_name="python3").execute()
+    assert any(cell.outputs for cell in code_cells)
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "library.md").read_text(encoding="utf-8")
+PARTS = re.findall(r"^## (.+?)\n.*?^```python\n(.*?)^```\n\n^```text\n(.*?)^```", PAGE, re.M | re.S)
+
+
+@pytest.mark.parametrize(("code", "output"), [part[1:] for part in PARTS], ids=lambda _: "")
+def test_examples_print_their_output(code, output, capsys):
+    assert len(code.splitlines()) <= 14  # about ten, and the imports
+    exec(compile(code, "library.md", "exec"), {"__name__": "notebook"})
+    assert capsys.readouterr().out == output
+
+
+def test_every_example_is_run():
+    assert len(PARTS) == PAGE.count("```python") == PAGE.count("\n## ") == 6
+
+
+def test_overrides_without_effect_are_errors():
+    with pytest.raises(ConfigError, match="game: has no effect here; allowed: settings of algo, "):
+        load_algorithm("ppo", load_game("kuhn"), "game=leduc")
+    with pytest.raises(ConfigError, match="seed: has no effect here"):
+        load_algorithm("ppo", load_game("kuhn"), "seed=7")
+    with pytest.raises(ConfigError, match="ante: has no effect here; allowed: settings of game"):
+        load_game("kuhn", "ante=2")
+    with pytest.raises(ConfigError, match='game: "kuhn" is a name; give a game, such as load_game'):
+        load_algorithm("ppo", "kuhn")
+
+
+@pytest.fixture
+def all_cores(monkeypatch):
+    """Process without a chosen number of threads, in which torch uses several."""
+    before = torch.get_num_threads(), numba.get_num_threads()
+    monkeypatch.setattr(threads, "_threads_were_set", False)
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before[0])
+    numba.set_num_threads(before[1])
+
+
+@pytest.mark.usefixtures("all_cores")
+def test_as_many_threads_as_on_the_command_line():
+    load_player("uniform", load_game("kuhn"))
+    default = compose_plain_config([])["threads"]
+    assert (torch.get_num_threads(), numba.get_num_threads()) == (default, default)
+    torch.set_num_threads(2)  # a later choice is kept
+    load_algorithm("ppo", load_game("kuhn"))
+    assert torch.get_num_threads() == 2
+
+
+def test_one_thread_in_a_new_process():
+    """There numba has no thread pool yet, whose start sets the number of threads of OpenMP."""
+    program = "import torch; from poker_rl.config import set_threads; torch.get_num_threads();"
+    program += "set_threads(1); assert torch.get_num_threads() == 1"
+    environment = {name: os.environ[name] for name in os.environ if name != "OMP_NUM_THREADS"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+
+
+@pytest.mark.usefixtures("all_cores")
+def test_a_chosen_number_of_threads_is_kept():
+    max_threads = numba.config.NUMBA_NUM_THREADS
+    set_threads(max_threads)
+    load_algorithm("ppo", load_game("kuhn"))
+    assert (torch.get_num_threads(), numba.get_num_threads()) == (max_threads, max_threads)
+    for wrong in (0, max_threads + 1):
+        with pytest.raises(
+            ConfigError, match=f"^threads: {wrong}; allowed: 1 to {max_threads}, which is "
+        ):
+            set_threads(wrong)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from learner_contexts import average_settings, cpu_context
+from learner_contexts import average_settings, build_learner
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
-from poker_rl.algos.actor_critic import ActorCritic
 from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
@@ -17,27 +16,11 @@ from poker_rl.nets.dense import MLPConfig
 
 
 def learner(game, seed=0, opponent=None, **changed):
-    settings = {
-        "hands_per_iteration": 144,
-        "enumerate_deals": True,
-        "exploration": 0.2,
-        "critic_view": "perfect_information",
-        "retrace_lambda": 0.9,
-        "kl_uniform_coef": Constant(start=0.2),
-        "actor_lr": Constant(start=3e-3),
-        "critic_lr": Constant(start=5e-3),
-        "minibatches": 2,
-        "max_grad_norm": 1.0,
-        "reward_scale": 2.0,
-        "output_init_scale": 0.01,
-        "ema_decay": 0.9,
-        "average_policy": None,
-        "network_sharing": "shared",
-        "instances": 1,
-        "seating": "fixed",
-    }
+    settings = {"hands_per_iteration": 144, "enumerate_deals": True, "minibatches": 2}
+    settings |= {"actor_lr": Constant(start=3e-3), "critic_lr": Constant(start=5e-3)}
+    settings |= {"kl_uniform_coef": Constant(start=0.2), "reward_scale": 2.0, "ema_decay": 0.9}
     net = MLPConfig(hidden_sizes=[16], activation="relu", init="torch", features="observation")
-    return ActorCritic(**settings | changed, context=cpu_context(game, net, seed, opponent))
+    return build_learner("actor_critic", game, net, seed, opponent, settings | changed)
 
 
 def two_decisions(behavior_prob, reward):

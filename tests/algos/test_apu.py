@@ -5,12 +5,11 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from learner_contexts import cpu_context
+from learner_contexts import build_learner
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
-from poker_rl.algos.apu import APU
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values
@@ -37,31 +36,14 @@ LSTM = HistoryNetConfig(
 
 
 def apu(game, seed=0, opponent=None, net=MLP_16, **changed):
-    settings = {
-        "variant": "apu",
-        "episodes_per_iteration": 4,
-        "gradient_steps": 3,
-        "training_period": 2,
-        "agent_switch_period": 4,
-        "actor_copy_period": 12,
-        "batch_size": 8,
-        "replay_capacity": 500,
-        "gamma": 1.0,
-        "epsilon": Linear(start=0.5, end=0.1, horizon=100),
-        "actor_lr": Constant(start=1e-3),
-        "critic_lr": Constant(start=1e-2),
-        "entropy_coef": Constant(start=0.0),
-        "tau": 0.1,
-        "output_init_scale": 1.0,
-        "store_decisions_of": "learner",
-        "ema_decay": 0.0,
-        "opponent_pool": OpponentPoolSettings(play_prob=0.0, snapshot_interval=1, capacity=1),
-        "reward_type": "published",
-        "reward_power": 2.0,
-        "reward_unit": 1.0,
-        "reward_scale": 1.0,
-    }
-    return APU(**settings | changed, context=cpu_context(game, net, seed, opponent))
+    pool = OpponentPoolSettings(play_prob=0.0, snapshot_interval=1, capacity=1)
+    settings = {"episodes_per_iteration": 4, "gradient_steps": 3, "training_period": 2}
+    settings |= {"agent_switch_period": 4, "actor_copy_period": 12, "opponent_pool": pool}
+    settings |= {"batch_size": 8, "replay_capacity": 500, "tau": 0.1, "reward_scale": 1.0}
+    settings |= {"epsilon": Linear(start=0.5, end=0.1, horizon=100)}
+    settings |= {"entropy_coef": Constant(start=0.0)}
+    settings |= {"actor_lr": Constant(start=1e-3), "critic_lr": Constant(start=1e-2)}
+    return build_learner("apu", game, net, seed, opponent, settings | changed)
 
 
 def stored(learner, copy=0):
@@ -430,7 +412,7 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward):
 
 def test_periods_and_opponents_that_do_not_fit_are_refused():
     with pytest.raises(
-        ConfigError, match=r"^episodes_per_iteration: 8 at once .* copy_period, 12$"
+        ConfigError, match=r"^episodes_per_iteration: 8 at once .* actor_copy_period, 12$"
     ):
         apu(kuhn(3), episodes_per_iteration=8, variant="dual_apu")
     with pytest.raises(ConfigError, match=r"^variant: dual_apu plays itself; with opponents: dual"):

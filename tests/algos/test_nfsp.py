@@ -10,6 +10,7 @@ from toy_games import kuhn
 
 from poker_rl.algos.dqn import DQN
 from poker_rl.algos.nfsp import NFSP
+from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
@@ -20,30 +21,15 @@ from poker_rl.nets.dense import MLPConfig
 from poker_rl.players.tabular_player import TabularPlayer
 
 
-def settings(**changed):
-    return {
-        "tables": 16,
-        "rollout_steps": 2,
-        "gradient_steps": 1,
-        "train_freq": 8,
-        "batch_size": 16,
-        "learning_starts": 32,
-        "replay_capacity": 500,
-        "gamma": 1.0,
-        "epsilon": Linear(start=0.2, end=0.0, horizon=1000),
-        "target_update_interval": 5,
-        "optimizer": "adam",
-        "lr": Constant(start=3e-3),
-        "max_grad_norm": None,
-        "reward_scale": 1.0,
-        "network_sharing": "per_seat",
-        "seating": "fixed",
-    } | changed
-
-
 def built(kind, game, seed, opponent, **changed):
+    """Build a learner with the settings of `conf/algo/dqn.yaml`, of which some are others."""
+    settings = {key: value for key, value in load_option("algo", "dqn").items() if key[0] != "_"}
+    settings |= {"tables": 16, "rollout_steps": 2, "train_freq": 8, "batch_size": 16}
+    settings |= {"learning_starts": 32, "replay_capacity": 500, "target_update_interval": 5}
+    settings |= {"lr": Constant(start=3e-3), "network_sharing": "per_seat"}
+    settings |= {"epsilon": Linear(start=0.2, end=0.0, horizon=1000)}
     net = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
-    return kind(**settings(**changed), context=cpu_context(game, net, seed, opponent))
+    return kind(**settings | changed, context=cpu_context(game, net, seed, opponent))
 
 
 def dqn(game, seed=0, opponent=None, **changed):

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from learner_contexts import average_settings, cpu_context, ppo_settings
+from learner_contexts import average_settings, build_learner, ppo_settings
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 from tree_values import compute_counterfactual_values
 
 from poker_rl.algos import load_algorithm
-from poker_rl.algos.ppo import PPO
 from poker_rl.algos.ppo_loss import compute_ppo_loss
 from poker_rl.config.schedules import Constant
 from poker_rl.evaluation.exact.exploitability import exploitability
@@ -33,7 +32,7 @@ TREE = get_tree(KUHN)
 
 def ppo(game, seed=0, opponent=None, **changed):
     net = MLPConfig(hidden_sizes=[32], activation="relu", init="orthogonal", features="observation")
-    return PPO(**ppo_settings(**changed), context=cpu_context(game, net, seed, opponent))
+    return build_learner("ppo", game, net, seed, opponent, ppo_settings(**changed))
 
 
 def everything_on():
@@ -238,8 +237,8 @@ def test_the_update_against_plain_sums():
 def test_self_play_approaches_equilibrium_and_values_are_chips(shared_layers, bound):
     """Uniform play has 0.458; the bounds are mean + 4 sd.
 
-    8 runs ended at 0.078 +- 0.013, 6 with a shared layer at 0.103 +- 0.013. Values, from -1 to 1.9,
-    were off by .09 rms; without the reward scale of 2 chips they would be off by half of that range.
+    8 runs ended at 0.078 +- 0.013, 6 with a shared layer at 0.103 +- 0.013. Values, from -1 to 1.9
+    chips, were off by .09 rms; in units of the reward scale they would be off by half of that.
     """
     learner = ppo(KUHN, tables=256, shared_layers=shared_layers)
     while learner.progress.decisions < 100_000:

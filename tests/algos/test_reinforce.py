@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from learner_contexts import cpu_context
+from learner_contexts import build_learner
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
-from poker_rl.algos.reinforce import MovingAverageBaseline, Reinforce
+from poker_rl.algos.reinforce import MovingAverageBaseline
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
@@ -20,16 +20,8 @@ RUNNING = MovingAverageBaseline(decay=0.9, initial_value=-2.0)
 
 
 def reinforce(game, net=TABLE, seed=0, opponent=None, **changed):
-    settings = {
-        "hands_per_iteration": 32,
-        "baseline": RUNNING,
-        "optimizer": "sgd",
-        "lr": 0.05,
-        "network_sharing": "shared",
-        "instances": 1,
-        "seating": "fixed",
-    }
-    return Reinforce(**(settings | changed), context=cpu_context(game, net, seed, opponent))
+    settings = {"baseline": RUNNING, "optimizer": "sgd", "lr": 0.05} | changed
+    return build_learner("reinforce", game, net, seed, opponent, settings)
 
 
 def played(learner, metrics=False):

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from learner_contexts import cpu_context
+from learner_contexts import build_learner, cpu_context
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values
 
-from poker_rl.algos.sd_cfr import SDCFR
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, LogLinear
@@ -25,23 +24,10 @@ NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="ob
 
 
 def learner(game, seed=0, opponent=None, net=NET, **changed):
-    settings = {
-        "traversals": 40,
-        "iteration_weight_power": 1.0,
-        "capacity": 1000,
-        "regret_gradient_steps": 8,
-        "average_gradient_steps": 8,
-        "batch_size": 64,
-        "regret_lr": Constant(start=1e-3),
-        "average_lr": Constant(start=1e-3),
-        "max_grad_norm": 1.0,
-        "reward_scale": 1.0,
-        "regret_normalization": 0.0,
-        "output_init_scale": 0.01,
-        "network_sharing": "per_seat",
-        "instances": 1,
-    }
-    return SDCFR(**settings | changed, context=cpu_context(game, net, seed, opponent))
+    settings = {"traversals": 40, "capacity": 1000, "batch_size": 64}
+    settings |= {"regret_gradient_steps": 8, "average_gradient_steps": 8}
+    settings |= {"regret_lr": Constant(start=1e-3), "average_lr": Constant(start=1e-3)}
+    return build_learner("sd_cfr", game, net, seed, opponent, settings | changed)
 
 
 def agents_of(game, hands=1):

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from learner_contexts import cpu_context, ppo_settings
+from learner_contexts import build_learner, cpu_context, ppo_settings
 from resuming import check_resumes_to_the_bit
 from torch import nn
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values
 
 from poker_rl.algos.ppo import PPO
-from poker_rl.algos.vine import Vine
 from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game_tree import get_tree
@@ -20,27 +19,11 @@ NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="ob
 
 
 def learner(game, seed=0, opponent=None, **changed):
-    settings = {
-        "tables": 40,
-        "rollout_steps": 3,
-        "min_action_prob": 0.003,
-        "max_actions": 16,
-        "single_action_share": 0.2,
-        "replay_capacity": 1000,
-        "gradient_steps": 4,
-        "batch_size": 16,
-        "actor_lr": Constant(start=1e-3),
-        "critic_lr": Constant(start=1e-3),
-        "max_grad_norm": 0.5,
-        "kl_old_coef": Constant(start=0.1),
-        "entropy_coef": Constant(start=0.05),
-        "reward_scale": 2.0,
-        "output_init_scale": 1.0,
-        "ema_decay": 0.95,
-        "network_sharing": "shared",
-        "instances": 1,
-    }
-    return Vine(**settings | changed, context=cpu_context(game, NET, seed, opponent))
+    settings = {"tables": 40, "rollout_steps": 3, "replay_capacity": 1000, "gradient_steps": 4}
+    settings |= {"actor_lr": Constant(start=1e-3), "critic_lr": Constant(start=1e-3)}
+    settings |= {"kl_old_coef": Constant(start=0.1), "entropy_coef": Constant(start=0.05)}
+    settings |= {"batch_size": 16, "output_init_scale": 1.0, "ema_decay": 0.95}
+    return build_learner("vine", game, NET, seed, opponent, settings | changed)
 
 
 class KnownValues(nn.Module):

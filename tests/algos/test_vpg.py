@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from learner_contexts import cpu_context
+from learner_contexts import build_learner
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
-from poker_rl.algos.vpg import VPG
 from poker_rl.config.schedules import Constant
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game_tree import get_tree
@@ -21,31 +20,12 @@ NODE_AGENTS = {
 }
 
 
-def vpg(game, seed=0, opponent=None, rank=False, **changed):
-    settings = {
-        "hands_per_iteration": 64,
-        "min_network_decisions": None,
-        "gradient_steps": 1,
-        "objective": "log_probability",
-        "clip_coef": 0.2,
-        "gae_lambda": 1.0,
-        "entropy_coef": Constant(start=0.0),
-        "actor_lr": Constant(start=1e-3),
-        "critic_lr": Constant(start=1e-3),
-        "max_grad_norm": None,
-        "reward_scale": 1.0,
-        "ema_decay": 0.9,
-        "network_sharing": "shared",
-        "instances": 1,
-        "seating": "fixed",
-    }
-    net = MLPConfig(
-        hidden_sizes=[7],
-        activation="relu",
-        init="torch",
-        features="rank" if rank else "observation",
-    )
-    return VPG(**(settings | changed), context=cpu_context(game, net, seed, opponent))
+def vpg(game, seed=0, opponent=None, features="observation", **changed):
+    settings = {"hands_per_iteration": 64, "reward_scale": 1.0, "ema_decay": 0.9}
+    settings |= {"actor_lr": Constant(start=1e-3), "critic_lr": Constant(start=1e-3)}
+    settings |= {"max_grad_norm": None, "entropy_coef": Constant(start=0.0)}
+    net = MLPConfig(hidden_sizes=[7], activation="relu", init="torch", features=features)
+    return build_learner("vpg", game, net, seed, opponent, settings | changed)
 
 
 def played(learner):
@@ -79,7 +59,7 @@ def test_objectives_and_their_gradients(objective, value, slope):
 
 
 def test_each_member_has_the_mean_of_its_own_decisions():
-    learner = vpg(kuhn(), rank=True, objective="probability", **NODE_AGENTS)
+    learner = vpg(kuhn(), features="rank", objective="probability", **NODE_AGENTS)
     first = {name: weight.clone() for name, weight in learner._critic.state_dict().items()}
     actor = {name: weight.clone() for name, weight in learner._actor.state_dict().items()}
     batch, metrics = played(learner)
@@ -108,7 +88,7 @@ def test_each_member_has_the_mean_of_its_own_decisions():
 
 @pytest.mark.parametrize("instances", [1, 3])
 def test_a_batch_ends_when_the_member_that_acts_least_has_acted_so_often(instances):
-    learner = vpg(kuhn(), rank=True, instances=instances, **NODE_AGENTS)
+    learner = vpg(kuhn(), features="rank", instances=instances, **NODE_AGENTS)
     batch, _ = played(learner)
     decided = np.bincount(batch.replica, minlength=4 * instances).reshape(instances, 4)
     assert (decided.min(1) == 30).all()

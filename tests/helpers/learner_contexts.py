@@ -2,6 +2,8 @@
 
 import torch
 
+from poker_rl.config.option_files import load_option
+from poker_rl.config.plugins import load_class
 from poker_rl.config.schedules import Constant
 from poker_rl.learning.average_policy import AveragePolicySettings
 from poker_rl.learning.buffers.replay_buffer import UniformReservoir
@@ -35,33 +37,17 @@ def average_settings(**changed):
     return AveragePolicySettings(**settings | changed)
 
 
+def build_learner(algo, game, net, seed, opponent, settings):
+    """Build a learner of `conf/algo` on the CPU with other settings, as objects of their types."""
+    defaults = load_option("algo", algo)
+    learner_class = load_class(defaults.pop("_target_"))
+    return learner_class(**defaults | settings, context=cpu_context(game, net, seed, opponent))
+
+
 def ppo_settings(**changed):
-    settings = {
-        "tables": 64,
-        "rollout_steps": 8,
-        "epochs": 2,
-        "minibatches": 2,
-        "gamma": 1.0,
-        "gae_lambda": 0.95,
-        "clip_coef": Constant(start=0.2),
-        "lr": Constant(start=3e-3),
-        "max_grad_norm": 0.5,
-        "entropy_coef": Constant(start=0.1),
-        "entropy_over": "actions",
-        "kl_old_coef": None,
-        "value_coef": 0.5,
-        "clip_value_loss": False,
-        "normalize_advantages": False,
-        "reward_scale": 2.0,
-        "critic_view": "own",
-        "shared_layers": 0,
-        "output_init_scale": 0.01,
-        "ema_decay": 0.95,
-        "average_policy": None,
-        "opponent_pool": OpponentPoolSettings(play_prob=0.0, snapshot_interval=1, capacity=1),
-        "network_sharing": "shared",
-        "instances": 1,
-        "seating": "fixed",
-        "include_forced_moves": True,
-    }
-    return settings | changed
+    """Return the settings of `conf/algo/ppo.yaml`, of which some are others."""
+    settings = {key: value for key, value in load_option("algo", "ppo").items() if key[0] != "_"}
+    pool = OpponentPoolSettings(play_prob=0.0, snapshot_interval=1, capacity=1)
+    settings |= {"tables": 64, "rollout_steps": 8, "minibatches": 2, "opponent_pool": pool}
+    settings |= {"lr": Constant(start=3e-3), "entropy_coef": Constant(start=0.1)}
+    return settings | {"clip_coef": Constant(start=0.2), "ema_decay": 0.95} | changed
