@@ -26,9 +26,6 @@ from poker_rl.training.train import train_in_folder
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-# Help and lists.
-
-
 def test_help_has_few_settings_and_all_if_requested(capsys):
     for arguments in ([], ["-h"]):
         assert run_command(*arguments) == 0
@@ -84,9 +81,6 @@ def test_all_settings_are_shown_with_their_comments(capsys):
     assert "budget_unit: iterations" in out
 
 
-# Everything in conf/ composes and builds.
-
-
 @pytest.mark.parametrize(
     "choice",
     [
@@ -117,9 +111,6 @@ def test_every_option_builds(choice, monkeypatch):
         comment = read_first_comment(SHIPPED_OPTION_DIR / "algo" / f"{name}.yaml")
         headline = next(iter(algorithm.players()))
         assert re.search(f"; headline player: (.+, else )?{headline}$", comment), comment
-
-
-# Runs.
 
 
 def test_train_evaluate_resume(capsys, get_refusal):
@@ -432,9 +423,6 @@ def test_the_opponents_of_a_run_are_bundled(finished_run, monkeypatch, get_refus
     assert twice.startswith("player: current:greedy:greedy is not a name, as in current, ")
 
 
-# Output that is no longer read.
-
-
 def test_a_closed_pipe():
     reader, writer = os.pipe()
     os.close(reader)
@@ -444,9 +432,6 @@ def test_a_closed_pipe():
     assert (done.returncode, done.stderr) == (141, b"")
     (folder,) = list_runs()
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
-
-
-# Mistakes of the user.
 
 
 MISTAKES = [
@@ -536,9 +521,6 @@ def test_a_config_that_was_edited(finished_run, get_refusal):
     path.write_text(yaml.safe_dump(config | {"game": config["game"] | {"ranks": "TJQ"}}))
     assert "another kuhn: ranks" in get_refusal("evaluate", f"run={finished_run}")
     assert "another game" in get_refusal("train", f"resume={finished_run}", "budget=90")
-
-
-# Ends of a run.
 
 
 @pytest.mark.parametrize(

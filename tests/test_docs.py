@@ -1,4 +1,4 @@
-"""Pages: links, the site, examples of Python, scripts and notebooks that run; threads of libraries."""
+"""Links between pages, the site, and examples that run: of pages, scripts and notebooks."""
 
 import ast
 import os

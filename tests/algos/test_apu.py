@@ -143,9 +143,6 @@ def test_the_published_reward_on_three_hands(unit, power):
         assert rewards == pytest.approx(np.array(expected) / scale, rel=1e-6)
 
 
-# Who learns
-
-
 def changed(learner):
     """Learn once; of every network, which copies moved."""
     before = weights(learner)
@@ -253,9 +250,6 @@ def test_updates_for_episodes_are_exact():
     assert learner.progress.updates == learner._learners[0].updates > 0
 
 
-# What is learnt
-
-
 @pytest.mark.parametrize("variant", ["apu_ctrl", "dual_apu_ctrl"])
 def test_losses_against_plain_loops(variant):
     game = game_of("leduc")
@@ -319,9 +313,6 @@ def test_targets_follow_softly():
     now = weights(learner)
     for own, target in ((0, 2), (1, 3)):
         torch.testing.assert_close(now[target], 0.75 * before[target] + 0.25 * now[own])
-
-
-# The whole
 
 
 @pytest.mark.parametrize("variant", ["apu", "dual_apu_ctrl"])

@@ -46,33 +46,6 @@ def foot(figure):
     return " ".join(figure.get_supxlabel().split())
 
 
-def drawable(figure):
-    figure.savefig(file := io.BytesIO(), format="png")
-    return file.getvalue().startswith(b"\x89PNG")
-
-
-def test_exploitability_of_every_player(tmp_path):
-    rows = [
-        {
-            "decisions": 10**i,
-            "eval/current/exploitability": 2.0**-i,
-            "eval/average/exploitability": 1,
-        }
-        for i in range(5)
-    ]
-    curves = run_figures.read_curves(metrics(tmp_path / "m", rows))
-    figure = run_figures.draw_exploitability(curves, "decisions", "ante/hand", None)
-    (ax,) = figure.axes
-    assert (ax.get_xscale(), ax.get_yscale()) == ("symlog", "log")
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "current (headline)",
-        "average",
-    ]
-    np.testing.assert_allclose(ax.lines[0].get_xydata(), [(10**i, 2.0**-i) for i in range(5)])
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("decisions", "exploitability (ante/hand)")
-    assert drawable(figure)
-
-
 @pytest.mark.parametrize("game", [KUHN_3P, LEDUC], ids=lambda game: game.name)
 def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
     one = evaluation(game)

@@ -76,9 +76,6 @@ def test_other_seats_player_has_every_seat_but_the_first():
     assert {one.kind for one in labels} == {"exact, beside equilibrium"}
 
 
-# The distance to optimal of Kuhn poker
-
-
 def test_distance_of_even_chances():
     found = compute_squared_distances(np.full((4, 3), 0.5))
     assert found == pytest.approx({"first": 0.861, "second": 1.056}, abs=5e-4)

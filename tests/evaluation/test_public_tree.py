@@ -148,34 +148,6 @@ def test_who_always_calls_loses_what_can_be_counted():
     assert found[1] == pytest.approx(0, abs=1e-12)
 
 
-def test_who_always_calls_in_rhode_island_holdem_loses_what_can_be_counted():
-    """Whoever meets him bets once on a street, exactly with cards that win on average: 10, 20, 20.
-
-    So the value of a street is the mean, over the cards seen then, of the better of 0 and of the
-    mean that the cards win, times the bet.
-    """
-    deck, all_cards = RHODE_ISLAND.deck_size, np.arange(RHODE_ISLAND.deck_size)
-    won = np.zeros((deck, deck, deck))  # [hole, flop, turn], sums over the caller's card
-    for flop, turn in combinations(range(deck), 2):
-        rest = np.setdiff1d(all_cards, [flop, turn])
-        ranks = np.array(
-            [evaluate_hand(np.array([one, flop, turn], np.int8), 3, 4) for one in rest]
-        )
-        sums = np.sign(np.subtract.outer(ranks, ranks)).sum(1)
-        won[rest, flop, turn] = won[rest, turn, flop] = sums
-    deals = deck * 51 * 50 * 49
-    by_street = [won.sum((1, 2)), won.sum(2), won]
-    best = sum(
-        size * np.maximum(each, 0).sum() / deals
-        for size, each in zip(RHODE_ISLAND.raise_sizes, by_street, strict=True)
-    )
-    found = EvaluatedPublicTree(RHODE_ISLAND, merge_suits=True).evaluate_player(
-        loader(RHODE_ISLAND)("call")
-    )
-    np.testing.assert_allclose(found[0], best, atol=1e-9)
-    assert found[1] == pytest.approx(0, abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("player", "nash_conv"), [("fold", 2), ("raise", 10.220040), ("uniform", 11.399091)]
 )

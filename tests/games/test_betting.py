@@ -40,9 +40,6 @@ def hand(definition, deck, *actions):
     return tables
 
 
-# Every hand of every game
-
-
 def check_hands(game, hands, seed):
     """Play random hands and check what must hold in all of them."""
     tables, moves = play(game, hands, seed)
@@ -133,9 +130,6 @@ def test_a_finished_or_undealt_hand_takes_no_action():
     tables.step(np.array([CALL]))
 
 
-# Pots
-
-
 @pytest.mark.parametrize(
     ("deck", "won"), [("Qs Qh Js", [1, 0, -1]), ("Qs Js Qh", [1, -1, 0]), ("Js Qs Qh", [-1, 1, 0])]
 )
@@ -145,17 +139,11 @@ def test_an_odd_chip_goes_to_the_first_winner(deck, won):
     assert hand(three, deck, CALL, CALL, CALL).payoffs().tolist() == [won]
 
 
-# Stacks
-
-
 def test_observations_with_stacks():
     chips = {"blinds": [2, 4, 0], "raise_sizes": [4, 4, 8, 8], "stacks": [3, 20, 60]}
     limit = variant("limit_holdem_3p", **chips)
     _, moves = play(limit, 400, seed=6)
     check_observations(limit, np.concatenate([move.records for move in moves]))
-
-
-# What a seat sees
 
 
 def distinct(rows):

@@ -35,9 +35,6 @@ def drawn(legal, generator):
     return action[count.cumsum() - 1 - generator.integers(count)], count
 
 
-# How a hand goes
-
-
 def test_the_three_of_diamonds_is_led_for_its_holder():
     tables = Tables(BIG2, 400, seed=5)
     tables.deal()
@@ -89,9 +86,6 @@ def test_an_illegal_action_raises_and_changes_nothing():
     undealt = Tables(BIG2, 1, 0)
     with pytest.raises(ValueError, match="illegal action"):
         undealt.step(np.array([PASS]))
-
-
-# What a seat sees
 
 
 def slots(hand):
@@ -216,9 +210,6 @@ def test_information_sets():
     assert key(one) != key(two)
 
 
-# Statistics, names and what can't be done
-
-
 def test_statistics_of_random_play():
     """As of the engine published with arXiv:1808.10442, four uniformly random players."""
     games, generator = 20_000, np.random.default_rng(1)
@@ -254,9 +245,6 @@ def test_it_is_too_large_to_enumerate():
         BIG2.list_deals()
 
 
-# Actions
-
-
 def test_each_block_is_every_choice_near_enough_in_lexicographic_order():
     """1,694 actions and the pass, as published."""
     assert BIG2.action_count == len(ACTION_POSITIONS) == 1695
@@ -268,9 +256,6 @@ def test_each_block_is_every_choice_near_enough_in_lexicographic_order():
             4: lambda p: p[1] - p[0] <= 3 and p[3] - p[2] <= 3,
         }
         assert list(block) == list(filter(near.get(size, lambda p: True), every))
-
-
-# Order
 
 
 LADDERS = [
@@ -301,9 +286,6 @@ def test_every_hand_beats_those_below_and_no_other(ladder):
 
 def name_of(hand):
     return "".join(f"{'3456789TJQKA2'[card // 4]}{'dchs'[card % 4]}" for card in cards(hand))
-
-
-# Legal moves against the plain rules over all sets of up to five cards
 
 
 def named(tables):

@@ -113,15 +113,6 @@ def test_tables_find_their_information_set(game):
         assert (found.legal_mask() == tree.legal_mask[infoset]).all()
         assert (records["to_act"] == tree.infoset_seat[infoset]).all()
         assert (tree.lookup_betting_nodes(records) == tree.betting_node[infoset]).all()
-    assert (
-        len(
-            {
-                (node, *record["line"])
-                for node, record in zip(tree.betting_node, tree.infoset_records, strict=True)
-            }
-        )
-        == tree.betting_node_count
-    )
 
 
 def test_a_table_of_another_game_has_no_information_set():

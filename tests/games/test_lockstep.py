@@ -72,7 +72,7 @@ def test_flop_holdem():
     )
 
 
-@pytest.mark.parametrize("name", ["leduc_5", "leduc_13", "leduc_4_streets"])
+@pytest.mark.parametrize("name", ["leduc_13", "leduc_4_streets"])
 def test_larger_leduc(name):
     compare_engines(
         game(name), create_open_spiel_engine(load_universal_poker(game(name))), hands=300, seed=1
@@ -89,10 +89,10 @@ def test_drawn_definitions(first):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_holdem_beside_pokerkit(name):
-    counts = compare_engines(game(name), replay_in_pokerkit, hands=500, seed=2)
-    assert counts["hands"] == 500
-    assert counts["showdowns"] > 150
-    assert counts["split pots"] > 50
+    counts = compare_engines(game(name), replay_in_pokerkit, hands=200, seed=2)
+    assert counts["hands"] == 200
+    assert counts["showdowns"] > 60
+    assert counts["split pots"] > 20
     if game(name).seats > 2:  # heads-up whoever stays has paid the same
         assert counts["odd chips"] > 0
 
@@ -145,29 +145,19 @@ def test_a_difference_is_found():
     """Of cards, actions, legal actions and chips; the engines do not just agree with themselves."""
     definition = game("limit_holdem")
     other = create_open_spiel_engine(load_universal_poker(definition))
-    hand = next(
-        hand for hand in play_hands(definition, 50, seed=3) if hand.showdown and hand.won[0]
-    )
+    hand = next(h for h in play_hands(definition, 50, seed=3) if h.showdown and h.won[0])
     swapped = [*hand.deck[2:4], *hand.deck[:2], *hand.deck[4:]]
-    first = hand.decisions[0]
+    first, *rest = hand.decisions
     for engine in (replay_in_pokerkit, other):
         engine(hand)
-        for changed, what in [
-            (hand._replace(deck=swapped), "chips won"),
-            (hand._replace(won=[-chips for chips in hand.won]), "chips won"),
-            (with_first(hand, first._replace(seat=0)), "seat to act"),
-            (with_first(hand, first._replace(legal=[1, 2])), "legal actions"),
-            (hand._replace(decisions=hand.decisions[:-1]), "the hand is over"),
+        for changes, what in [
+            ({"deck": swapped}, "chips won"),
+            ({"decisions": [first._replace(seat=0), *rest]}, "seat to act"),
+            ({"decisions": [first._replace(legal=[1, 2]), *rest]}, "legal actions"),
+            ({"decisions": hand.decisions[:-1]}, "the hand is over"),
         ]:
             with pytest.raises(EnginesDifferError, match=what):
-                engine(changed)
-    easier = replace(definition, max_raises=[4, 4, 4, 4])
-    with pytest.raises(EnginesDifferError, match="legal actions"):
-        compare_engines(easier, other, hands=500, seed=3)
-
-
-def with_first(hand, decision):
-    return hand._replace(decisions=[decision, *hand.decisions[1:]])
+                engine(hand._replace(**changes))
 
 
 FOLDER = Path(__file__).parent / "transcripts"

@@ -53,8 +53,6 @@ def to(low, high):
     return list(range(low, high + 1))
 
 
-# Raises
-
 TWO, THREE, FOUR = "As Ah Ks Kh", "As Ah Ks Kh Qs Qh", "As Ah Ks Kh Qs Qh Ts Th"
 
 
@@ -115,9 +113,6 @@ def test_bet_sizes_are_shares_of_the_pot_after_calling():
         assert hand(sizes, TWO, action).records["price"][0] == chips
     for action, chips in zip((2, 3, 4), (12, 18, 200), strict=True):  # 12 after calling 4
         assert hand(sizes, TWO, 3, action).records["price"][0] == chips
-
-
-# Every hand
 
 
 @st.composite
@@ -187,9 +182,6 @@ def test_a_hand_fits_into_its_record():
     assert tables.payoffs().sum() == 0
 
 
-# What a seat knows and sees
-
-
 def test_observations_of_a_small_game_are_as_fine_as_infosets():
     tree = get_tree(game("nolimit_leduc"))
     tables = Tables(tree.game, 0, 0)
@@ -222,9 +214,6 @@ def test_history_of_a_no_limit_hand():
         pytest.approx([0, 1, 1, 0, 0, 0, 0, 0, 1, 0.05, 0.5, 0.88]),
         pytest.approx([1, 0, 1, 0, 0, 0, 0, 1, 0, 0.04, 1.0, 0.94]),
     ]
-
-
-# The tree
 
 
 def test_uniform_play_as_open_spiel_has_it():
@@ -268,9 +257,6 @@ def test_memories_keep_chips():
     assert len(np.unique(stored)) > 3
 
 
-# Definitions
-
-
 @pytest.mark.parametrize(
     ("changes", "key", "what"),
     [
@@ -293,9 +279,6 @@ def test_refused_in_one_line(changes, key, what):
     assert message.startswith(f"game.{key}: ")
     assert what in message
     assert "\n" not in message
-
-
-# Bots
 
 
 @pytest.mark.parametrize(

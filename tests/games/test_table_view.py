@@ -82,22 +82,18 @@ def test_a_big_2_view_tells_the_hand_to_beat_and_who_passed():
     big2 = game("big2")
     tables = Tables(big2, 1, 0)
     tables.deal()
-    leader = (int(tables.records[0]["to_act"]) - 1) % 4
-    view = big2.build_view(tables.records[0], leader)
-    assert view.board == ("3d",)
-    assert view.seats[leader].notes == ("played last",)
-    assert len(view.seats[leader].cards) == 12
-    assert [seat_view.hidden_card_count for seat_view in view.seats if not seat_view.cards] == [
-        13
-    ] * 3
-    passing = int(tables.records[0]["to_act"])
-    move = big2.list_moves(tables.records[0])[-1]
+    record, passing = tables.records[0], int(tables.records[0]["to_act"])
+    leader = (passing - 1) % 4
+    view = big2.build_view(record, leader)
+    assert (view.board, view.seats[leader].notes) == (("3d",), ("played last",))
+    assert [seat.hidden_card_count for seat in view.seats if not seat.cards] == [13] * 3
+    *_, move = big2.list_moves(record)
     assert (move.action_type, move.label) == ("pass", "Pass")
     tables.step(np.array([move.action]))
-    assert big2.build_view(tables.records[0], leader).seats[passing].notes == ("passed",)
-    for move in big2.list_moves(tables.records[0]):
+    assert big2.build_view(record, leader).seats[passing].notes == ("passed",)
+    for move in big2.list_moves(record):
         assert move.action_type in ("single", "pass")
-        assert move.name == big2.move_name(tables.records[0], move.action)
+        assert move.name == big2.move_name(record, move.action)
 
 
 LABELS = {

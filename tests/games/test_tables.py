@@ -34,9 +34,6 @@ def excess(observed, expected):
     return float(((observed - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom)
 
 
-# Deals
-
-
 def test_every_pair_of_cards_is_equally_likely():
     decks = deals("limit_holdem", 265_200, seed=3)
     for first, second in ((0, 1), (1, 2), (4, 8)):
@@ -84,9 +81,6 @@ def test_a_written_deck_is_one_of_the_game(name, decks, variants, words):
     assert tables.records.tobytes() == before.tobytes()
 
 
-# Random states
-
-
 @pytest.mark.parametrize("name", ["big2", "limit_holdem_2to9"])
 def test_a_seed_fixes_the_hands(name):
     one, _ = play(game(name), 50, seed=6)
@@ -118,9 +112,6 @@ def test_saved_tables_go_on_as_if_never_stopped():
     for batch in (tables, resumed):
         play(batch.game, 30, seed=10, tables=batch)
     assert tables.records.tobytes() == resumed.records.tobytes()
-
-
-# Loops
 
 
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem"])
@@ -184,9 +175,6 @@ def test_advance_is_step_payoffs_and_deal(name):
         assert (stream.counts == stream.masks.sum(1)).all()
         assert (stream.tables.records["deck"] == tables.records["deck"]).all()
     assert hands > 100
-
-
-# Redeals of hidden cards
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -61,9 +61,6 @@ def finish(client):
     return play_on(view, lambda path, body: client.post(path, json=body).json())
 
 
-# Who is let in.
-
-
 def test_the_server_answers_to_its_own_names_alone(visit):
     client = visit()
     for host in ("localhost:8000", "proxy.example"):
@@ -147,9 +144,6 @@ def test_without_the_token_nothing_is_found(visit):
     for path in ("/", "/view", "/static/page.js", "/tokem/view", "/begin"):
         answer = client.get(f"http://127.0.0.1:8000{path}")
         assert (answer.status_code, list(answer.json())) == (404, ["error"])
-
-
-# What is refused, and that nothing is lost by it.
 
 
 @pytest.mark.parametrize(
@@ -237,9 +231,6 @@ def test_nothing_hidden_leaves_the_server(visit):
             view = client.post("act", json=body).json()
         view = client.post("next", json={"turn": view["turn"]}).json()
     assert decisions >= 20
-
-
-# Sessions come and go, their hands stay.
 
 
 def test_the_oldest_session_makes_room_and_comes_back(visit):
@@ -349,9 +340,6 @@ def test_only_what_is_listed_can_be_chosen(tmp_path, choice, status):
     assert client.get("results").status_code == 404  # they may be of others
     assert client.get("view").json() is None
     assert not list(tmp_path.iterdir())
-
-
-# What the command refuses.
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,6 @@ def test_chen_thresholds_by_position(name, late):
     np.testing.assert_array_equal(called, expected)
 
 
-# Sklansky
-
 SHARES = [3.02, 5.13, 9.65, 25.19, 49.92]  # % of the 1326 hands, each range holding those before
 
 
@@ -120,8 +118,6 @@ def test_sklansky_choices(range_, first_in, raised):
     assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, CALL, RAISE) == first_in
 
 
-# Random choices
-
 RANDOMIZED_FLOP = "Kd9c4h Jc 3d"
 STRONG, WEAK = [0, 0.5, 0.5], [0.5, 0.5, 0]
 
@@ -149,8 +145,6 @@ def test_randomized_choices_are_legal():
     assert get_probs("sklansky_randomized", weak, CALL, CALL, CALL) == [0, 1, 0]
     assert get_probs("sklansky_randomized", strong, RAISE, RAISE, RAISE) == [0, 1, 0]
 
-
-# Rules
 
 FOLD_IT, CALL_IT, BET_IT = [1, 0, 0], [0, 1, 0], [0, 0, 1]
 TO_ACT = {0: [], 3: [CALL, CALL, RAISE], 4: [CALL] * 4 + [RAISE], 5: [CALL] * 6 + [RAISE]}

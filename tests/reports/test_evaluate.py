@@ -119,23 +119,17 @@ def test_every_evaluation_is_kept_and_all_are_shown(run, capsys, monkeypatch):
 
 def test_what_can_not_be_evaluated_is_refused(run, tmp_path):
     leduc = snapshot(tmp_path / "leduc", LEDUC, current=get_tree(LEDUC).build_uniform_policy())
-    with pytest.raises(ConfigError, match="is of kuhn, not of this leduc"):
-        evaluate(run, LEDUC)
-    with pytest.raises(ConfigError, match="is of leduc, not of this kuhn"):
-        evaluate(run, against=[str(leduc)])
-    with pytest.raises(ConfigError, match="Kuhn poker"):
-        evaluate(leduc, LEDUC, against=["equilibrium"])
-    with pytest.raises(ConfigError, match="rise"):
-        evaluate(run, against=["rise"])
-    with pytest.raises(ConfigError, match="has no player best; it has current, average"):
-        evaluate(run, player="best")
-    with pytest.raises(ConfigError, match="has no snapshot 7; it has 500, 1000"):
-        evaluate(run, checkpoint=7)
     (run / "players/300.pt").write_bytes(b"damaged")
-    with pytest.raises(ConfigError, match=r"earlier_snapshots: .*300"):
-        evaluate(run, against=["call"], earlier_snapshots=3)
-    with pytest.raises(ConfigError, match=r"figures: .*metrics\.jsonl: no such file"):
-        evaluate(run, figures=True)
+    for message, given in (
+        ("is of kuhn, not of this leduc", {"game": LEDUC}),
+        ("is of leduc, not of this kuhn", {"against": [str(leduc)]}),
+        ("has no player best; it has current, average", {"player": "best"}),
+        ("has no snapshot 7; it has 300, 500, 1000", {"checkpoint": 7}),
+        (r"earlier_snapshots: .*300", {"against": ["call"], "earlier_snapshots": 3}),
+        (r"figures: .*metrics\.jsonl: no such file", {"figures": True}),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            evaluate(run, **given)
     assert not (run / "evaluations").exists()
 
 

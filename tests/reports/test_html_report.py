@@ -23,16 +23,13 @@ class Parts(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.opened = []
-        self.names = []
-        self.attributes = []
-        self.words = []
+        self.opened, self.names, self.attributes, self.words = [], [], [], []
         self.feed(page)
         assert self.opened == []
+        self.text = " ".join(" ".join(self.words).split())
 
     def handle_starttag(self, tag, attrs):
-        self.names.append(tag)
-        self.attributes += attrs
+        self.handle_startendtag(tag, attrs)
         if tag not in ("meta", "img"):
             self.opened.append(tag)
 
@@ -45,10 +42,6 @@ class Parts(HTMLParser):
 
     def handle_data(self, data):
         self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
 
 
 def test_what_is_no_markup_is_escaped():

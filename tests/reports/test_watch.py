@@ -48,14 +48,10 @@ def test_ctrl_c_leaves_the_table(run, monkeypatch, capsys):
     assert "running" in shown
 
 
-def test_mistakes_are_named(run, monkeypatch, capsys):
-    assert run_command("watch") == 2
-    assert run_command("watch", str(run.parent)) == 2
-    assert "is no run folder" in capsys.readouterr().err
+def test_mistakes_are_named(run, monkeypatch, get_refusal):
+    assert "is no run folder" in get_refusal("watch", str(run.parent))
     damaged = write_run_folder(f"{run}_damaged", [make_row(0, 0.5)], manifest={"measurements": []})
-    assert run_command("watch", str(damaged)) == 2
-    assert "is damaged" in capsys.readouterr().err
+    assert "is damaged" in get_refusal("watch", str(damaged))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(watch, "find_spec", lambda name: None)
-    assert run_command("watch", str(run)) == 2
-    assert "pip install 'poker-rl[watch]'" in capsys.readouterr().err
+    assert "pip install 'poker-rl[watch]'" in get_refusal("watch", str(run))

@@ -17,13 +17,9 @@ from poker_rl.learning.captured_step import WARMUP_CALLS, CapturedStep
 from poker_rl.learning.step_rollout import StepRollout
 from poker_rl.players.player_loader import load_player
 
-DQN = [
-    "algo.tables=20",
-    "algo.batch_size=8",
-    "algo.learning_starts=8",
-    "algo.train_freq=2",
-    "algo.network_sharing=shared",
-]
+DQN = ["algo.tables=20", "algo.batch_size=8", "algo.learning_starts=8", "algo.train_freq=2"]
+DQN += ["algo.network_sharing=shared"]
+SGD = ["algo.optimizer=sgd", "algo.target_update_interval=21"]
 PPO = ["algo.tables=16", "algo.rollout_steps=5", "algo.epochs=2"]
 AVERAGE = ["algo.average_policy.gradient_steps=9", "algo.average_policy.batch_size=8"]
 ONE_STEP = "algo.average_policy.gradient_steps=1"
@@ -31,21 +27,17 @@ POOL = "algo.opponent_pool={play_prob: 0.5, snapshot_interval: 2, capacity: 2}"
 SEES_CARDS = "algo.critic_view=perfect_information"
 ODD = [SEES_CARDS, "algo.normalize_advantages=true", "algo.clip_value_loss=true"]
 TWO = "algo.instances=2"
+OVER_TYPES = "algo.entropy_over=action_types"
 RUNS = {
     "nfsp lstm": ("kuhn", "nfsp", *DQN, "net=lstm"),
+    "dqn sgd": ("kuhn", "dqn", *DQN, *SGD),
     "ppo two pool": ("leduc", "ppo", *PPO, POOL, TWO, "algo.shared_layers=1"),
     "ppo seats": ("leduc", "ppo", *PPO, "algo.network_sharing=per_seat", "algo.seating=shuffled"),
-    "ppo amounts": (
-        "nolimit_leduc",
-        "ppo",
-        *PPO,
-        "net=amounts_lstm",
-        "algo.entropy_over=action_types",
-    ),
+    "ppo amounts": ("nolimit_leduc", "ppo", *PPO, "net=amounts_lstm", OVER_TYPES),
     "ppo forced": ("big2", "ppo", "algo.tables=4", "algo.include_forced_moves=false"),
     "mmd": ("leduc", "mmd", *PPO, *ODD),
-    "nfsp_ppo": ("leduc", "nfsp_ppo", *PPO, *AVERAGE),
     # batches of several steps in one graph are of one network what they are on the CPU
+    "nfsp_ppo": ("leduc", "nfsp_ppo", *PPO, *AVERAGE),
     "nfsp_ppo two": ("leduc", "nfsp_ppo", *PPO, *AVERAGE, *ODD, TWO, ONE_STEP),
 }
 ITERATIONS = WARMUP_CALLS + 6
