@@ -203,12 +203,13 @@ def test_a_run_of_a_users_game(get_refusal, started_configs):
     options = ["--config-dir", "mine", "game=five"]
     assert run_command(*TRAIN, *options) == 0
     assert started_configs[0]["game"]["ranks"] == "TJQKA"
-    game.write_text("name: [\n")
-    assert str(game.absolute()) in get_refusal(*TRAIN, *options)
-    game.write_text("defaults: [five]\n")
-    assert "defaults that lead back to themselves" in get_refusal(*TRAIN, *options)
-    game.write_text("name: five\n")
-    assert get_refusal(*TRAIN, *options).startswith("game: ")
+    for text, words in (
+        ("name: [\n", str(game.absolute())),
+        ("defaults: [five]\n", "defaults that lead back to themselves"),
+        ("name: five\n", "game: "),
+    ):
+        game.write_text(text)
+        assert words in get_refusal(*TRAIN, *options)
 
 
 def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusal):
@@ -263,11 +264,9 @@ def test_mistakes_in_options_of_the_user(get_refusal):
     for group in ("experiment", "algo"):
         Path("mine", group).mkdir(parents=True)
     own = ["--config-dir", "mine"]
-    experiment = Path("mine/experiment/named.yaml")
-    for value, text in (("ppo", '"ppo"'), ("null", "null")):
-        experiment.write_text(f"# @package _global_\nalgo: {value}\nbudget: 300\n")
-        message = get_refusal("train", *own, "experiment=named")
-        assert message.startswith(f"algo: {text} is not settings with a `_target_`, their class")
+    Path("mine/experiment/named.yaml").write_text("# @package _global_\nalgo: ppo\nbudget: 300\n")
+    message = get_refusal("train", *own, "experiment=named")
+    assert message.startswith('algo: "ppo" is not settings with a `_target_`, their class')
     Path("mine/algo/short.yaml").write_text("_target_: poker_rl.algos.ppo.PPO\n")
     message = get_refusal("train", *own, "algo=short", "budget=300")
     assert message == "budget_unit: missing; give budget_unit=…"
@@ -373,20 +372,18 @@ def test_evaluate_a_mixed_table(capsys, finished_run):
 
 def test_a_bot_with_settings_of_the_user(capsys, get_refusal):
     own = {**load_option("player", "mcts"), "simulations": 5}
-    Path("mine.yaml").write_text(json.dumps(own))  # which is YAML
+    path = Path("mine.yaml")
+    path.write_text(json.dumps(own))  # which is YAML
     match = ["evaluate", "game=kuhn", "player=mine.yaml", "against=[call,mine.yaml]", "deals=30"]
     assert run_command(*match) == 0
     assert "mine.yaml  against call" in capsys.readouterr().out
-    Path("mine.yaml").write_text(json.dumps({**own, "simulations": "few"}))
-    assert get_refusal(*match) == 'player: mine.yaml.simulations: "few" is not an integer'
-    Path("mine.yaml").write_text("5")
-    assert (
-        get_refusal(*match) == "player: mine.yaml: can't be read: Invalid loaded object type: int"
-    )
-    Path("mine.yaml").write_text(
-        "_target_: poker_rl.nets.dense.MLPConfig"
-    )  # reported before its missing fields
-    assert get_refusal(*match) == "player: mine.yaml._target_: MLPConfig is not a Player"
+    for text, problem in (
+        (json.dumps({**own, "simulations": "few"}), '.simulations: "few" is not an integer'),
+        ("5", ": can't be read: Invalid loaded object type: int"),
+        ("_target_: poker_rl.nets.dense.MLPConfig", "._target_: MLPConfig is not a Player"),
+    ):
+        path.write_text(text)
+        assert get_refusal(*match) == f"player: mine.yaml{problem}"
     assert get_refusal(*TRAIN, "opponents=[no.yaml]") == "opponents: no.yaml: no such file"
 
 

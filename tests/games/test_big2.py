@@ -1,7 +1,6 @@
 """Rules of Big 2: combinations, the course of a game, observations, and statistics."""
 
 from itertools import combinations, groupby
-from math import comb
 
 import numpy as np
 import pytest
@@ -19,11 +18,8 @@ from big2_tables import (
     play_moves,
 )
 
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.big2.combinations import ACTION_POSITIONS
-from poker_rl.games.game_tree import GameTree
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree_nodes import count_nodes
 
 PASS = 1694
 
@@ -234,15 +230,6 @@ def test_statistics_of_random_play():
     assert abs(choices / decisions - 3.64) < 0.03
     assert abs(forced / decisions - 0.434) < 0.004
     assert abs(winners / games - 10.03) < 0.3
-
-
-def test_it_is_too_large_to_enumerate():
-    assert BIG2.count_deals() == comb(52, 13) * comb(39, 13) * comb(26, 13)
-    assert count_nodes(BIG2, 10**9) > 1e28
-    with pytest.raises(ConfigError, match=r"^game: big2 has more than [^ ]*e\+3. nodes; [^\n]*$"):
-        GameTree(BIG2)
-    with pytest.raises(ConfigError, match=r"^game: big2 has 5\.4e\+28 deals"):
-        BIG2.list_deals()
 
 
 def test_each_block_is_every_choice_near_enough_in_lexicographic_order():

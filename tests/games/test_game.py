@@ -1,20 +1,17 @@
 """Games that define only their rules are trained and evaluated; all else is optional."""
 
 import pytest
-from high_card import HighCard, HighCardWithInfosets
+from high_card import HighCard
 
 from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.evaluation.matches.duplicate_match import play_match
-from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
 from poker_rl.play.live_hand import NamedPlayer, TableSetup
 from poker_rl.players.bots.basic_bots import PreferenceBot, UniformBot
 
 GAME = HighCard(name="high_card", unit="point", unit_chips=1)
-ENUMERATED = HighCardWithInfosets(name="enumerated", unit="point", unit_chips=1)
 
 
 def test_five_rules_are_enough_to_train_and_to_evaluate():
@@ -32,17 +29,6 @@ def test_five_rules_are_enough_to_train_and_to_evaluate():
     assert (GAME.seats, GAME.hand_noun, GAME.count_deals()) == (2, "hand", 12)
     assert GAME.action_types.tolist() == [0, 1]
     assert count_nodes(GAME, 100) > 100
-
-
-def test_with_keys_of_information_sets_it_has_a_tree():
-    tree = get_tree(ENUMERATED)
-    assert (tree.deal_count, tree.infoset_count) == (12, 4 + 4 * 2)
-    assert len(set(tree.infoset_names)) == 12
-    solver = load_algorithm("cfr_plus", ENUMERATED)
-    solver.learn()
-    policy = solver.players()["average"].action_probs(tree.infoset_records)
-    assert exploitability(tree, policy) < 0.05
-    assert exploitability(tree, tree.build_uniform_policy()) > 0.1
 
 
 @pytest.mark.parametrize("rule", ["infoset", "history", "reveal", "resample_hidden_cards"])

@@ -42,17 +42,6 @@ def test_every_pair_of_cards_is_equally_likely():
         assert abs(excess(pairs[pairs > 0], 100)) < 4
 
 
-def test_the_next_hand_does_not_depend_on_the_last():
-    tables = Tables(game("kuhn"), 72_000, seed=4)
-    hands = []
-    for _ in range(2):
-        tables.deal()
-        hands.append(tables.records["deck"][:, :2].astype(int) @ [3, 1])
-    pairs = np.bincount(hands[0] * 9 + hands[1], minlength=81)
-    assert abs(excess(pairs[pairs > 0], 2_000)) < 4
-    assert (pairs > 0).sum() == 36
-
-
 def test_a_written_deck_is_what_is_dealt():
     tables = Tables(game("leduc"), 2, seed=5)
     tables.deal(decks=np.array([[5, 0, 3], [1, 2, 4]]))
@@ -79,15 +68,6 @@ def test_a_written_deck_is_one_of_the_game(name, decks, variants, words):
     with pytest.raises(ValueError, match=words):
         tables.deal(decks=np.array(decks), variants=variants)
     assert tables.records.tobytes() == before.tobytes()
-
-
-@pytest.mark.parametrize("name", ["big2", "limit_holdem_2to9"])
-def test_a_seed_fixes_the_hands(name):
-    one, _ = play(game(name), 50, seed=6)
-    same, _ = play(game(name), 50, seed=6)
-    other, _ = play(game(name), 50, seed=7)
-    assert one.records.tobytes() == same.records.tobytes()
-    assert one.records.tobytes() != other.records.tobytes()
 
 
 def test_cards_do_not_depend_on_the_other_tables():

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import rules_of_high_card
-import rules_of_high_card_with_infosets
 
 from poker_rl.games.game import Game
 
@@ -18,11 +17,3 @@ class HighCard(Game):
     definitions = np.array([(2, 4, 2)], rules_of_high_card.DEFINITION_DTYPE)
     action_count = 2
     observation_size = 6
-
-
-@dataclass(kw_only=True, frozen=True)
-class HighCardWithInfosets(HighCard):
-    """High card with information sets, so that it can be enumerated."""
-
-    rules = rules_of_high_card_with_infosets
-    infoset_key_size = 3

@@ -2,7 +2,9 @@
 
 import multiprocessing
 import signal
+import time
 from contextlib import contextmanager
+from pathlib import Path
 
 # A fork of this process would lack its threads.
 SERVER = multiprocessing.get_context("forkserver")
@@ -22,3 +24,19 @@ def default_signals():
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def until(condition, process=None):
+    """Wait until a condition holds, as long as a process is alive; return the condition's value."""
+    while not (held := condition()):
+        assert process is None or process.poll() is None
+        time.sleep(0.05)
+    return held
+
+
+def is_running(process):
+    """Return whether a process has not ended; a zombie has ended."""
+    try:
+        return Path("/proc", str(process), "stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False

@@ -7,7 +7,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 from pettingzoo.test import api_test, performance_benchmark, seed_test
 
 import poker_rl.integrations
@@ -89,21 +88,6 @@ def test_opponents_play_in_the_order_of_the_list():
     *_, info = env.step(1)  # seat 1 raises, and seat 0 is to act again
     assert record["paid"][:3].tolist() == [2, 4, 0]
     assert info["action_mask"].any()
-
-
-def test_wrappers_of_gymnasium_work():
-    envs = DictInfoToList(RecordEpisodeStatistics(GameVectorEnv("leduc", 50, opponents="call")))
-    generator = np.random.default_rng(0)
-    _, infos = envs.reset(seed=0)
-    episodes = []
-    for _ in range(30):
-        mask = np.array([info["action_mask"] for info in infos])
-        _, rewards, ended, _, infos = envs.step(sample_legal(mask, generator))
-        for row in np.flatnonzero(ended):
-            assert infos[row]["episode"]["r"] == rewards[row]
-            assert infos[row]["final_obs"].shape == envs.single_observation_space.shape
-            episodes.append(infos[row]["episode"]["l"])
-    assert 1 < np.mean(episodes) < 5
 
 
 def test_the_first_legal_action_replaces_an_illegal_one():
@@ -221,21 +205,6 @@ def test_the_number_of_agents_varies_with_the_hand():
         assert len(play_hand(env, generator)) in counts
         env.reset()
     assert counts == set(range(2, 10))
-
-
-def test_a_seed_repeats_the_hands_and_none_continues_them():
-    env = pettingzoo.env("limit_holdem")
-
-    def deal(*seeds):
-        decks = []
-        for seed in seeds:
-            env.reset(seed=seed)
-            decks.append(env._tables.records["deck"].tobytes())
-        return decks
-
-    first = deal(5, None, None)
-    assert len(set(first)) == 3
-    assert deal(5, None, None) == first
 
 
 def test_illegal_actions_and_games_are_errors():

@@ -184,9 +184,3 @@ def test_other_models_are_errors():
             archive.writestr("policy.pth", file.getvalue())
     expect("is not a model of MaskablePPO")
     assert not Path("trapped").exists()
-
-
-def test_a_command_names_the_file_that_is_missing(get_refusal):
-    Path("mine.yaml").write_text(YAML_FILES[0])
-    line = get_refusal("evaluate", "game=leduc", "player=mine.yaml")
-    assert "actor.pt: no such file" in line

@@ -136,21 +136,11 @@ def test_goes_on_to_the_bit(rule):
 
 
 def test_what_does_not_fit_is_refused_with_its_size():
-    column = {"observation": Column(torch.bool, 288)}
-    small = ReplayBuffer("replay", 10, CircularInsertion(), column, CPU, 0)
-    with pytest.raises(
-        ConfigError, match=r"^replay: .* 36 bytes .* 134,110.5 GiB.*; there are [\d.,]+"
-    ):
-        ReplayBuffer(
-            "replay",
-            2 * 10**12,
-            CircularInsertion(),
-            column,
-            CPU,
-            0,
-            replicas=2,
-            other_buffers=[small],
-        )
+    column, rule = {"observation": Column(torch.bool, 288)}, CircularInsertion()
+    small = ReplayBuffer("replay", 10, rule, column, CPU, 0)
+    message = r"^replay: .* 36 bytes .* 134,110.5 GiB.*; there are [\d.,]+"
+    with pytest.raises(ConfigError, match=message):
+        ReplayBuffer("replay", 2 * 10**12, rule, column, CPU, 0, replicas=2, other_buffers=[small])
 
 
 def test_processes_of_one_machine_share_its_memory():

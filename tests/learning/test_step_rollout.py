@@ -173,25 +173,6 @@ def test_no_illegal_action_is_sampled(uniform):
     assert action[3] == 1
 
 
-@pytest.mark.parametrize("actions", [3, 17, 300])
-def test_on_a_gpu_actions_are_sampled_as_on_a_cpu(actions):
-    """A random number gives the action that it gives on a CPU, except close to a border."""
-    count = 5000
-    generator = torch.Generator().manual_seed(actions)
-    logits = 3 * torch.randn(count, actions, generator=generator)
-    legal = torch.rand(count, actions, generator=generator) < 0.6
-    legal[torch.arange(count), torch.randint(actions, (count,), generator=generator)] = True
-    uniform = torch.rand(count, generator=generator)
-    action, log_prob = sample_legal_action(logits, legal, uniform)
-    expected, expected_log_prob = sample_from_logits(logits, legal.numpy(), uniform.numpy())
-    differs = action.numpy() != expected
-    assert differs.mean() < 1e-3
-    borders = logits.double().masked_fill(~legal, -torch.inf).softmax(1).cumsum(1)
-    distance = (borders - uniform[:, None]).abs().min(1).values.numpy()
-    assert (distance[differs] < 1e-6).all()
-    np.testing.assert_allclose(log_prob[~differs], expected_log_prob[~differs], atol=1e-5)
-
-
 def test_an_action_is_sampled_by_its_probability():
     """Of n random numbers on a grid, each action gets n times its probability, rounded."""
     count = 100_000

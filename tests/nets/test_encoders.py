@@ -117,24 +117,6 @@ def test_every_card_of_big_2_that_a_seat_has_seen():
     assert shown > 35
 
 
-@pytest.mark.parametrize("name", ["limit_holdem", "nolimit_holdem"])
-@pytest.mark.parametrize("kind", ["sorted_suits", "history"])
-@pytest.mark.parametrize("moves", [0, 6])
-def test_hands_that_differ_in_suits_alone_look_alike(name, kind, moves):
-    game = game_of(name)
-    records = play(game, 300, 0)[1][moves].records
-    assert len(records) > 5
-    features, other = ObservationEncoder(game, kind), records.copy()
-    generator = np.random.default_rng(1)
-    for record in other:
-        name_of = generator.permutation(4)
-        record["deck"] = record["deck"] // 4 * 4 + name_of[record["deck"] % 4]
-    original = records.copy()
-    assert not np.array_equal(records["deck"], other["deck"])
-    np.testing.assert_array_equal(features(records), features(other))
-    np.testing.assert_array_equal(records, original)
-
-
 def test_what_a_critic_sees_besides_has_the_same_names():
     game = game_of("limit_holdem_3p")
     records = play(game, 2000, 0)[1][0].records

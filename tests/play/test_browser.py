@@ -16,16 +16,8 @@ from poker_rl.play.page_server import PageEndpoints, SessionStore, create_applic
 from poker_rl.play.session import Session
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-ARGUMENTS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-sync"]
+ARGUMENTS += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
 TABLES = {  # quick opponents; what they do does not matter here
     "kuhn": ["uniform"],
     "limit_holdem": ["call"],
@@ -221,40 +213,46 @@ def test_a_reload_and_a_second_tab_see_the_same(sit):
     expect(page.locator("#turn")).to_have_text(other.locator("#turn").inner_text())
 
 
-def test_a_hand_is_replayed_and_copied(sit):
-    page = sit("kuhn", 360)
-    while not settled(page):
-        by_keys(page)
-    slide = page.get_by_role("slider", name="Replay")
-    expect(page.locator("#ring .card.back")).to_have_count(0)
-    slide.fill("0")
-    expect(page.locator("#review h3")).to_contain_text("1 of")
-    expect(page.locator("#review .bars li").first).to_be_visible()
-    page.get_by_role("button", name="Copy as text").click()
-    expect(page.get_by_role("textbox")).to_have_value(re.compile(r"\S"))
-
-
-def test_an_earlier_hand_is_looked_at(sit):
+def test_hints_ranges_and_earlier_hands(sit):
     page = sit("limit_holdem", 360)
+    while settled(page):
+        page.keyboard.press(" ")
+    page.keyboard.press("h")
+    page.get_by_text("With every starting hand").click()
+    expect(page.locator(".hands td")).to_have_count(169)
+    expect(page.locator(".hands td").nth(1)).to_have_text("AKs")
+    wide = "[...document.querySelectorAll('.hands td')].some((c) => c.scrollWidth > c.clientWidth)"
+    assert not page.evaluate(wide)
+
     locators, cards = [page.locator("#own"), page.locator("#board")], []
-    for _ in range(2):
+    for number in (1, 2):
         while not settled(page):
             by_keys(page)
         expect(page.locator("#review")).to_be_visible()
         cards.append([locator.text_content() for locator in locators])
-        if len(cards) == 1:
+        if number == 1:
             page.keyboard.press(" ")
             expect(page.locator("#log")).to_contain_text("Hand 2")
     page.get_by_role("button", name="Earlier hand").click()
-    expect(page.locator("#review-title")).to_have_text("Hand 1", ignore_case=True)
     for locator, text in zip(locators, cards[0], strict=True):
         expect(locator).to_have_text(text)
+    page.get_by_role("slider", name="Replay").fill("0")
+    expect(page.locator("#review h3")).to_contain_text("1 of")
+    expect(page.locator("#review .bars li").first).to_be_visible()
     page.get_by_role("button", name="Copy as PHH").click()
     expect(page.get_by_role("textbox")).to_have_value(re.compile('variant = "FT"'))
-    page.keyboard.press(" ")  # the button pressed by the mouse has not kept the focus
-    expect(page.locator("#log")).to_contain_text("Hand 3")
-    page.reload()
-    expect(page.locator("#log")).to_contain_text("Hand 3")
+
+    page.get_by_role("button", name="Ranges").click()
+    expect(page.locator("#ranges .hands")).to_have_count(1)
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.locator("#ranges-moves").get_by_role("button", name="Call").click()
+    page.locator("#ranges-moves").get_by_role("button", name="Check").click()
+    page.get_by_label("Board").fill("AsAdAh")
+    page.keyboard.press("Enter")
+    expect(page.locator("#ranges .gone").first).to_have_text("AA")
+    page.get_by_label("Second player").select_option("tight")
+    expect(page.locator("#ranges .hands")).to_have_count(2)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
 def test_the_start_screen(browser, tmp_path):
@@ -288,34 +286,3 @@ def test_the_start_screen(browser, tmp_path):
         expect(other.locator("#against")).to_have_text("against uniform, call")
         assert not faults
         context.close()
-
-
-def test_ranges_of_two_players(sit):
-    page = sit("limit_holdem", 360)
-    page.get_by_role("button", name="Ranges").click()
-    expect(page.locator("#ranges .hands")).to_have_count(1)
-    page.get_by_role("button", name="Start", exact=True).click()
-    page.locator("#ranges-moves").get_by_role("button", name="Call").click()
-    page.locator("#ranges-moves").get_by_role("button", name="Check").click()
-    page.get_by_label("Board").fill("AsAdAh")
-    page.keyboard.press("Enter")
-    expect(page.locator("#ranges .gone").first).to_have_text("AA")
-    page.get_by_label("Second player").select_option("tight")
-    expect(page.locator("#ranges .hands")).to_have_count(2)
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-
-
-def test_a_hint_has_a_grid(sit):
-    page = sit("limit_holdem", 360)
-    while settled(page):
-        page.keyboard.press(" ")
-    page.keyboard.press("h")
-    page.get_by_text("With every starting hand").click()
-    expect(page.locator(".hands td")).to_have_count(169)
-    expect(page.locator(".hands td").first).to_have_text("AA")
-    expect(page.locator(".hands td").nth(1)).to_have_text("AKs")
-    sticking_out = (
-        "[...document.querySelectorAll('.hands td')].some((c) => c.scrollWidth > c.clientWidth)"
-    )
-    assert not page.evaluate(sticking_out)
-    assert page.evaluate("document.documentElement.scrollWidth") == 360

@@ -453,19 +453,14 @@ def test_ranges_of_any_line():
 
 
 def test_how_a_person_plays_is_counted():
-    """Who always raises puts money in before every flop."""
-    session, kinds = Session.create(table("limit_holdem", "call"), None, 7), []
+    """Who always bets or raises puts money in before every flop."""
+    session = Session.create(table("limit_holdem", "call"), None, 7)
     for _ in range(40):
         view = session.build_view()
         while view["phase"] == "act":
-            kinds.append(view["moves"][-1]["action_type"])
             view = session.act(view["turn"], view["moves"][-1]["action"])
         session.deal_next_hand(view["turn"])
     stats = view["stats"]
-    assert set(kinds) == {"bet", "raise"}
     assert stats["style"] == {"vpip": 1.0, "pfr": 1.0, "aggression": None}  # without a call
-    assert stats["half_width"] > 0
-    assert stats["goal"] in (100.0, 1000.0)
-    assert stats["more_hands"] > 0
-    assert stats["ev_adjusted"]["half_width"] < stats["half_width"]
+    assert 0 < stats["ev_adjusted"]["half_width"] < stats["half_width"]
     assert stats["opponents"][0]["mean"] == pytest.approx(-stats["mean"])

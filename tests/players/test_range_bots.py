@@ -140,12 +140,6 @@ def test_randomized_choices_facing_a_bet(name, own, facing, expected):
     assert get_probs(name, f"5s5d {own} {RANDOMIZED_FLOP}", *facing) == expected
 
 
-def test_randomized_choices_are_legal():
-    weak, strong = f"4c4d 6s2h {RANDOMIZED_FLOP}", f"AsAh 4c4d {RANDOMIZED_FLOP}"
-    assert get_probs("sklansky_randomized", weak, CALL, CALL, CALL) == [0, 1, 0]
-    assert get_probs("sklansky_randomized", strong, RAISE, RAISE, RAISE) == [0, 1, 0]
-
-
 FOLD_IT, CALL_IT, BET_IT = [1, 0, 0], [0, 1, 0], [0, 0, 1]
 TO_ACT = {0: [], 3: [CALL, CALL, RAISE], 4: [CALL] * 4 + [RAISE], 5: [CALL] * 6 + [RAISE]}
 

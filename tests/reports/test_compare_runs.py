@@ -17,7 +17,6 @@ from poker_rl.reports.seed_statistics import (
     bootstrap_interval,
     compute_iqm,
     compute_profile,
-    compute_student_quantile,
     estimate,
 )
 
@@ -37,12 +36,6 @@ def cells(out, first):
     """The cells of the row that begins so."""
     (line,) = [line for line in out.splitlines() if line.startswith(f"{first} ")]
     return re.split(" {2,}", line)
-
-
-@pytest.mark.parametrize(("freedom", "quantile"), [(1, 12.706), (4, 2.776), (30, 2.042)])
-def test_students_quantile(freedom, quantile):
-    """As any table of Student's distribution has them, in percent 97.5."""
-    assert compute_student_quantile(freedom) == pytest.approx(quantile, abs=5e-4)
 
 
 def test_mean_and_interval():

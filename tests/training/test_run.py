@@ -187,10 +187,8 @@ def test_two_halves_equal_the_whole():
     assert yaml.safe_load((folder / "config.yaml").read_text())["budget"] == 400
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 138)]
-)
-def test_a_signal_checkpoints_and_leaves(number, code, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_checkpoints_and_leaves(number, monkeypatch):
     tiny.train()
     expected = result(tiny.only_folder())
     tiny.only_folder().parents[2].rename("whole")
@@ -207,7 +205,7 @@ def test_a_signal_checkpoints_and_leaves(number, code, monkeypatch):
         message = "poker-rl train resume=outputs/tiny/fit/"
         with pytest.raises(RunInterruptedError, match=message) as stopped:
             tiny.train()
-        assert stopped.value.exit_code == code
+        assert stopped.value.exit_code == 128 + number
         assert signal.getsignal(number) == handler
     folder = tiny.only_folder()
     _, manifest = read_run_folder(folder)

@@ -17,7 +17,7 @@ import pytest
 import tiny
 import torch
 from commands import run_command
-from processes import default_signals
+from processes import default_signals, is_running, until
 from tiny import same
 
 from poker_rl.config.validation import ConfigError
@@ -108,19 +108,14 @@ def finished(tmp_path_factory):
 
 def test_what_a_resumed_run_lacks_is_refused(finished, get_refusal):
     folder = shutil.copytree(finished, Path("one"))
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    assert get_refusal("train", f"resume={folder}", "workers=3").startswith(
-        "workers: a resumed run"
-    )
+    message = get_refusal("train", f"resume={folder}", "workers=3")
+    assert message.startswith("workers: a resumed run")
     (other,) = (folder / "workers").iterdir()
-    other.rename("aside")
-    assert get_refusal("train", f"resume={folder}", "budget=4000").endswith(
-        f"{other.name}: no such file"
-    )
-    shutil.move("aside", other)
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path in before} | {
-        folder / "workers": before[folder / "workers"]
-    } == before
+    other.unlink()
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    message = get_refusal("train", f"resume={folder}", "budget=4000")
+    assert message.endswith(f"{other.name}: no such file")
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
 def test_torchrun_starts_the_same_run(finished):
@@ -147,19 +142,14 @@ def test_all_end_with_the_first_process():
 
 
 def test_what_can_not_be_is_refused(get_refusal, monkeypatch):
-    assert get_refusal("train", "algo=cfr", "workers=2") == (
-        "workers: CFR learns in one process; allowed: 1"
-    )
-    assert get_refusal("train", "algo=reinforce", "workers=2").startswith(
-        "workers: Reinforce learns"
-    )
+    message = get_refusal("train", "algo=cfr", "workers=2")
+    assert message == "workers: CFR learns in one process; allowed: 1"
     assert get_refusal("train", "workers=0").startswith("workers: 0 is not in [1, ")
     for name, value in {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost"}.items():
         monkeypatch.setenv(name, value)
     assert get_refusal("train", "workers=3") == "workers: 3, but torchrun has started 2 processes"
-    assert get_refusal("train", "-m", "seed=1,2").startswith(
-        "-m: torchrun starts the processes of one"
-    )
+    message = get_refusal("train", "-m", "seed=1,2")
+    assert message.startswith("-m: torchrun starts the processes of one")
     with socket.create_server(("", 0)) as taken:
         port = str(taken.getsockname()[1])
         monkeypatch.setenv("MASTER_PORT", port)
@@ -186,10 +176,8 @@ def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path):
     for name in ("100_1.pt", "100_2.pt", "150_1.pt.part", "200_1.pt", "200_2.pt"):
         (tmp_path / "workers" / name).touch()
     remove_old_worker_files(tmp_path, 200)
-    assert sorted(path.name for path in (tmp_path / "workers").iterdir()) == [
-        "200_1.pt",
-        "200_2.pt",
-    ]
+    left = sorted(path.name for path in (tmp_path / "workers").iterdir())
+    assert left == ["200_1.pt", "200_2.pt"]
 
 
 DEADLY, REFUSED, FULL, LONG = 100, 101, 102, 103
@@ -260,18 +248,3 @@ def test_they_end_with_the_process_that_shares_out(number, tmp_path):
             until(lambda: not any(map(is_running, workers)))
         finally:
             process.kill()
-
-
-def is_running(process):
-    """Return whether a process has not ended; a zombie has ended."""
-    try:
-        return Path("/proc", process, "stat").read_text().rpartition(") ")[2][0] != "Z"
-    except OSError:
-        return False
-
-
-def until(there, process=None):
-    """Wait until a condition holds, as long as the process that causes it is alive."""
-    while not there():
-        assert process is None or process.poll() is None
-        time.sleep(0.05)
