@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
-from learner_contexts import average_settings, build_learner
+from learner_contexts import (
+    average_settings,
+    build_learner,
+    learn_decisions,
+    measure_exploitability,
+)
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
 from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import exploitability
-from poker_rl.games.game_tree import get_tree
 from poker_rl.learning.advantages import compute_doubly_robust
 from poker_rl.learning.rollout import HAND_ENDED, RolloutBatch
 from poker_rl.nets.dense import MLPConfig
@@ -73,18 +76,15 @@ def test_a_trace_never_grows():
 def test_comes_near_equilibrium_on_kuhn():
     """Uniform play is exploitable by .458; ten seeds came to .083 ± .034, and .22 is 4 sd off."""
     game, steps = game_of("kuhn"), 60_000
-    algorithm = learner(
-        game,
-        kl_uniform_coef=LogLinear(start=0.5, end=0.1, horizon=0.8 * steps),
-        actor_lr=Linear(start=3e-3, end=3e-4, horizon=steps),
-        critic_lr=Linear(start=5e-3, end=1e-3, horizon=steps),
-        ema_decay=0.97,
-    )
-    while algorithm.progress.decisions < steps:
-        algorithm.learn()
-    tree = get_tree(game)
+    rates = {
+        "kl_uniform_coef": LogLinear(start=0.5, end=0.1, horizon=0.8 * steps),
+        "actor_lr": Linear(start=3e-3, end=3e-4, horizon=steps),
+        "critic_lr": Linear(start=5e-3, end=1e-3, horizon=steps),
+    }
+    algorithm = learner(game, ema_decay=0.97, **rates)
+    learn_decisions(algorithm, steps)
     for player in algorithm.players().values():
-        assert exploitability(tree, player.action_probs(tree.infoset_records)) < 0.22
+        assert measure_exploitability(game, player) < 0.22
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,11 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
-from learner_contexts import sole
+from learner_contexts import compose_learner, sole
 from small_learners import list_small_overrides
 from toy_games import kuhn
 
-from poker_rl.algos.algorithm_loader import build_algorithm, load_algorithm
-from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game_loader import load_game
 from poker_rl.players.player_loader import load_player
@@ -29,11 +27,10 @@ from poker_rl.players.player_loader import load_player
 def test_no_network_is_left_to_an_opponent(network_sharing, seating, learns):
     """Networks of seats or agents that the opponent plays would stay as they were drawn."""
     own = [f"algo.network_sharing={network_sharing}", f"algo.seating={seating}"]
-    settings = resolve_horizons(compose_plain_config(["algo=ppo", *own]))
     caller = sole(load_player("call", kuhn()))
     message = f"^algo.network_sharing: {network_sharing} needs self-play; "
     with nullcontext() if learns else pytest.raises(ConfigError, match=message):
-        build_algorithm(settings, kuhn(), torch.device("cpu"), 0, caller)
+        compose_learner(["algo=ppo", *own], kuhn(), opponents=caller)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +47,8 @@ def test_iterations_without_a_decision_do_no_harm(algo, settings):
     game = load_game("limit_holdem")
     own = [f"algo.{setting}" for setting in settings]
     own += [] if algo == "apu" else ["algo.seating=shuffled"]
-    config = resolve_horizons(compose_plain_config([f"algo={algo}", "net=mlp_small", *own]))
-    learner = build_algorithm(config, game, torch.device("cpu"), 0, sole(load_player("fold", game)))
+    words = [f"algo={algo}", "net=mlp_small", *own]
+    learner = compose_learner(words, game, opponents=sole(load_player("fold", game)))
     decided = []
     for _ in range(20):
         before = learner.progress.decisions

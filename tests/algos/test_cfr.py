@@ -1,12 +1,11 @@
 """Solvers follow known trajectories to the digit, and resume to the bit."""
 
-import numba
 import numpy as np
 import pyspiel
 import pytest
 import torch
 from random_games import game
-from toy_games import forgetful, kuhn, label, leduc, leduc_8, two_cores
+from toy_games import forgetful, kuhn, label, leduc, leduc_8, numba_threads, two_cores
 
 from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
 from poker_rl.algos.tabular.mccfr import MCCFR
@@ -115,15 +114,11 @@ def test_external_sampling_has_the_regrets_of_cfr_on_average():
 
 def learnt(threads, name, game, **settings):
     """The tables of a solver after two steps."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(threads)
-    try:
+    with numba_threads(threads):
         algorithm = solver(name, game, seed=5, **settings)
         for _ in range(2):
             algorithm.learn()
         assert get_tree(game).thread_count == threads
-    finally:
-        numba.set_num_threads(before)
     return algorithm.state_dict()
 
 
@@ -178,18 +173,6 @@ def test_resumes_to_the_bit(name, tmp_path):
     left, right = after.state_dict(), straight.state_dict()
     assert left.keys() == right.keys()
     assert all(torch.equal(left[key], right[key]) for key in ("regrets", "sums"))
-
-
-@pytest.mark.parametrize("name", ["cfr_linear", "pdcfr_plus", "mccfr"])
-def test_steps_of_any_length_are_the_same(name):
-    short, long = (solver(name, leduc(), iterations_per_step=n) for n in (1, 30))
-    for _ in range(30):
-        short.learn()
-    long.learn()
-    assert short.progress == long.progress
-    np.testing.assert_array_equal(
-        short.players()["average"].policy, long.players()["average"].policy
-    )
 
 
 def test_faults_name_the_key():

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from learner_contexts import average_settings, cpu_context
+from learner_contexts import (
+    always_fold,
+    average_settings,
+    compute_winnings,
+    cpu_context,
+    learn_decisions,
+    measure_exploitability,
+)
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
@@ -13,12 +20,9 @@ from poker_rl.algos.nfsp import NFSP
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
-from poker_rl.games.game_tree import get_tree
 from poker_rl.learning.buffers.replay_buffer import ExponentialReservoir
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, RolloutBatch
 from poker_rl.nets.dense import MLPConfig
-from poker_rl.players.tabular_player import TabularPlayer
 
 
 def built(kind, game, seed, opponent, **changed):
@@ -215,62 +219,30 @@ def test_resumed_equals_uninterrupted_to_the_bit(optimiser, changed):
 
 def test_dqn_learns_to_beat_a_player_who_always_folds():
     """Whoever bets against a player who passes and folds wins the ante each hand."""
-    game = kuhn()
-    tree = get_tree(game)
-    folds = np.zeros(tree.legal_mask.shape)
-    folds[np.arange(tree.infoset_count), tree.legal_mask.argmax(1)] = 1  # fold, else check
-    learner = dqn(
-        game,
-        opponent=TabularPlayer(game, folds),
-        network_sharing="shared",
-        seating="shuffled",
-        train_freq=4,
-    )
-    while learner.progress.decisions < 4000:
-        learner.learn()
-    policy = learner.players()["greedy"].action_probs(tree.infoset_records)
-    for seat in range(2):
-        mixed = np.where((tree.infoset_seat == seat)[:, None], policy, folds)
-        assert compute_seat_values(tree, mixed)[seat] == pytest.approx(1)
+    folds = always_fold(kuhn())
+    settings = {"network_sharing": "shared", "seating": "shuffled", "train_freq": 4}
+    learner = dqn(kuhn(), opponent=folds, **settings)
+    learn_decisions(learner, 4000)
+    assert compute_winnings(learner.players()["greedy"], folds) == pytest.approx([1, 1])
 
 
 def test_the_average_policy_comes_closer_to_equilibrium():
     """Uniform play has 0.458. 6 runs ended at 0.136 +- 0.028: mean + 4 sd."""
-    game = kuhn()
-    tree = get_tree(game)
-    learner = nfsp(
-        game,
-        tables=128,
-        rollout_steps=1,
-        train_freq=64,
-        batch_size=128,
-        lr=Constant(start=5e-3),
-        replay_capacity=20_000,
-        eta=0.2,
-        target_update_interval=25,
-        average_policy=average_settings(
-            capacity=100_000, batch_size=128, lr=Constant(start=5e-3), max_grad_norm=None
-        ),
-    )
-    while learner.progress.decisions < 60_000:
-        learner.learn()
-    policy = learner.players()["average"].action_probs(tree.infoset_records)
-    assert exploitability(tree, policy) < 0.25
+    fast = {"batch_size": 128, "lr": Constant(start=5e-3)}
+    average = average_settings(capacity=100_000, max_grad_norm=None, **fast)
+    settings = {"tables": 128, "rollout_steps": 1, "train_freq": 64, "replay_capacity": 20_000}
+    settings |= {"eta": 0.2, "target_update_interval": 25, "average_policy": average}
+    learner = nfsp(kuhn(), **settings, **fast)
+    learn_decisions(learner, 60_000)
+    assert measure_exploitability(kuhn(), learner.players()["average"]) < 0.25
 
 
 def test_memories_that_are_never_full_enough_to_learn_from_are_refused():
-    message = r"^learning_starts: 1,000 items are needed to learn; replay_capacity holds 500$"
-    with pytest.raises(ConfigError, match=message):
-        dqn(kuhn(), replay_capacity=500, learning_starts=1000)
+    average = {"average_policy": average_settings(capacity=20)}
     with pytest.raises(
-        ConfigError, match=r"^learning_starts: 30 .*; average_policy.capacity holds 20$"
+        ConfigError, match=r"^learning_starts: 32 .*; average_policy.capacity holds 20$"
     ):
-        nfsp(
-            kuhn(),
-            learning_starts=30,
-            replay_capacity=100,
-            average_policy=average_settings(capacity=20),
-        )
+        nfsp(kuhn(), **average)
 
 
 def test_later_play_weighs_more_in_the_average():

@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import record_decisions
-from learner_contexts import average_settings, cpu_context, ppo_settings
+from learner_contexts import (
+    average_settings,
+    cpu_context,
+    learn_decisions,
+    measure_exploitability,
+    ppo_settings,
+)
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.nfsp_ppo import NFSPWithPPO
-from poker_rl.evaluation.exact.exploitability import exploitability
-from poker_rl.games.game_tree import get_tree
 from poker_rl.learning.rollout import NEXT_PENDING
 from poker_rl.nets.dense import MLPConfig
 
@@ -75,12 +79,9 @@ def test_resumed_equals_uninterrupted_to_the_bit():
 
 def test_the_average_comes_near_equilibrium():
     """Uniform play has 0.458; three seeds came to 0.276 to 0.282."""
-    game = game_of("kuhn")
-    tree = get_tree(game)
     policy = average_settings(capacity=20_000, gradient_steps=8, batch_size=128)
-    learner = nfsp(game, tables=256, average_policy=policy)
-    while learner.progress.decisions < 80_000:
-        learner.learn()
+    learner = nfsp(game_of("kuhn"), tables=256, average_policy=policy)
+    learn_decisions(learner, 80_000)
     players = learner.players()
     assert list(players) == ["average", "weight_average", "current"]
-    assert exploitability(tree, players["average"].action_probs(tree.infoset_records)) < 0.33
+    assert measure_exploitability(game_of("kuhn"), players["average"]) < 0.33

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from learner_contexts import average_settings, build_learner, ppo_settings
+from learner_contexts import average_settings, build_learner, learn_decisions, ppo_settings
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
@@ -241,8 +241,7 @@ def test_self_play_approaches_equilibrium_and_values_are_chips(shared_layers, bo
     chips, were off by .09 rms; in units of the reward scale they would be off by half of that.
     """
     learner = ppo(KUHN, tables=256, shared_layers=shared_layers)
-    while learner.progress.decisions < 100_000:
-        metrics = learner.learn()
+    metrics = learn_decisions(learner, 100_000)
     player = learner.players()["weight_average"]
     policy = player.action_probs(TREE.infoset_records)
     assert exploitability(TREE, policy) < bound

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 import torch
 from random_games import game
-from toy_games import kuhn, label, leduc, two_cores
+from toy_games import kuhn, label, leduc, numba_threads, two_cores
 
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.algos.tabular.public_cfr import PublicCFR
@@ -73,15 +72,11 @@ def test_each_information_set_has_a_row_of_its_own():
 
 @two_cores
 def test_threads_change_nothing():
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
-        alone = solved(TWELVE, 3).state_dict()
-        numba.set_num_threads(2)
-        shared = solved(TWELVE, 3).state_dict()
-    finally:
-        numba.set_num_threads(before)
-    assert all(torch.equal(alone[key], shared[key]) for key in ("regrets", "sums"))
+    states = []
+    for threads in (1, 2):
+        with numba_threads(threads):
+            states.append(solved(TWELVE, 3).state_dict())
+    assert all(torch.equal(states[0][key], states[1][key]) for key in ("regrets", "sums"))
 
 
 def test_resumes_to_the_bit(tmp_path):

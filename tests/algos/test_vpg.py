@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from learner_contexts import build_learner
+from learner_contexts import build_learner, measure_exploitability
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
 from poker_rl.config.schedules import Constant
-from poker_rl.evaluation.exact.exploitability import exploitability
-from poker_rl.games.game_tree import get_tree
 from poker_rl.learning.rollout import HAND_ENDED
 from poker_rl.nets.dense import MLPConfig
 
@@ -116,16 +114,9 @@ def test_a_resumed_run_goes_on_to_the_bit(changed):
 
 
 def test_self_play_on_kuhn_comes_closer_to_equilibrium():
-    learner = vpg(
-        kuhn(),
-        hands_per_iteration=256,
-        entropy_coef=Constant(start=0.2),
-        actor_lr=Constant(start=1e-2),
-        critic_lr=Constant(start=1e-2),
-    )
-    tree = get_tree(kuhn())
+    """Over 6 seeds: mean .148, standard deviation .016, of which four; uniform play has .458."""
+    rates = {key: Constant(start=1e-2) for key in ("actor_lr", "critic_lr")}
+    learner = vpg(kuhn(), hands_per_iteration=256, entropy_coef=Constant(start=0.2), **rates)
     for _ in range(200):
         learner.learn()
-    policy = learner.players()["current"].action_probs(tree.infoset_records)
-    # over 6 seeds: mean .148, standard deviation .016, of which four; uniform play has .458
-    assert exploitability(tree, policy) < 0.22
+    assert measure_exploitability(kuhn(), learner.players()["current"]) < 0.22

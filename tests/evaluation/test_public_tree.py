@@ -4,7 +4,6 @@ from dataclasses import replace
 from itertools import combinations
 from math import comb
 
-import numba
 import numpy as np
 import pytest
 from evaluations import (
@@ -17,7 +16,7 @@ from evaluations import (
     random_policies,
 )
 from random_games import game
-from toy_games import kuhn, leduc, two_cores
+from toy_games import kuhn, leduc, numba_threads, two_cores
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
@@ -258,14 +257,16 @@ def test_networks_of_plugins_are_queried_by_tables():
 
 @two_cores
 def test_threads_change_nothing():
-    tree, found = EvaluatedPublicTree(NINE, True), []
-    player = build_network_player(NINE, "sorted_suits")
+    tree, player, found = (
+        EvaluatedPublicTree(NINE, True),
+        build_network_player(NINE, "sorted_suits"),
+        [],
+    )
     for threads in (1, 2):
-        numba.set_num_threads(threads)
-        found.append(tree.evaluate_player(player))
-    numba.set_num_threads(1)
-    assert found[0][1] == found[1][1]
-    assert found[0][0].tolist() == found[1][0].tolist()
+        with numba_threads(threads):
+            values, value = tree.evaluate_player(player)
+            found.append((values.tolist(), value))
+    assert found[0] == found[1]
 
 
 HOLDEM = game("limit_holdem")

@@ -2,6 +2,7 @@
 
 import pytest
 from high_card import HighCard
+from learner_contexts import learn_decisions
 
 from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.config.validation import ConfigError
@@ -20,8 +21,7 @@ def test_five_rules_are_enough_to_train_and_to_evaluate():
     The player has learned some of that: 0.10 was measured.
     """
     learner = load_algorithm("ppo", GAME)
-    while learner.progress.decisions < 40_000:
-        learner.learn()
+    learn_decisions(learner, 40_000)
     player, passes = learner.players()["current"], PreferenceBot(game=GAME, prefer=["0"])
     won = play_match(GAME, player, passes, "passes", 2000, seed=0)
     assert won.unit == "point/hand"

@@ -92,7 +92,7 @@ def test_holdem_beside_pokerkit(name):
     counts = compare_engines(game(name), replay_in_pokerkit, hands=200, seed=2)
     assert counts["hands"] == 200
     assert counts["showdowns"] > 60
-    assert counts["split pots"] > 20
+    assert counts["split pots"] > 10
     if game(name).seats > 2:  # heads-up whoever stays has paid the same
         assert counts["odd chips"] > 0
 

@@ -1,15 +1,22 @@
 """Contexts and settings of learners on the CPU, as tests change them."""
 
+import numpy as np
 import torch
 
+from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import load_option
 from poker_rl.config.plugins import load_class
+from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.schedules import Constant
+from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
+from poker_rl.games.game_tree import get_tree
 from poker_rl.learning.average_policy import AveragePolicySettings
 from poker_rl.learning.buffers.replay_buffer import UniformReservoir
 from poker_rl.learning.learner_services import LearnerContext
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.opponents import OpponentSettings
+from poker_rl.players.tabular_player import TabularPlayer
 
 
 def cpu_context(game, net, seed=0, opponent=None):
@@ -51,3 +58,39 @@ def ppo_settings(**changed):
     settings |= {"tables": 64, "rollout_steps": 8, "minibatches": 2, "opponent_pool": pool}
     settings |= {"lr": Constant(start=3e-3), "entropy_coef": Constant(start=0.1)}
     return settings | {"clip_coef": Constant(start=0.2), "ema_decay": 0.95} | changed
+
+
+def compose_learner(words, game, seed=0, opponents=None, device="cpu", *workers):
+    """Build the learner that words on the command line select."""
+    config = resolve_horizons(compose_plain_config(words))
+    return build_algorithm(config, game, torch.device(device), seed, opponents, *workers)
+
+
+def learn_decisions(learner, count):
+    """Have a learner learn from so many decisions; return its last metrics."""
+    while learner.progress.decisions < count:
+        metrics = learner.learn()
+    return metrics
+
+
+def measure_exploitability(game, player):
+    tree = get_tree(game)
+    return exploitability(tree, player.action_probs(tree.infoset_records))
+
+
+def always_fold(game):
+    """Return a player that folds if it can, and else checks."""
+    tree = get_tree(game)
+    policy = np.zeros(tree.legal_mask.shape)
+    policy[np.arange(tree.infoset_count), tree.legal_mask.argmax(1)] = 1
+    return TabularPlayer(game, policy)
+
+
+def compute_winnings(player, other):
+    """Return what a player wins in each seat from another one, whose policy is a table."""
+    tree = get_tree(other.game)
+    policy = player.action_probs(tree.infoset_records)
+    mixed = [
+        np.where((tree.infoset_seat == seat)[:, None], policy, other.policy) for seat in (0, 1)
+    ]
+    return [compute_seat_values(tree, mixed[seat])[seat] for seat in (0, 1)]

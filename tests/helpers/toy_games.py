@@ -1,5 +1,7 @@
 """Kuhn and Leduc poker for any number of seats, as OpenSpiel generalizes them, and a marker."""
 
+from contextlib import contextmanager
+
 import numba
 import numpy as np
 import pytest
@@ -48,3 +50,14 @@ def forgetful(monkeypatch):
 def label(parameter):
     """Return a short name of a game among the parameters of a test."""
     return f"{parameter.name}_{parameter.seats}" if isinstance(parameter, FixedLimitPoker) else None
+
+
+@contextmanager
+def numba_threads(count):
+    """Let compiled loops use so many threads in this context."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(count)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)

@@ -8,23 +8,19 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import record_decisions
-from learner_contexts import sole
+from learner_contexts import compose_learner, sole
 from processes import SERVER
 from small_learners import list_small_overrides
 from torch import distributed as dist
 
-from poker_rl.algos.algorithm_loader import build_algorithm
-from poker_rl.config.build import build
-from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.option_files import load_option
-from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.games import load_game
 from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
 from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
 from poker_rl.learning.rollout import NEXT_PENDING
 from poker_rl.learning.table_group import StepBatch
+from poker_rl.players.player_loader import load_player
 from poker_rl.training.run_checkpoints import Checkpoints, split_state
 
-CPU = torch.device("cpu")
 TEN = 10  # iterations, each of one step of an optimiser or more
 
 
@@ -46,14 +42,10 @@ def work_with_other(folder, rank):
 
 
 def learner(algo, rank, workers, *overrides, opponent=None):
-    game = build(load_option("game", "leduc"), "game")
-    settings = resolve_horizons(
-        compose_plain_config([f"algo={algo}", "game=leduc", "budget=20000", *overrides])
-    )
-    bot = (
-        None if opponent is None else build(load_option("player", opponent), "opponent", game=game)
-    )
-    return build_algorithm(settings, game, CPU, 5, sole(bot), workers, rank)
+    game = load_game("leduc")
+    words = [f"algo={algo}", "game=leduc", "budget=20000", *overrides]
+    bot = None if opponent is None else load_player(opponent, game)
+    return compose_learner(words, game, 5, sole(bot), "cpu", workers, rank)
 
 
 def share_state(learner):

@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import record_decisions
-from learner_contexts import cpu_context, ppo_settings
+from learner_contexts import compose_learner, cpu_context, ppo_settings
 from small_learners import list_small_overrides
 
-from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.build import build
-from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import load_option
-from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
 from poker_rl.games import load_game
 from poker_rl.games.game_tree import get_tree
@@ -63,8 +60,7 @@ def learner(algo, *overrides):
     words = [f"algo={algo}", "game=kuhn", "budget=20000", *overrides]
     players = {SELF: None, "uniform": load_player("uniform", KUHN)}
     settings = OpponentSettings(players=players, self_interval=2)
-    config = resolve_horizons(compose_plain_config(words))
-    return build_algorithm(config, KUHN, torch.device("cpu"), 3, settings)
+    return compose_learner(words, KUHN, 3, settings)
 
 
 def test_self_is_a_snapshot_of_the_headline_player():

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import order_decisions
-from learner_contexts import sole
+from learner_contexts import compose_learner, sole
 
-from poker_rl.algos.algorithm_loader import build_algorithm
-from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.games.game_loader import load_game
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning.advantages import compute_gae, estimate_step_advantages
@@ -41,9 +38,8 @@ def ppo(game_name, opponent, overrides, on="cpu"):
     """Return a PPO learner."""
     game = load_game(game_name)
     words = ["algo=ppo", f"game={game_name}", "budget=20000", *overrides]
-    config = resolve_horizons(compose_plain_config(words))
     player = None if opponent is None else load_player(opponent, game)
-    return build_algorithm(config, game, torch.device(on), 3, sole(player))
+    return compose_learner(words, game, 3, sole(player), on)
 
 
 def copies(batch):

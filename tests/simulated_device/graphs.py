@@ -6,12 +6,9 @@ from functools import partial
 import pytest
 import torch
 from device_simulator import NAME, SimulatedTensor, simulate_device, simulate_graphs
-from learner_contexts import sole
+from learner_contexts import compose_learner, sole
 
 from poker_rl.algos import ppo as ppo_module
-from poker_rl.algos.algorithm_loader import build_algorithm
-from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.games.game_loader import load_game
 from poker_rl.learning.captured_step import WARMUP_CALLS, CapturedStep
 from poker_rl.learning.step_rollout import StepRollout
@@ -64,8 +61,7 @@ def learner(on, game_name, algo, *overrides, opponent=None):
     game = load_game(game_name)
     words = [f"algo={algo}", f"game={game_name}", "budget=2000", *overrides]
     bot = None if opponent is None else load_player(opponent, game, torch.device(on))
-    config = resolve_horizons(compose_plain_config(words))
-    return build_algorithm(config, game, torch.device(on), 0, sole(bot))
+    return compose_learner(words, game, 0, sole(bot), on)
 
 
 def addresses(learner):
