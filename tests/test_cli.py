@@ -13,10 +13,10 @@ import yaml
 from commands import ENVIRONMENT, PROGRAM, TRAIN, list_runs, read_last_row, run_command
 
 from poker_rl import cli
+from poker_rl.config import ConfigError
 from poker_rl.config.compose import compose_config, initialize_hydra
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.config.option_listing import list_options_by_group, read_first_comment
-from poker_rl.config.validation import ConfigError
 from poker_rl.nets.precision import has_bfloat16
 from poker_rl.training import train as train_module
 from poker_rl.training.run_checkpoints import DivergedError
@@ -175,6 +175,8 @@ def test_train_evaluate_resume(capsys, get_refusal):
     assert config["evaluation"]["deals"] == 40
     assert read_last_row(folder)["iterations"] == 20
     assert get_refusal("train", run, "threads=10000").startswith("threads: 10000 are more than")
+    message = get_refusal("evaluate", f"run={folder}@10:average")
+    assert message.startswith(f"run: {folder}@10:average is no run folder: ")
 
 
 def test_a_lack_of_memory_while_training_is_printed_in_a_line(monkeypatch, capsys):
@@ -258,26 +260,6 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     assert command == " ".join(["poker-rl", *TRAIN, "--config-dir=mine"])
 
     assert get_refusal("train", "--config-dir", "yours") == "--config-dir: yours is not a folder"
-
-
-def test_mistakes_in_options_of_the_user(get_refusal):
-    for group in ("experiment", "algo"):
-        Path("mine", group).mkdir(parents=True)
-    own = ["--config-dir", "mine"]
-    Path("mine/experiment/named.yaml").write_text("# @package _global_\nalgo: ppo\nbudget: 300\n")
-    message = get_refusal("train", *own, "experiment=named")
-    assert message.startswith('algo: "ppo" is not settings with a `_target_`, their class')
-    Path("mine/algo/short.yaml").write_text("_target_: poker_rl.algos.ppo.PPO\n")
-    message = get_refusal("train", *own, "algo=short", "budget=300")
-    assert message == "budget_unit: missing; give budget_unit=…"
-
-
-def test_a_run_is_named_by_its_folder(finished_run, get_refusal):
-    for more in ("@10", ":average", "@10:average"):
-        message = get_refusal("evaluate", f"run={finished_run}{more}")
-        assert message.startswith(f"run: {finished_run}{more} is no run folder: ")
-    assert get_refusal("evaluate", f"run={finished_run}", "checkpoint=7").startswith("checkpoint: ")
-    assert get_refusal("evaluate", f"run={finished_run}", "player=best").startswith("player: ")
 
 
 def test_evaluate_any_two_players(capsys, finished_run):
@@ -495,17 +477,6 @@ def test_keys_of_other_libraries_lead_to_ours():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_no_cuda(get_refusal):
     assert get_refusal(*TRAIN, "device=cuda").startswith("device: no cuda here, torch ")
-
-
-@pytest.mark.parametrize("text", ["", "{game: {}, algo: {}, evaluation: {}, names: {}}"])
-def test_folders_without_a_run(text, get_refusal):
-    folder = Path("outputs/x")
-    folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text(text)
-    (folder / "manifest.json").write_text("{}")
-    get_refusal("train", "resume=outputs/x")
-    get_refusal("evaluate", "run=outputs/x")
-    assert len(list(folder.iterdir())) == 2
 
 
 def test_a_config_that_was_edited(finished_run, get_refusal):

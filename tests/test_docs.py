@@ -15,7 +15,7 @@ import torch
 from build_docs import find_pages
 
 from poker_rl.algos import load_algorithm
-from poker_rl.config import ConfigError, set_threads, threads
+from poker_rl.config import ConfigError, threads
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.games import load_game
 from poker_rl.players import load_player
@@ -155,16 +155,3 @@ def test_one_thread_in_a_new_process():
     program += "set_threads(1); assert torch.get_num_threads() == 1"
     environment = {name: os.environ[name] for name in os.environ if name != "OMP_NUM_THREADS"}
     subprocess.run([sys.executable, "-c", program], env=environment, check=True)
-
-
-@pytest.mark.usefixtures("all_cores")
-def test_a_chosen_number_of_threads_is_kept():
-    max_threads = numba.config.NUMBA_NUM_THREADS
-    set_threads(max_threads)
-    load_algorithm("ppo", load_game("kuhn"))
-    assert (torch.get_num_threads(), numba.get_num_threads()) == (max_threads, max_threads)
-    for wrong in (0, max_threads + 1):
-        with pytest.raises(
-            ConfigError, match=f"^threads: {wrong}; allowed: 1 to {max_threads}, which is "
-        ):
-            set_threads(wrong)

@@ -8,8 +8,8 @@ import pytest
 from commands import run_command
 from run_folders import make_row, write_run_folder
 
+from poker_rl.config import ConfigError
 from poker_rl.config.option_files import read_plain_yaml
-from poker_rl.config.validation import ConfigError
 from poker_rl.play.play_launcher import read_saved_table
 from poker_rl.play.session_journal import SessionJournal
 from poker_rl.reports.run_data import iterate_sweep_runs

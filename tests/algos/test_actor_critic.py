@@ -11,11 +11,11 @@ from learner_contexts import (
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
+from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant, Linear, LogLinear
-from poker_rl.config.validation import ConfigError
+from poker_rl.learning import HAND_ENDED, RolloutBatch
 from poker_rl.learning.advantages import compute_doubly_robust
-from poker_rl.learning.rollout import HAND_ENDED, RolloutBatch
-from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets import MLPConfig
 
 
 def learner(game, seed=0, opponent=None, **changed):

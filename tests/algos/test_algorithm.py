@@ -9,10 +9,10 @@ from learner_contexts import compose_learner, sole
 from small_learners import list_small_overrides
 from toy_games import kuhn
 
-from poker_rl.algos.algorithm_loader import load_algorithm
-from poker_rl.config.validation import ConfigError
-from poker_rl.games.game_loader import load_game
-from poker_rl.players.player_loader import load_player
+from poker_rl.algos import load_algorithm
+from poker_rl.config import ConfigError
+from poker_rl.games import load_game
+from poker_rl.players import load_player
 
 
 @pytest.mark.parametrize(

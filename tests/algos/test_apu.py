@@ -10,13 +10,12 @@ from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
+from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant, Linear
-from poker_rl.config.validation import ConfigError
+from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards
-from poker_rl.games.tables import Tables
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
-from poker_rl.nets.dense import MLPConfig
-from poker_rl.nets.history_net import HistoryNetConfig
+from poker_rl.nets import HistoryNetConfig, MLPConfig
 
 FOLD, CALL, RAISE = 0, 1, 2
 

@@ -9,12 +9,11 @@ from toy_games import forgetful, kuhn, label, leduc, leduc_8, numba_threads, two
 
 from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
 from poker_rl.algos.tabular.mccfr import MCCFR
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability, nash_conv
-from poker_rl.games import game_tree, sequence_layout
-from poker_rl.games.game_tree import get_tree
+from poker_rl.evaluation import compute_seat_values, exploitability, nash_conv
+from poker_rl.games import game_tree, get_tree, sequence_layout
 
 VARIANTS = ["cfr", "cfr_linear", "cfr_plus", "dcfr", "pcfr_plus", "pdcfr_plus"]
 SOLVERS = [*VARIANTS, "mccfr"]

@@ -14,13 +14,17 @@ from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
 from poker_rl.algos import NetworkLearner, build_algorithm
-from poker_rl.config import plugins
+from poker_rl.config import ConfigError, PositiveFloat, PositiveInt, plugins
 from poker_rl.config.option_files import load_option
 from poker_rl.config.plugins import Plugin
-from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt
 from poker_rl.games import Game
-from poker_rl.learning import LearnerContext, LearnerServices, NetworkAssignment, take_gradient_step
-from poker_rl.learning.advantages import compute_gae
+from poker_rl.learning import (
+    LearnerContext,
+    LearnerServices,
+    NetworkAssignment,
+    compute_gae,
+    take_gradient_step,
+)
 from poker_rl.nets import MLPConfig, masked_log_softmax
 from poker_rl.players import Player
 

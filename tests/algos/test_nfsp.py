@@ -17,12 +17,12 @@ from toy_games import kuhn
 
 from poker_rl.algos.dqn import DQN
 from poker_rl.algos.nfsp import NFSP
+from poker_rl.config import ConfigError
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, Linear
-from poker_rl.config.validation import ConfigError
+from poker_rl.learning import HAND_ENDED, NEXT_PENDING, RolloutBatch
 from poker_rl.learning.buffers.replay_buffer import ExponentialReservoir
-from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, RolloutBatch
-from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets import MLPConfig
 
 
 def built(kind, game, seed, opponent, **changed):

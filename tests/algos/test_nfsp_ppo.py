@@ -17,8 +17,8 @@ from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.nfsp_ppo import NFSPWithPPO
-from poker_rl.learning.rollout import NEXT_PENDING
-from poker_rl.nets.dense import MLPConfig
+from poker_rl.learning import NEXT_PENDING
+from poker_rl.nets import MLPConfig
 
 
 def nfsp(game, seed=0, **changed):

@@ -12,17 +12,13 @@ from tree_values import compute_counterfactual_values
 from poker_rl.algos import load_algorithm
 from poker_rl.algos.ppo_loss import compute_ppo_loss
 from poker_rl.config.schedules import Constant
-from poker_rl.evaluation.exact.exploitability import exploitability
-from poker_rl.games.game_tree import get_tree
-from poker_rl.games.tables import Tables
-from poker_rl.learning.advantages import compute_gae
+from poker_rl.evaluation import exploitability
+from poker_rl.games import Tables, get_tree
+from poker_rl.learning import HAND_ENDED, NEXT_PENDING, compute_gae
 from poker_rl.learning.minibatches import DeduplicatedInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
-from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING
-from poker_rl.nets import legal_output_layer
-from poker_rl.nets.dense import MLPConfig
-from poker_rl.nets.net_config import NetDimensions
-from poker_rl.players.player_loader import load_player
+from poker_rl.nets import MLPConfig, NetDimensions, legal_output_layer
+from poker_rl.players import load_player
 from poker_rl.storage.checkpoint import save_snapshot
 
 CPU = torch.device("cpu")

@@ -10,10 +10,10 @@ from toy_games import kuhn, label, leduc, numba_threads, two_cores
 
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.algos.tabular.public_cfr import PublicCFR
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import exploitability
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import exploitability
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import get_tree
 from poker_rl.players.public_tabular_player import PublicTabularPlayer, get_infoset_index
 
 TWELVE = replace(game("flop_holdem"), name="twelve", ranks="QKA", max_raises=[0, 1])

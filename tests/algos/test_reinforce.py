@@ -10,9 +10,9 @@ from poker_rl.algos.reinforce import MovingAverageBaseline
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import get_tree
 from poker_rl.games.poker.betting import FOLD
-from poker_rl.learning.rollout import HAND_ENDED
+from poker_rl.learning import HAND_ENDED
 from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
 
 TABLE = SigmoidPolicyConfig(init_range=0.5)

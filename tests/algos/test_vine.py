@@ -17,8 +17,8 @@ from tree_values import compute_counterfactual_values
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.schedules import Constant, Linear, LogLinear
-from poker_rl.games.game_tree import get_tree
-from poker_rl.nets.dense import MLPConfig
+from poker_rl.games import get_tree
+from poker_rl.nets import MLPConfig
 
 NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
 

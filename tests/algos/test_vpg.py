@@ -8,8 +8,8 @@ from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
 from poker_rl.config.schedules import Constant
-from poker_rl.learning.rollout import HAND_ENDED
-from poker_rl.nets.dense import MLPConfig
+from poker_rl.learning import HAND_ENDED
+from poker_rl.nets import MLPConfig
 
 NODE_AGENTS = {
     "network_sharing": "per_betting_node",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from poker_rl.config import ConfigError, PositiveFloat, PositiveInt, Probability, Range
 from poker_rl.config.build import build, convert_fields
 from poker_rl.config.compose import compose_config, initialize_hydra
 from poker_rl.config.hydra_overrides import read_with_overrides
@@ -22,8 +23,7 @@ from poker_rl.config.plugins import Plugin, load_class
 from poker_rl.config.root_config import RootConfig
 from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.sweep_overrides import split_sweep
-from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt, Probability, Range
-from poker_rl.players.tabular_player import TabularPlayer
+from poker_rl.players import TabularPlayer
 
 
 class Shape(Protocol):

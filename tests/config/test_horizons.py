@@ -1,7 +1,5 @@
 """Values of schedules, horizons that follow the budget, and learning rates of 0."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 from commands import list_runs, run_command
@@ -51,15 +49,6 @@ def test_horizons_follow_the_budget(arguments, expected, started_configs, capsys
     capsys.readouterr()  # perhaps a notice that rules are compiled
     assert run_command("train", "--cfg", "job", *arguments.split()) == 0
     assert yaml.safe_load(capsys.readouterr().out)["algo"] == started_configs[0]["algo"]
-
-
-def test_a_number_replaces_a_schedule(started_configs):
-    own = Path("mine/experiment/own.yaml")
-    own.parent.mkdir(parents=True)
-    own.write_text("# @package _global_\n# Own\nalgo:\n  lr: 3e-4\n")
-    assert run_command("train", "algo=ppo", "algo.lr=3e-4") == 0
-    assert run_command("train", "--config-dir", "mine", "algo=ppo", "experiment=own") == 0
-    assert [cfg["algo"]["lr"] for cfg in started_configs] == [3e-4, 3e-4]
 
 
 DOWN = {"start": 1e-3, "end": 0.0, "horizon": 4e6}

@@ -15,11 +15,9 @@ from poker_rl.evaluation.variance_reduction.aivat import (
     compute_luck_adjusted_payoff,
 )
 from poker_rl.evaluation.variance_reduction.pot_equity import EquityValueFunction
-from poker_rl.games import load_game
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.games.hand_history import hand_history_from_record
-from poker_rl.games.tables import Tables
-from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players import sample_from_probs
 
 
 def every_hand(game, players):

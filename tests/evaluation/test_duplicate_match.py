@@ -6,7 +6,8 @@ from big2_tables import BIG2
 from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, evaluation, loader, random_policies
 from random_games import game
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import Result
 from poker_rl.evaluation.matches import duplicate_match
 from poker_rl.evaluation.matches.duplicate_match import (
     compute_exact_match_values,
@@ -16,16 +17,13 @@ from poker_rl.evaluation.matches.duplicate_match import (
     play_mixed_table,
 )
 from poker_rl.evaluation.matches.match_results import ReturnDistribution, measure_match
-from poker_rl.evaluation.matches.playing_style import STYLE_UNITS, StyleCounter, is_holdem
-from poker_rl.evaluation.result import Result
+from poker_rl.evaluation.matches.playing_style import STYLE_UNITS, StyleCounter
 from poker_rl.evaluation.variance_reduction.variance_reducers import (
     add_cross_fitted_columns,
     build_reducer_factory,
 )
-from poker_rl.games import load_game
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.tables import Tables
 
 
 def exactly(game, *players):
@@ -209,14 +207,6 @@ def test_one_hand(hand, button, big_blind):
     styles = count(HOLDEM, hand)
     assert styles["us"] == pytest.approx(button)
     assert styles["them"] == pytest.approx(big_blind)
-
-
-def test_only_holdem_has_a_flop():
-    assert [is_holdem(each) for each in (HOLDEM, RING, DRAWN, KUHN, LEDUC)] == [True] * 3 + [
-        False
-    ] * 2
-    raises, calls = (loader(LEDUC)(name) for name in ("raise", "call"))
-    assert not measure_match(LEDUC, None, "raise", raises, "call", calls, 100, 0, None).styles
 
 
 def count_returns(game, player, other, deals):

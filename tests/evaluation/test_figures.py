@@ -18,12 +18,11 @@ from poker_rl.evaluation.starting_hand_grid import (
     MADE_HANDS,
     classify_made_hands,
     compute_hand_grid,
-    list_preflop_situations,
 )
+from poker_rl.games import get_tree
 from poker_rl.games.cards import MAX_RANKS, parse_cards
-from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.position_notation import parse_position
-from poker_rl.players.player_loader import load_player
+from poker_rl.players import load_player
 
 
 def metrics(path, rows):
@@ -147,20 +146,6 @@ def test_made_hands_on_the_flop(made_hand):
     for text in MADE[made_hand].split(", "):
         hand, flop = (np.array(parse_cards(part, DECK, "cdhs")) for part in text.split())
         assert MADE_HANDS[classify_made_hands(hand[None], flop)[0]] == made_hand, text
-
-
-@pytest.mark.parametrize("name", ["limit_holdem", "limit_holdem_6p", "nolimit_holdem_6p"])
-def test_situations_before_the_flop(name):
-    definition = game(name)
-    found = list_preflop_situations(definition, 0)
-    first, facing = found[: len(found) // 2], found[len(found) // 2 :]
-    assert len(first) == len(facing) == definition.seats - 1
-    for _, _, record in first:
-        assert set(definition.betting_line_name(record)) <= {"f"}
-    for _, _, record in facing:
-        assert definition.betting_line_name(record).count("r") == 1
-    if name == "nolimit_holdem_6p":  # a pot over the blinds: 2 and the 5 that are then there
-        assert definition.betting_line_name(facing[0][2]) == "r7"
 
 
 def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():

@@ -8,26 +8,19 @@ from evaluations import Policies, loader, random_policies
 from random_games import game
 from toy_games import kuhn, leduc
 
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation import compute_best_response_values, compute_seat_values, play_match
 from poker_rl.evaluation.best_response import win_margins
 from poker_rl.evaluation.best_response.exploitability_bounds import (
-    classify_bound,
     compute_lbr_bound,
     compute_trained_bound,
 )
 from poker_rl.evaluation.best_response.lbr import LocalBestResponse, ResponderPlay
-from poker_rl.evaluation.exact.exploitability import (
-    compute_best_response_values,
-    compute_seat_values,
-)
-from poker_rl.evaluation.matches.duplicate_match import play_match
-from poker_rl.evaluation.result import Result
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import Tables, get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.tables import Tables
 from poker_rl.players.bots.basic_bots import UniformBot
 
 HOLDEM = game("limit_holdem")
@@ -225,13 +218,3 @@ def test_the_best_of_trained_responses_plays_a_second_match():
     )
     assert alone.value < 0
     assert alone.kind == "lower_bound, vacuous"
-
-
-def test_a_bound_whose_interval_reaches_0_is_vacuous():
-    def kind(value, half_width):
-        return classify_bound(Result("it", "bound/lbr", value, half_width, "mbb/hand", "")).kind
-
-    assert kind(298, 413) == "lower_bound, vacuous"
-    assert kind(298, 297) == "lower_bound"
-    assert kind(750, None) == kind(750, 0) == "lower_bound"
-    assert kind(0, 0) == kind(-3, 1) == "lower_bound, vacuous"

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from big2_tables import BIG2
 from evaluations import HOLDEM, KUHN, LEDUC, Policies, evaluation, loader, random_policies
-from toy_games import forgetful
 
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import nash_conv
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import nash_conv
 from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import get_tree
 from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs
 from poker_rl.storage.checkpoint import save_snapshot
 
@@ -97,12 +96,6 @@ def test_bets_by_situation_and_card():
     np.testing.assert_allclose(extract_bet_probs(tree, policy), expected)
 
 
-def test_a_fixed_second_player_is_not_measured():
-    results = measured(KUHN, loader(KUHN)("uniform"), "k2", other_seats_player="equilibrium")
-    assert results["distance_first"] == pytest.approx(31 / 36)
-    assert "distance_second" not in results
-
-
 def test_a_player_plays_against_its_snapshot_at_half_the_decisions(tmp_path):
     raises, calls = loader(HOLDEM)("raise"), loader(HOLDEM)("call")
     half = save_snapshot(
@@ -119,9 +112,3 @@ def test_a_player_plays_against_its_snapshot_at_half_the_decisions(tmp_path):
 def test_an_opponent_named_twice_is_refused():
     with pytest.raises(ConfigError, match="opponents: call is named twice; name each player once"):
         evaluation(BIG2, opponents="[uniform,call,call]")
-
-
-def test_a_small_game_that_can_not_be_enumerated_is_measured_by_matches(monkeypatch):
-    game = forgetful(monkeypatch)
-    found = measured(game, loader(game)("call"), opponents=["uniform"], deals=30)
-    assert list(found) == ["against/uniform"]

@@ -18,22 +18,18 @@ from evaluations import (
 from random_games import game
 from toy_games import kuhn, leduc, numba_threads, two_cores
 
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation import compute_best_response_values, compute_seat_values
 from poker_rl.evaluation.exact import network_query, range_policy
-from poker_rl.evaluation.exact.exploitability import (
-    compute_best_response_values,
-    compute_seat_values,
-)
 from poker_rl.evaluation.exact.network_query import has_separable_features
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
+from poker_rl.games import Tables, get_tree
 from poker_rl.games.cards import evaluate_hand
-from poker_rl.games.game_tree import get_tree
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
 from poker_rl.games.public.tree import Boards
-from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.players.network_player import GreedyNetworkPlayer, NetworkPlayer, RegretMatchingPlayer
 

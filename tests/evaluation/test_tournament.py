@@ -21,8 +21,7 @@ from poker_rl.evaluation.matches.tournament import (
     create_seat_orders,
     list_counted_players,
 )
-from poker_rl.games.game_loader import load_game
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import get_tree, load_game
 from poker_rl.reports.play_tournament import format_tournament
 
 NAMES = ["a", "b", "c", "d"]

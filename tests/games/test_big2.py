@@ -18,8 +18,8 @@ from big2_tables import (
     play_moves,
 )
 
+from poker_rl.games import Tables
 from poker_rl.games.big2.combinations import ACTION_POSITIONS
-from poker_rl.games.tables import Tables
 
 PASS = 1694
 

@@ -10,10 +10,9 @@ from phevaluator import evaluate_cards
 from pokerkit import Card, RhodeIslandHoldemLookup, ShortDeckHoldemLookup
 from random_games import game
 
-from poker_rl.config.validation import ConfigError
-from poker_rl.games import cards
+from poker_rl.config import ConfigError
+from poker_rl.games import Tables, cards
 from poker_rl.games.cards import card_name, evaluate_best_five, evaluate_hand, parse_cards
-from poker_rl.games.tables import Tables
 
 
 @njit

@@ -4,10 +4,10 @@ import pytest
 from high_card import HighCard
 from learner_contexts import learn_decisions
 
-from poker_rl.algos.algorithm_loader import load_algorithm
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import play_match
-from poker_rl.games.tables import Tables
+from poker_rl.algos import load_algorithm
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import play_match
+from poker_rl.games import Tables
 from poker_rl.games.tree_nodes import count_nodes
 from poker_rl.play.live_hand import NamedPlayer, TableSetup
 from poker_rl.players.bots.basic_bots import PreferenceBot, UniformBot

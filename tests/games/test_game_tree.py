@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from toy_games import forgetful, kuhn, label, leduc
 
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
-from poker_rl.games import tree_nodes
-from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.tables import Tables
+from poker_rl.games import GameTree, Tables, get_tree, tree_nodes
 from poker_rl.games.tree_nodes import count_nodes, estimate_bytes
 
 SMALL = [kuhn(), kuhn(3), leduc()]

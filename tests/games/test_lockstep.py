@@ -28,8 +28,8 @@ from random_games import NAMES, game, sample_definitions
 from toy_games import kuhn, label, leduc
 from transcripts import HEADER_TEXTS, describe_moves
 
+from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards
-from poker_rl.games.tables import Tables
 
 DEFINITIONS = [
     one for one in sample_definitions(count=120, seed=2) if not has_three_card_hands(one)
@@ -124,21 +124,6 @@ def test_holdem_with_stacks_and_antes_of_their_own_beside_pokerkit(name):
     assert counts["hands"] == 256
     assert counts["all-ins"] > 256
     assert counts["split pots"] > 25
-
-
-def test_the_two_rules_on_short_bets_differ_where_the_rule_of_tournaments_says_so():
-    """Of 400 hands some are not PokerKit's. Those beside it above are of both rules."""
-    counts = Counter()
-    for i, each in enumerate(sample_stack_games(80, seed=9)):
-        if not each.short_bets_reopen:
-            other = replace(each, short_bets_reopen=True)
-            for hand in play_hands(each, 10, seed=i):
-                try:
-                    replay_in_pokerkit(hand._replace(game=other))
-                except EnginesDifferError as difference:
-                    counts[str(difference).partition(": ")[2].split("[")[0]] += 1
-    assert counts.keys() == {"legal actions "}
-    assert counts.total() >= 5
 
 
 def test_a_difference_is_found():

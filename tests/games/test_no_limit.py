@@ -12,16 +12,15 @@ import torch
 from learner_contexts import cpu_context
 from random_games import KINDS, NO_LIMIT, game, play, variants
 
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import nash_conv
+from poker_rl.evaluation import nash_conv
+from poker_rl.games import GameTree, Tables, get_tree
 from poker_rl.games.cards import parse_cards
-from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.tables import Tables
+from poker_rl.learning import LearnerServices, NetworkAssignment
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
-from poker_rl.learning.learner_services import LearnerServices, NetworkAssignment
 
 BOARD = "2c 7d 9h Js 4c"
 

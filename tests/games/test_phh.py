@@ -10,7 +10,7 @@ from lockstep import compute_pot_winnings, sample_stack_games
 from pokerkit import Automation, HandHistory
 from random_games import game, play
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
 from poker_rl.evaluation.recorded_decisions import to_full_game
 from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.phh import format_phh

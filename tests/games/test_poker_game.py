@@ -3,9 +3,9 @@
 import pytest
 from random_games import NAMES, game
 
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
 
 DRAWN = "limit_holdem_2to9"
 

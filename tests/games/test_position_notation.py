@@ -3,7 +3,7 @@
 import pytest
 from random_games import KINDS, POKER, game, play, variants
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
 from poker_rl.games.poker.position_notation import parse_position
 
 LIMIT, ANY, SIZES = "limit_holdem", "nolimit_holdem", "nolimit_holdem_20_sizes"

@@ -6,9 +6,9 @@ import pytest
 from other_deals import other_deals
 from random_games import KINDS, POKER, game, play, variants
 
+from poker_rl.games import Tables
 from poker_rl.games.poker.display.hand_names import describe_made_hand
 from poker_rl.games.poker.display.view import compute_pots
-from poker_rl.games.tables import Tables
 
 RANKS, SUITS = "23456789TJQKA", "cdhs"
 
@@ -132,19 +132,3 @@ def test_words_are_those_of_pokerkits_evaluator():
         seen.add(label)
         assert describe_made_hand(cards, RANKS, SUITS, 7).startswith(LABELS[label])
     assert seen == set(LABELS)
-
-
-def test_the_named_sizes_of_any_amount():
-    """The button raises to 6 chips before the flop: 12 are in the pot once the big blind calls."""
-    played = game("nolimit_holdem")
-    tables = Tables(played, 1, 0)
-    tables.deal()
-    tables.step(np.array([6]))
-    moves = [move for move in played.list_moves(tables.records[0]) if move.size_name]
-    assert {move.size_name: move.raise_to for move in moves} == {
-        **{"minimum": 10, "half pot": 12, "two thirds of the pot": 14, "pot": 18, "all-in": 200}
-    }
-    tables.step(np.array([1]))
-    amounts = played.get_bet_range(tables.records[0])
-    assert (amounts.min_bet, amounts.max_bet) == (2, 194)  # 6 are in the pot already
-    assert [move.label for move in played.list_moves(tables.records[0])][:2] == ["Check", "Bet 2"]

@@ -6,16 +6,15 @@ import pytest
 from learner_contexts import sole
 from random_games import KINDS, game, play
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import play_deals as match
+from poker_rl.games import get_tree
 from poker_rl.games import tables as module
-from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.games.tree_nodes import count_nodes
-from poker_rl.learning.rollout import Rollout
-from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.player_loader import load_player
+from poker_rl.learning import Rollout
+from poker_rl.players import load_player, sample_from_probs
 
 
 def deals(name, count, seed):

@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 from random_games import game
 
+from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards
-from poker_rl.games.tables import Tables
 
 BIG2 = game("big2")
 ORDER = "3456789TJQKA2"

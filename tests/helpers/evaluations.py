@@ -9,12 +9,11 @@ from toy_games import leduc
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, to_plain_dict
-from poker_rl.games.game_tree import get_tree
-from poker_rl.nets.dense import MLPConfig
+from poker_rl.games import get_tree
+from poker_rl.nets import MLPConfig, NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.net_config import NetDimensions
+from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, count_networks
-from poker_rl.players.player_loader import load_player
 
 KUHN, LEDUC, HOLDEM = (
     build(load_option("game", name), "game") for name in ("kuhn", "leduc", "limit_holdem")

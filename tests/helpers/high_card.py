@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import rules_of_high_card
 
-from poker_rl.games.game import Game
+from poker_rl.games import Game
 
 
 @dataclass(kw_only=True, frozen=True)

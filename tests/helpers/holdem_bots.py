@@ -5,8 +5,8 @@ from random_games import game
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
+from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards
-from poker_rl.games.tables import Tables
 
 HEADS_UP = game("limit_holdem")
 

@@ -3,20 +3,20 @@
 import numpy as np
 import torch
 
-from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.algos import build_algorithm
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import load_option
 from poker_rl.config.plugins import load_class
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.schedules import Constant
-from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
-from poker_rl.games.game_tree import get_tree
+from poker_rl.evaluation import compute_seat_values, exploitability
+from poker_rl.games import get_tree
+from poker_rl.learning import LearnerContext
 from poker_rl.learning.average_policy import AveragePolicySettings
 from poker_rl.learning.buffers.replay_buffer import UniformReservoir
-from poker_rl.learning.learner_services import LearnerContext
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.opponents import OpponentSettings
-from poker_rl.players.tabular_player import TabularPlayer
+from poker_rl.players import TabularPlayer
 
 
 def cpu_context(game, net, seed=0, opponent=None):

@@ -3,7 +3,7 @@
 import numpy as np
 from random_games import variants
 
-from poker_rl.games.tables import Tables
+from poker_rl.games import Tables
 
 
 def other_deals(played, record, seat, count):

@@ -6,11 +6,11 @@ import numpy as np
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
+from poker_rl.games import Tables
 from poker_rl.games.cards import MAX_RANKS
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.poker.record_dtypes import NO_LIMIT_TABLE_DTYPE
-from poker_rl.games.tables import Tables
 
 # Games of OpenSpiel have tests of their own.
 FILES = (SHIPPED_OPTION_DIR / "game").glob("*.yaml")

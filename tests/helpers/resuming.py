@@ -5,7 +5,7 @@ import io
 import numpy as np
 import torch
 
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import get_tree
 
 
 def check_resumes_to_the_bit(game, build, steps=3):

@@ -15,13 +15,13 @@ from commands import replace_settings
 
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
-from poker_rl.games.game_loader import load_game
+from poker_rl.games import load_game
 from poker_rl.play.live_hand import NamedPlayer, TableSetup
 from poker_rl.play.network_address import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
 from poker_rl.play.play_launcher import PlayConfig, configure_server, create_start_screen
 from poker_rl.play.player_catalog import PlayerCatalog
-from poker_rl.players.player_loader import load_player
+from poker_rl.players import load_player
 
 CATALOG = PlayerCatalog(list_option_dirs(None))
 

@@ -8,9 +8,10 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from poker_rl.algos.algorithm import Progress
-from poker_rl.evaluation.result import Result
-from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.algos import Progress
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, read_plain_yaml
+from poker_rl.evaluation import Result
+from poker_rl.players import sample_from_probs
 from poker_rl.training.loggers.tensorboard import TensorBoard
 from poker_rl.training.train import train_in_folder
 
@@ -108,31 +109,14 @@ class TinyEvaluation:
 
 
 def settings(**changes):
-    """Return the config of a run."""
-    return {
-        "names": {"game": "tiny", "algo": "fit"},
-        "seed": 5,
-        "device": "cpu",
-        "threads": 1,
-        "precision": "highest",
-        "workers": 1,
-        "logger": {},
-        "budget": 400,
-        "budget_unit": "decisions",
-        "evaluate_every": 50,
-        "checkpoint_every": 70,
-        "figures": True,
-        "opponents": [],
-        "opponent_weights": None,
-        "self_interval": 100,
-        "outputs": "outputs",
-        "name": None,
-        "resume": None,
-        "warm_start": None,
-        "game": {"_target_": "tiny.TinyGame"},
-        "algo": {"_target_": "tiny.TinyAlgorithm", "nan_at": 0, "nan_in": "metric"},
-        "evaluation": {"_target_": "tiny.TinyEvaluation"},
-    } | changes
+    """Return the config of a run: the defaults of `conf/config.yaml`, and the parts above."""
+    defaults = read_plain_yaml(SHIPPED_OPTION_DIR / "config.yaml")
+    root = {key: value for key, value in defaults.items() if key != "defaults"}
+    root |= {"names": {"game": "tiny", "algo": "fit"}, "seed": 5, "device": "cpu", "logger": {}}
+    root |= {"budget": 400, "budget_unit": "decisions", "evaluate_every": 50}
+    root |= {"checkpoint_every": 70, "game": {"_target_": "tiny.TinyGame"}}
+    root |= {"algo": {"_target_": "tiny.TinyAlgorithm", "nan_at": 0, "nan_in": "metric"}}
+    return root | {"evaluation": {"_target_": "tiny.TinyEvaluation"}} | changes
 
 
 def train(resume=None, overrides=(), loggers=None, **changes):

@@ -9,8 +9,8 @@ import pytest
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.threads import count_cores
+from poker_rl.games import Tables
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
-from poker_rl.games.tables import Tables
 
 RANKS = "6789TJQK"
 few = min(count_cores(), numba.config.NUMBA_NUM_THREADS)

@@ -10,8 +10,8 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, performance_benchmark, seed_test
 
 import poker_rl.integrations
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import play_match
 from poker_rl.games import Tables, load_game
 from poker_rl.integrations import pettingzoo
 from poker_rl.integrations.gymnasium import GameEnv, GameVectorEnv

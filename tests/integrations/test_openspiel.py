@@ -7,10 +7,9 @@ from commands import list_runs, read_last_row, run_command
 from open_spiel.python.algorithms import cfr
 from open_spiel.python.algorithms import exploitability as their_exploitability
 
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import nash_conv
-from poker_rl.games import load_game
-from poker_rl.games.game_tree import get_tree
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import nash_conv
+from poker_rl.games import get_tree, load_game
 from poker_rl.integrations import openspiel
 
 LIARS_DICE = ["game.name=liars_dice", "+game.params.dice_sides=3"]

@@ -15,8 +15,8 @@ import torch
 from commands import run_command
 from torch import nn
 
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import play_match
 from poker_rl.games import Tables, load_game
 from poker_rl.integrations.mlp_player import MLPPlayer
 from poker_rl.integrations.sb3_player import POLICY_MODULE, MaskablePPOPlayer
@@ -142,24 +142,22 @@ def test_players_of_both_files_agree_with_the_network(activation):
 
 
 def test_files_of_no_such_network_are_errors():
-    def load(**fields):
-        MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC, **fields)
-
-    with pytest.raises(ConfigError, match=r"actor\.pt: no such file"):
-        load()
-    for tree in ({}, {"a": torch.ones(3)}, {"weight": 1}, {"0.weight": torch.ones(3, 36)}):
+    def expect(message, tree):
         torch.save(tree, "actor.pt")
-        with pytest.raises(ConfigError, match=r"file: actor.pt holds other weights than those of"):
-            load()
+        with pytest.raises(ConfigError, match=message):
+            MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC)
+
+    for tree in ({}, {"a": torch.ones(3)}, {"weight": 1}, {"0.weight": torch.ones(3, 36)}):
+        expect(r"file: actor.pt holds other weights than those of", tree)
     for sizes in ((5, 3), (36, 8), (36, 8, 4)):
-        torch.save(build_network(*sizes).state_dict(), "actor.pt")
-        with pytest.raises(ConfigError, match="from the 36 features of an observation of leduc to"):
-            load()
+        network = build_network(*sizes)
+        expect("from the 36 features of an observation of leduc to", network.state_dict())
     network = build_network(36, 3)
     network[0].bias.data[0] = torch.nan
-    torch.save(network.state_dict(), "actor.pt")
-    with pytest.raises(ConfigError, match=r"file: actor\.pt 0\.bias is not finite"):
-        load()
+    expect(r"file: actor\.pt 0\.bias is not finite", network.state_dict())
+    Path("actor.pt").unlink()
+    with pytest.raises(ConfigError, match=r"actor\.pt: no such file"):
+        MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC)
 
 
 def test_other_models_are_errors():

@@ -14,11 +14,11 @@ from small_learners import list_small_overrides
 from torch import distributed as dist
 
 from poker_rl.games import load_game
+from poker_rl.learning import NEXT_PENDING
 from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
 from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
-from poker_rl.learning.rollout import NEXT_PENDING
 from poker_rl.learning.table_group import StepBatch
-from poker_rl.players.player_loader import load_player
+from poker_rl.players import load_player
 from poker_rl.training.run_checkpoints import Checkpoints, split_state
 
 TEN = 10  # iterations, each of one step of an optimiser or more

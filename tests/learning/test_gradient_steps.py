@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from poker_rl.config.schedules import Constant, Linear
-from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.captured_step import ParallelBranch
 from poker_rl.learning.gradient_steps import (

@@ -10,16 +10,15 @@ from learner_contexts import compose_learner, cpu_context, ppo_settings
 from small_learners import list_small_overrides
 
 from poker_rl.algos.ppo import PPO
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
-from poker_rl.games import load_game
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import get_tree, load_game
+from poker_rl.learning import Rollout
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.opponents import SELF, OpponentSettings
-from poker_rl.learning.rollout import Rollout
-from poker_rl.nets.dense import MLPConfig
-from poker_rl.players.player_loader import load_player
+from poker_rl.nets import MLPConfig
+from poker_rl.players import load_player
 
 KUHN = load_game("kuhn")
 CALL = 1  # action of Kuhn poker

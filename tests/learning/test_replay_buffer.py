@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
 from poker_rl.learning.buffers.replay_buffer import (
     CircularInsertion,
     Column,

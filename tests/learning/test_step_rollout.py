@@ -8,14 +8,14 @@ import torch
 from decision_recorder import order_decisions
 from learner_contexts import compose_learner, sole
 
-from poker_rl.games.game_loader import load_game
+from poker_rl.games import load_game
 from poker_rl.games.tables import Tables, copy_records
+from poker_rl.learning import NEXT_PENDING, Rollout
 from poker_rl.learning.advantages import compute_gae, estimate_step_advantages
-from poker_rl.learning.rollout import NEXT_PENDING, Rollout
 from poker_rl.learning.step_rollout import StepRollout
 from poker_rl.nets.action_probs import sample_legal_action
+from poker_rl.players import load_player
 from poker_rl.players.action_sampling import sample_from_logits
-from poker_rl.players.player_loader import load_player
 
 SEES_CARDS = "algo.critic_view=perfect_information"
 SELF_PLAY = {

@@ -6,14 +6,12 @@ import torch
 from learner_contexts import cpu_context
 from scipy.stats import logistic
 
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
-from poker_rl.learning.learner_services import LearnerServices, NetworkAssignment
-from poker_rl.nets.action_probs import masked_softmax
+from poker_rl.learning import LearnerServices, NetworkAssignment
+from poker_rl.nets import MLPConfig, NetDimensions, masked_softmax
 from poker_rl.nets.amount_net import AmountHeads, AmountNetConfig
-from poker_rl.nets.dense import MLPConfig
-from poker_rl.nets.net_config import NetDimensions
 
 ACTIONS, INPUTS = 41, 5
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
+from poker_rl.nets import NetDimensions, WeightEMA
 from poker_rl.nets.action_probs import (
     masked_expectation,
     masked_log_softmax,
@@ -13,11 +14,9 @@ from poker_rl.nets.action_probs import (
 )
 from poker_rl.nets.dense import MLPConfig, NetworkPair, ReplicatedLinear, build_mlp
 from poker_rl.nets.legal_output_layer import MIN_ACTIONS, LegalActions, list_legal_actions_if_few
-from poker_rl.nets.net_config import NetDimensions
 from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
 from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
 from poker_rl.nets.sparse_linear import MIN_INPUTS
-from poker_rl.nets.weight_ema import WeightEMA
 
 INPUTS, OUTPUTS = 11, 3
 

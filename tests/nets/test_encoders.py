@@ -5,8 +5,8 @@ import pytest
 from random_games import game as game_of
 from random_games import play, sample_decisions
 
-from poker_rl.config.validation import ConfigError
-from poker_rl.games.game_tree import get_tree
+from poker_rl.config import ConfigError
+from poker_rl.games import get_tree
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.encoders import HISTORY_STEPS, ObservationEncoder, take_newest_steps

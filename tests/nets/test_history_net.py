@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from poker_rl.nets.history_net import HistoryNetConfig
+from poker_rl.nets import HistoryNetConfig, NetDimensions
 from poker_rl.nets.lstm import ReplicatedLSTM
-from poker_rl.nets.net_config import NetDimensions
 from poker_rl.nets.replicas import clone_replicas
 
 L, F, REST, COPIES = 5, 3, 7, 2

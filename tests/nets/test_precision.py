@@ -5,13 +5,9 @@ import pytest
 import torch
 from toy_games import leduc
 
-from poker_rl.games.tables import Tables
-from poker_rl.nets import precision
-from poker_rl.nets.amount_net import AmountNetConfig
-from poker_rl.nets.dense import MLPConfig
-from poker_rl.nets.history_net import HistoryNetConfig
-from poker_rl.nets.net_config import NetDimensions
-from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.games import Tables
+from poker_rl.nets import AmountNetConfig, HistoryNetConfig, MLPConfig, NetDimensions, precision
+from poker_rl.players import NetworkPlayer
 
 STEPS = 4, 5
 INPUTS = 4 * 5 + 12

@@ -8,7 +8,7 @@ import pytest
 from commands import run_command
 from random_games import game
 
-from poker_rl.algos.algorithm_loader import load_algorithm
+from poker_rl.algos import load_algorithm
 from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.play.position_advice import compute_advice
 
@@ -73,15 +73,6 @@ def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     assert (mean.to_dict()["infoset"], mean.to_dict()["combinations"]) == ("0 AKs|As7s2c rc", 3)
     pair = advise(capsys, "game=limit_holdem", "player=sklansky", "hand=22", "hand_grid=false")
     assert "with 22, the mean over its 6 combinations, first to act" in pair
-
-
-def test_a_figure_is_kept_and_not_replaced_unasked(capsys, get_refusal):
-    arguments = ["game=limit_holdem", "player=sklansky", *FLOP, "figure=new/a.png"]
-    advise(capsys, *arguments)
-    png = Path("new/a.png").read_bytes()
-    assert png.startswith(b"\x89PNG")
-    assert "figure: new/a.png is there already" in get_refusal("advise", *arguments)
-    advise(capsys, *arguments, "overwrite=true")
 
 
 def test_a_run_is_asked_about_its_own_game(finished_run, capsys, get_refusal):

@@ -3,8 +3,6 @@
 import base64
 import gc
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +10,6 @@ import pytest
 from servers import CATALOG, make_start_app, make_table_setup, play_on, start_server, stop_server
 from starlette.testclient import TestClient
 
-from poker_rl.play import play_launcher
 from poker_rl.play.network_address import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
 from poker_rl.play.play_launcher import derive_url_token, load_cookie_key
@@ -371,36 +368,8 @@ def test_refused(get_refusal, arguments, told):
     assert not Path("outputs").exists()
 
 
-FIRST = """
-import sys
-from poker_rl import cli
-from poker_rl.play import play_launcher
-def build_table(*_):
-    print({"torch", "numba"} & set(sys.modules))
-    sys.exit(0)
-play_launcher.build_table = build_table
-cli.run_command(["play", "game=big2", "port=0"])
-"""
-
-
-def test_the_address_comes_before_what_takes_seconds():
-    out = subprocess.run(
-        [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True
-    ).stdout
-    address, imported = out.splitlines()
-    assert address.startswith("http://127.0.0.1:")
-    assert imported == "set()"
-
-
 @pytest.mark.usefixtures("working_folder")
 def test_a_port_in_use_is_refused(get_refusal):
     with create_listener("127.0.0.1", 0, False) as taken:
         port = taken.getsockname()[1]
         assert get_refusal("play", f"port={port}").startswith(f"port: {port} is in use")
-
-
-@pytest.mark.usefixtures("working_folder")
-def test_missing_packages_are_named(get_refusal, monkeypatch):
-    monkeypatch.setattr(play_launcher, "find_spec", lambda name: None)
-    refusal = get_refusal("play", "game=kuhn", "port=0")
-    assert "ui: the page needs more packages: pip install 'poker-rl[play]'" in refusal

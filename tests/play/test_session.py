@@ -10,12 +10,11 @@ import pytest
 from other_deals import other_deals
 from random_games import game
 
+from poker_rl.config import ConfigError
 from poker_rl.config.option_files import list_option_dirs
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
-from poker_rl.games.game_tree import get_tree
-from poker_rl.games.tables import Tables
+from poker_rl.games import Tables, get_tree
 from poker_rl.play.grading import explain_grades, grade_move
 from poker_rl.play.live_hand import NamedPlayer, TableSetup, shorten_names
 from poker_rl.play.move_groups import group_moves
@@ -25,7 +24,7 @@ from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.results_over_sessions import summarize_sessions
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_journal import SessionInUseError, SessionJournal
-from poker_rl.players.player_loader import load_player
+from poker_rl.players import load_player
 
 HANDS = 20
 # A game of each kind of rules, seats and bets.
@@ -176,23 +175,6 @@ def test_hints_have_values_and_grids():
     assert Session.create(table("leduc", "call", "raise"), None, 1).get_hint(1000)["value"] is None
     with pytest.raises(MoveNotAllowedError, match="Only hold'em"):
         Session.create(table("leduc", "call", "raise"), None, 1).get_grid(1000)
-
-
-def test_a_hand_as_phh():
-    session = Session.create(table("nolimit_holdem_6p", "call"), None, 1)
-    (end,) = play(session, 1)
-    assert end["session"]["phh"]
-    fields = tomllib.loads(session.format_hand_phh(1))
-    shares = [
-        b - a for a, b in zip(fields["starting_stacks"], fields["finishing_stacks"], strict=True)
-    ]
-    assert shares == [end["result"]["won"][place] for place in session._current_hand.player_of_seat]
-    assert [fields["players"].index("you")] == [end["players"][0]["seat"]]
-    kuhn = Session.create(table("kuhn"), None, 1)
-    (end,) = play(kuhn, 1)
-    assert not end["session"]["phh"]
-    with pytest.raises(MoveNotAllowedError, match="can't be written as PHH"):
-        kuhn.format_hand_phh(1)
 
 
 def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path):

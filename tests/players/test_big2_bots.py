@@ -7,11 +7,11 @@ from evaluations import HOLDEM, LEDUC, Policies, loader
 from random_games import play
 from tree_values import compute_expected_values
 
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import compute_seat_values
-from poker_rl.games.game_tree import get_tree
+from poker_rl.evaluation import compute_seat_values
+from poker_rl.games import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players.bots import lookahead_bot
 

@@ -8,12 +8,11 @@ from holdem_bots import bot, cards, hand
 from phevaluator import evaluate_cards
 from random_games import game, play
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
+from poker_rl.games import Tables, get_tree
 from poker_rl.games.cards import evaluate_best_five
-from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.position_notation import parse_position
-from poker_rl.games.tables import Tables
 from poker_rl.players.bots.tight_bot import compute_chen_percentiles, compute_win_probs
 
 HOLDEM, RING, DRAWN = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))

@@ -5,9 +5,9 @@ import pytest
 from holdem_bots import bot
 from random_games import game, play
 
+from poker_rl.config import ConfigError
 from poker_rl.config.plugins import load_class
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.evaluation import play_match
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players.bots.holdem_bot import find_smallest_raises, to_legal_action_probs

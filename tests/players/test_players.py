@@ -15,24 +15,19 @@ from commands import run_command
 from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, build_network_player, loader
 from random_games import sample_decisions
 
+from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.config.option_listing import read_first_comment
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability, nash_conv
-from poker_rl.evaluation.matches.duplicate_match import play_match
-from poker_rl.games.game_tree import get_tree
-from poker_rl.games.tables import Tables
-from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.evaluation import compute_seat_values, exploitability, nash_conv, play_match
+from poker_rl.games import Tables, get_tree
+from poker_rl.players import Player, TabularPlayer, compute_checked_probs, sample_from_probs
 from poker_rl.players.bots import pretrained_bot
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
 from poker_rl.players.bots.pretrained_bot import CHECKSUM_FILE, PRETRAINED_FOLDER
 from poker_rl.players.greedy_wrapper import GreedyWrapper
 from poker_rl.players.network_player import count_networks, get_network_index
-from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, load_players
-from poker_rl.players.tabular_player import TabularPlayer
 from poker_rl.storage import checkpoint
 from poker_rl.storage.checkpoint import load_snapshot
 
@@ -113,16 +108,6 @@ def test_an_action_of_probability_0_is_not_sampled():
     assert sample_from_probs(probs[:1], np.array([0.7])).tolist() == [1]
     with pytest.raises(ConfigError, match="probabilities that are not numbers"):
         sample_from_probs(probs, np.array([0.7, 0.7]))
-
-
-def test_rank_is_the_own_cards():
-    tree = get_tree(KUHN)
-    expected = [" JQK".index(name[2]) - 2 for name in tree.infoset_names]
-    assert ObservationEncoder(KUHN, "rank")(tree.infoset_records)[:, 0].tolist() == expected
-    ranks = ObservationEncoder(LEDUC, "rank")(get_tree(LEDUC).infoset_records)
-    assert set(ranks.ravel()) == {-1, 0, 1}
-    with pytest.raises(ConfigError, match="one hole card"):
-        ObservationEncoder(HOLDEM, "rank")
 
 
 def test_network_of_each_decision():

@@ -7,18 +7,14 @@ import pytest
 import torch
 from random_games import game
 
-from poker_rl.algos.algorithm_loader import load_algorithm
-from poker_rl.config.validation import ConfigError
+from poker_rl.algos import load_algorithm
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import exploitability
 from poker_rl.evaluation.best_response.exploitability_bounds import compute_lbr_bound
-from poker_rl.evaluation.exact.exploitability import exploitability
-from poker_rl.games.game_tree import get_tree
+from poker_rl.games import Tables, get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
-from poker_rl.games.tables import Tables
-from poker_rl.players.network_player import NetworkPlayer
-from poker_rl.players.player import compute_checked_probs
-from poker_rl.players.player_loader import load_player
+from poker_rl.players import NetworkPlayer, TabularPlayer, compute_checked_probs, load_player
 from poker_rl.players.sized_player import SizedPlayer
-from poker_rl.players.tabular_player import TabularPlayer
 from poker_rl.storage.checkpoint import save_snapshot
 
 HOLDEM = game("nolimit_holdem")

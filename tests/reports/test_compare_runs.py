@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import limit_file_size, run_command
+from commands import run_command
 from run_folders import make_row, write_run_folder
 
 from poker_rl.reports.comparison import CompareConfig, Comparison, build_line_over_runs
@@ -230,17 +230,6 @@ def test_a_figure_for_a_paper(capsys):
     assert "share of runs below the threshold" in Path("p.svg").read_text()
 
 
-def test_a_file_is_not_replaced_unasked(capsys, get_refusal):
-    write_run_folder("r/a", [make_row(0, 1)])
-    Path("a.md").write_text("mine")
-    assert get_refusal("compare", "r", "out=a.md") == (
-        "out: a.md is there already; give another name, or overwrite=true"
-    )
-    assert Path("a.md").read_text() == "mine"
-    said(capsys, "r", "out=a.md", "overwrite=true")
-    assert Path("a.md").read_text().startswith("## kuhn")
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -270,10 +259,3 @@ def test_bad_input_is_a_line(words, told, get_refusal):
     assert told in message
     assert len(message.splitlines()) == 1
     assert sorted(Path().rglob("*")) == before
-
-
-def test_what_can_not_be_written_is_a_failure_of_the_machine(capsys):
-    write_run_folder("r/a", [make_row(0, 1)])
-    with limit_file_size(0):
-        assert run_command("compare", "r", "out=a.md") == 1
-    assert capsys.readouterr().err.startswith("poker-rl: a.md: ")

@@ -10,13 +10,13 @@ import pytest
 import torch
 from evaluations import KUHN, LEDUC, evaluation, loader, random_policies
 
+from poker_rl.config import ConfigError
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, read_plain_yaml
-from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation import Result
 from poker_rl.evaluation.matches.duplicate_match import compute_exact_match_values
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.evaluation.result import Result
-from poker_rl.games.game_tree import get_tree
-from poker_rl.players.tabular_player import TabularPlayer
+from poker_rl.games import get_tree
+from poker_rl.players import TabularPlayer
 from poker_rl.reports.evaluate import load_measured_players
 from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, format_report_tables
 from poker_rl.reports.measure_players import measure_players

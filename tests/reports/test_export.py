@@ -20,17 +20,16 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from toy_games import kuhn, leduc
 
-from poker_rl.config import plugins
+from poker_rl.config import ConfigError, plugins
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.exact.exploitability import nash_conv
-from poker_rl.games.game_tree import get_tree
+from poker_rl.evaluation import nash_conv
+from poker_rl.games import get_tree
 from poker_rl.games.tables import tables_from_records
-from poker_rl.nets.dense import NetDimensions
+from poker_rl.nets import NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, RegretMatchingPlayer, count_networks
-from poker_rl.players.player_loader import load_player
 from poker_rl.reports.export_player import (
     find_open_spiel_name,
     format_policy_csv,

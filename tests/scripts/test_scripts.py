@@ -2,23 +2,21 @@
 
 import hashlib
 from pathlib import Path
-from time import monotonic
 
-import gpu
 import numpy as np
 import pytest
 import release
 import reproduce_apu
 import torch
 from commands import list_runs, run_command
-from gpu import CHECKS, SPEEDS, main, run_row
+from gpu import CHECKS, SPEEDS
 from same_metrics import compare_metrics, train_metrics
 from toy_games import kuhn
 
+from poker_rl.config import ConfigError
 from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.validation import ConfigError
-from poker_rl.games.game_tree import get_tree
-from poker_rl.players.player_loader import load_player
+from poker_rl.games import get_tree
+from poker_rl.players import load_player
 from poker_rl.storage.checkpoint import load_snapshot
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -86,25 +84,3 @@ def test_a_difference_is_told():
 def test_every_row_composes():
     for row in (*CHECKS, *SPEEDS):
         assert "net" in compose_plain_config(row.split()), row
-
-
-def test_a_check_and_a_speed_on_the_cpu(monkeypatch, capsys):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    command = ["gpu.py", "--only", "reinforce", "kuhn", "--seconds", "0.1"]
-    monkeypatch.setattr("sys.argv", command)
-    monkeypatch.setattr(gpu, "WARMUP_SECONDS", 0)
-    main()
-    out = capsys.readouterr().out.splitlines()
-    assert out[0].endswith("cores")
-    assert "- `game=leduc algo=reinforce`: ok" in out
-    assert "| decisions/s | one core |" in out
-    row, rate = out[-1].strip("| ").split(" | ")
-    assert row == "`game=kuhn algo=ppo`"
-    assert int(rate.replace(",", "")) > 0
-
-
-def test_an_error_or_the_time_limit_ends_one_row():
-    end = monotonic() + 60
-    result = run_row("check", "game=chess", 0, 60, end)
-    assert result["error"].startswith("ConfigError: game=chess: no such option")
-    assert run_row("check", "game=leduc", 0, 60, monotonic()) == {"error": "no time left"}

@@ -9,10 +9,10 @@ from device_simulator import NAME, SimulatedTensor, simulate_device, simulate_gr
 from learner_contexts import compose_learner, sole
 
 from poker_rl.algos import ppo as ppo_module
-from poker_rl.games.game_loader import load_game
+from poker_rl.games import load_game
 from poker_rl.learning.captured_step import WARMUP_CALLS, CapturedStep
 from poker_rl.learning.step_rollout import StepRollout
-from poker_rl.players.player_loader import load_player
+from poker_rl.players import load_player
 
 DQN = ["algo.tables=20", "algo.batch_size=8", "algo.learning_starts=8", "algo.train_freq=2"]
 DQN += ["algo.network_sharing=shared"]

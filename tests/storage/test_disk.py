@@ -16,7 +16,7 @@ import tiny
 import torch
 from commands import ENVIRONMENT, PROGRAM, TRAIN, limit_file_size, list_runs, run_command
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training import train as train_module

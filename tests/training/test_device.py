@@ -7,7 +7,7 @@ from commands import TRAIN, list_runs, read_last_row, run_command
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import read_plain_yaml
-from poker_rl.games.game import Game
+from poker_rl.games import Game
 from poker_rl.training.device import choose_faster_device
 
 SMALL = ["train", "game=kuhn", "algo=reinforce", "budget=2", "evaluation.deals=30"]
@@ -63,17 +63,10 @@ def test_hardware_settings_are_recorded_and_kept_by_a_resumed_run(monkeypatch, g
 
 @pytest.mark.usefixtures("working_folder")
 def test_hardware_options(get_refusal, capsys):
-    assert get_refusal("train", "hardware=gpus").startswith(
-        "hardware=gpus: no such option; did you me"
-    )
     problem = get_refusal("train", "algo=nfsp", "hardware=gpu_ppo", "device=cpu")
     assert problem.startswith("algo.minibatches: no such setting")
-    assert run_command("train", "-m", *TRAIN[1:], "hardware=gpu,null", "device=cpu", "seed=1") == 0
-    assert len(list_runs()) == 2
-    capsys.readouterr()
     assert run_command("train", "experiment=ppo_lhe", "hardware=gpu_ppo", "-c", "job") == 0
     out = capsys.readouterr().out
     for line in ("device: cuda", "precision: high  # TF32", "threads: auto  # all cores"):
         assert f"\n{line}" in out
     assert "\n  tables: 32768  # of each instance; memory" in out
-    assert "\n  rollout_steps: 8" in out

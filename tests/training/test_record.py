@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +15,9 @@ from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
 from poker_rl.evaluation.plots import plotting
-from poker_rl.evaluation.result import Result, select_headline_results
 from poker_rl.storage.run_folder import create_folder_label, create_run_folder
-
-EXACT = Result("current", "value", 0.125, None, "ante", "exact")
-SAMPLED = Result("current", "against/call", -0.5, 0.0312, "big blind", "against call", 100)
 
 
 @pytest.fixture(autouse=True)
@@ -65,22 +60,6 @@ def expected_curves(folder, player=None):
 
 def without_time(points):
     return {tag: values for tag, values in points.items() if not tag.startswith("time/")}
-
-
-def test_learners_share_the_tags_of_their_headline_players():
-    measures = ["exploitability", "exploitability/p50", "nash_conv", "value", "against/call"]
-    results = [
-        replace(SAMPLED, player=player, measure=measure)
-        for player in ("average", "current")
-        for measure in measures
-    ]
-    first = [result for result in results if result.player == "average"]
-    assert select_headline_results(results) == {
-        "exploitability": first[0],
-        "nash_conv": first[2],
-        "return/call": first[4],
-    }
-    assert select_headline_results([]) == {}
 
 
 def test_tensorboard_shows_what_metrics_hold():

@@ -19,7 +19,7 @@ from processes import SERVER, default_signals
 from tiny import same
 from tqdm import tqdm
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training import signals

@@ -20,7 +20,7 @@ from commands import run_command
 from processes import default_signals, is_running, until
 from tiny import same
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import launch_workers
 from poker_rl.training.device import prepare_device
