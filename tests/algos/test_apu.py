@@ -380,7 +380,7 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward):
     learner = apu(kuhn(), opponent=folds, **settings)
     while learner.progress.hands < 1500:
         learner.learn()
-    assert min(compute_winnings(learner.players()["current"], folds)) > 0.9
+    assert min(compute_winnings(kuhn(), learner.players()["current"], folds)) > 0.9
 
 
 def test_periods_and_opponents_that_do_not_fit_are_refused():

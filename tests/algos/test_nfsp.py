@@ -223,7 +223,7 @@ def test_dqn_learns_to_beat_a_player_who_always_folds():
     settings = {"network_sharing": "shared", "seating": "shuffled", "train_freq": 4}
     learner = dqn(kuhn(), opponent=folds, **settings)
     learn_decisions(learner, 4000)
-    assert compute_winnings(learner.players()["greedy"], folds) == pytest.approx([1, 1])
+    assert compute_winnings(kuhn(), learner.players()["greedy"], folds) == pytest.approx([1, 1])
 
 
 def test_the_average_policy_comes_closer_to_equilibrium():

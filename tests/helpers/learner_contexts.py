@@ -86,9 +86,9 @@ def always_fold(game):
     return TabularPlayer(game, policy)
 
 
-def compute_winnings(player, other):
+def compute_winnings(game, player, other):
     """Return what a player wins in each seat from another one, whose policy is a table."""
-    tree = get_tree(other.game)
+    tree = get_tree(game)
     policy = player.action_probs(tree.infoset_records)
     mixed = [
         np.where((tree.infoset_seat == seat)[:, None], policy, other.policy) for seat in (0, 1)

@@ -19,10 +19,7 @@ from poker_rl.config import ConfigError
 from poker_rl.evaluation.plots import plotting
 from poker_rl.storage.run_folder import create_folder_label, create_run_folder
 
-
-@pytest.fixture(autouse=True)
-def working_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def board(outputs):
@@ -35,14 +32,11 @@ def board(outputs):
 
 def curves(multiplexer, run):
     """Steps and values by tag."""
-    tags = multiplexer.PluginRunToTagToContent("scalars")[run]
-    return {
-        tag: [
-            (e.step, float(tensor_util.make_ndarray(e.tensor_proto)))
-            for e in multiplexer.Tensors(run, tag)
-        ]
-        for tag in tags
-    }
+    found = {}
+    for tag in multiplexer.PluginRunToTagToContent("scalars")[run]:
+        events = multiplexer.Tensors(run, tag)
+        found[tag] = [(e.step, float(tensor_util.make_ndarray(e.tensor_proto))) for e in events]
+    return found
 
 
 def expected_curves(folder, player=None):

@@ -69,33 +69,25 @@ def first(working_folder, ppo_outputs):
     return list_runs()[0]
 
 
-def killed_before_its_first_checkpoint(*arguments):
-    def killed(self):
+def interrupt(owner, method, *arguments):
+    """Train until a method is called; return the object that it is of, after it was called."""
+    called, original = [], getattr(owner, method)
+
+    def interrupted(self, *given, **named):
+        called.append(self)
+        if owner is Checkpoints:
+            original(self, *given, **named)
         raise KeyboardInterrupt
 
-    before = list_runs()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "run", killed)
+        patch.setattr(owner, method, interrupted)
         assert run_command(*arguments) == 130
-    (folder,) = [folder for folder in list_runs() if folder not in before]
-    return folder
+    return called[0]
 
 
 def at_the_start(*arguments):
     """Return the learner's state at the first checkpoint of a run."""
-    states = []
-    save = Checkpoints.save
-
-    def first(self, *given, **named):
-        states.append(self.algorithm.state_dict())
-        save(self, *given, **named)
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Checkpoints, "save", first)
-        assert run_command(*arguments) == 130
-    (start,) = states
-    return start
+    return interrupt(Checkpoints, "save", *arguments).algorithm.state_dict()
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "sd_cfr"])
@@ -141,7 +133,9 @@ def test_a_warm_run_is_killed_and_resumed_like_any_other():
     assert snapshot == f"{first}@{state(first)['progress']['decisions']}"
 
     half = run(*PPO, *stays, f"warm_start={snapshot}")
-    young = killed_before_its_first_checkpoint(*longer)
+    before = list_runs()
+    interrupt(Trainer, "run", *longer)  # before its first checkpoint
+    (young,) = set(list_runs()) - set(before)
     assert run_command("train", f"resume={young}") == 0
     shutil.rmtree(first)  # by now it is not needed
     assert run_command("train", f"resume={half}", "budget=500") == 0
@@ -158,7 +152,6 @@ def test_a_warm_run_is_killed_and_resumed_like_any_other():
         ("algo=vine algo.tables=8 algo.batch_size=8", ""),
         ("algo=vpg", "has algo._target_ poker_rl.algos.ppo.PPO, and this run poker_rl.algos.vpg"),
         ("algo.shared_layers=1", "has algo.shared_layers 0, and this run 1"),
-        ("algo.reward_scale=4.5", "has algo.reward_scale 2.0, and this run 4.5"),
         ("net.hidden_sizes=[9]", "has net.hidden_sizes [8], and this run [9]"),
         ("algo.instances=2", "has algo.instances 1, and this run 2"),
     ],
