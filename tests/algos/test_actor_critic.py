@@ -123,7 +123,6 @@ def test_the_traverser_alone_explores():
 def test_every_deal_is_dealt_equally_often_to_every_traverser():
     algorithm = learner(game_of("kuhn_3p"), hands_per_iteration=144)
     decks, traversers = algorithm._decks, algorithm._traverser_of_table
-    assert decks is not None
     pairs, often = np.unique(np.column_stack([decks, traversers]), axis=0, return_counts=True)
     assert len(pairs) == 3 * 24
     assert (often == 2).all()

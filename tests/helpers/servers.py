@@ -4,14 +4,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import httpx
 import uvicorn
-from commands import replace_settings
+from commands import PROGRAM, replace_settings
 
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
@@ -86,19 +85,12 @@ def serve(app):
 def start_server(folder, *arguments):
     """Start `poker-rl play` in this folder, and return it once it has printed its address."""
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "from poker_rl import cli; cli.main()",
-            "play",
-            *replace_settings(["port=0"], *arguments),
-        ],
+        [*PROGRAM, "play", *replace_settings(["port=0"], *arguments)],
         cwd=folder,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
     for line in process.stdout:
         found = re.match(r"http://.*:(\d+)(/.*)", line)
         if found:

@@ -136,7 +136,6 @@ def train(resume=None, overrides=(), loggers=None, **changes):
         resume,
         overrides=overrides,
     )
-    assert record is not None
     return record.last_row, record.manifest["measurements"]
 
 

@@ -33,7 +33,6 @@ def test_weights_are_shares_and_winnings_are_those_from_each_opponent():
     players = {name: load_player(name, KUHN) for name in ("call", "raise")}
     settings = OpponentSettings(players=players, weights=[1, 3])
     rollout = Rollout(KUHN, 4000, 0, opponents=settings, seating="shuffled")
-    assert rollout.opponents is not None
     batch = rollout.play_full_hands(call)
     won = batch.reward[batch.reward != 0]
     metrics = rollout.opponents.pop_metrics()
@@ -131,8 +130,6 @@ def always(module, action):
 
 def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self():
     learner = ppo(0.4, tables=512)
-    assert learner._opponent_pool is not None
-    assert learner._step_rollout.best_response_seats is not None
     learner._opponent_pool.update = lambda iterations: None
     always(learner._actor, 2)
     always(learner._opponent_pool.opponent_network, 1)

@@ -210,26 +210,6 @@ def test_a_fault_of_the_server_is_a_sentence_too(visit, monkeypatch):
     assert client.get("view").json() == before
 
 
-def test_nothing_hidden_leaves_the_server(visit):
-    client = visit()
-    view = client.get("view").json()
-    assert view["session"]["id"]
-    decisions = 0
-    for _ in range(20):
-        while view["phase"] == "act":
-            decisions += 1
-            (own,) = view["table"]["seats"][view["players"][0]["seat"]]["cards"]
-            hint = client.post("hint", json={"turn": view["turn"]}).text
-            told = json.dumps(view) + hint + client.get("").text
-            assert f'"{own}"' in told
-            for secret in {"J", "Q", "K", "seed", "deck"} - {own}:
-                assert f'"{secret}"' not in told
-            body = {"turn": view["turn"], "action": view["moves"][-1]["action"]}
-            view = client.post("act", json=body).json()
-        view = client.post("next", json={"turn": view["turn"]}).json()
-    assert decisions >= 20
-
-
 def test_the_oldest_session_makes_room_and_comes_back(visit):
     clients = [visit() for _ in range(3)]
     sittings = clients[0].session_store
@@ -272,17 +252,6 @@ def test_a_killed_public_server_loses_no_finished_hand(tmp_path):
     assert now["session"] == view["session"]
     assert now["stats"]["hands"] == 3
     assert (now["hand"], now["phase"]) == (3, "over")  # the fourth was not finished
-
-
-def test_a_session_open_elsewhere_is_said_to_be(visit, tmp_path, kuhn):
-    client = visit()
-    assert len([visit(), visit()]) == 2  # its session makes room for theirs
-    elsewhere = Session.resume(tmp_path / f"{name_of(client)}.jsonl", kuhn)
-    answer = client.get("view")
-    assert answer.status_code == 410  # and no 204, at which the page would begin another session
-    assert "is in use" in answer.json()["error"]
-    elsewhere.close()
-    assert client.get("view").status_code == 200
 
 
 def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path):

@@ -100,7 +100,6 @@ def test_two_processes_share_a_study_and_one_resumes_the_trial_of_the_other():
     command = [sys.executable, "-c", program, *TUNE, "trials=2"]
     outputs = {"stderr": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
     other = subprocess.Popen(command, env=ENVIRONMENT, **outputs)
-    assert other.stdout is not None
     assert other.stdout.readline().startswith("trial 0: ")
     assert other.stdout.readline().startswith("run folder: ")
 

@@ -4,13 +4,12 @@ import json
 import shutil
 import sqlite3
 import subprocess
-import sys
 from dataclasses import dataclass
 from time import monotonic, sleep
 
 import pytest
 import tiny
-from commands import run_command
+from commands import PROGRAM, run_command
 
 from poker_rl.training.loggers import tracker
 from poker_rl.training.loggers.tracker import Tracker
@@ -20,7 +19,7 @@ RUN = "outputs/kuhn/cfr_plus/run"
 
 def train(folder, *words):
     """Train in a process of its own, as each library is set up once; return what it printed."""
-    command = [sys.executable, "-c", "from poker_rl.cli import main; main()", "train", *words]
+    command = [*PROGRAM, "train", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

@@ -58,7 +58,6 @@ def child(work, *arguments):
     process = FORK.Process(target=work, args=arguments)
     process.start()
     process.join()
-    assert process.exitcode is not None
     return process.exitcode
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
-from commands import run_command
+from commands import PROGRAM, run_command
 from processes import default_signals, is_running, until
 from tiny import same
 
@@ -132,7 +132,7 @@ def test_torchrun_starts_the_same_run(finished):
 
 def test_all_end_with_the_first_process():
     command, folder = train("killed", *PPO, "budget=1e9")
-    program = [sys.executable, "-c", "from poker_rl.cli import main; main()", *command]
+    program = [*PROGRAM, *command]
     with subprocess.Popen(program, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         until((folder / "state.pt").exists, process)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
