@@ -12,8 +12,8 @@ from statistics import fmean
 import optuna
 import pytest
 from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, run_command
+from processes import until
 
-from poker_rl.config import plugins
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
 from poker_rl.config.option_listing import list_options_by_group
 from poker_rl.sweeps import study_objective as trial_module
@@ -33,10 +33,9 @@ TUNE = ["tune", "out=study", RUN, SPACE, "heartbeat_interval=1"]  # runs of less
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch, request):
-    """Save no figures except in the test of figures, because they take most of the time."""
-    if "pictures" not in request.node.name:
-        monkeypatch.setattr(tune_module, "save_figures", lambda *_: None)
+def quick(monkeypatch):
+    """Save no figures, which take most of the time."""
+    monkeypatch.setattr(tune_module, "save_figures", lambda *_: None)
 
 
 def study(folder="study"):
@@ -54,6 +53,10 @@ def manifest(run):
     return read
 
 
+def mean_exploitability(folders):
+    return fmean(read_last_row(folder)["eval/average/exploitability"] for folder in folders)
+
+
 def test_a_study_is_resumed_by_its_command_and_prints_how_to_repeat_the_best(capsys):
     beside = RUN.replace("]", ",algo.alpha=1.5]")  # which is searched too
     arguments = replace_settings(TUNE, beside, "seeds=[3,4]", "pruner=none")
@@ -61,33 +64,18 @@ def test_a_study_is_resumed_by_its_command_and_prints_how_to_repeat_the_best(cap
     assert run_command(*arguments, "trials=3") == 0
     assert states() == ["COMPLETE"] * 3
     for trial in study():
-        rows = [
-            read_last_row(Path(f"study/kuhn/dcfr/trial-{trial.number}_seed-{seed}"))
-            for seed in (3, 4)
-        ]
-        assert trial.value == fmean(row["eval/average/exploitability"] for row in rows)
+        folders = [Path(f"study/kuhn/dcfr/trial-{trial.number}_seed-{seed}") for seed in (3, 4)]
+        assert trial.value == mean_exploitability(folders)
     *_, message, command = capsys.readouterr().out.splitlines()
     best = min(study(), key=lambda trial: trial.value or 0.0)
     begins = f"best: trial {best.number}, exploitability {best.value:.4g}, the mean of seeds 3,4: "
     folders = [f"kuhn/dcfr/trial-{best.number}_seed-{seed}" for seed in (3, 4)]
     assert message == begins + ", ".join(folders)
     assert run_command(*shlex.split(command)[1:]) == 0
-    again = [
-        read_last_row(folder)["eval/average/exploitability"] for folder in list_runs("kuhn/dcfr")
-    ]
-    assert len(again) == 2
-    assert fmean(again) == best.value
+    assert len(list_runs("kuhn/dcfr")) == 2
+    assert mean_exploitability(list_runs("kuhn/dcfr")) == best.value
     assert run_command(*arguments, "trials=3") == 0  # nothing is left to do
     assert len(study()) == 3
-
-
-def test_pictures():
-    assert run_command(*TUNE, "trials=3", "pruner=none") == 0
-    pictures = {path.stem: path.read_bytes() for path in Path("study").glob("*.png")}
-    assert pictures.keys() == {"history", "importances", "slices"}
-    # Some 900 dots wide at least, and not empty.
-    assert all(int.from_bytes(png[16:20]) > 800 for png in pictures.values())
-    assert all(len(png) > 10_000 for png in pictures.values())
 
 
 def test_two_processes_share_a_study_and_one_resumes_the_trial_of_the_other():
@@ -103,28 +91,21 @@ def test_two_processes_share_a_study_and_one_resumes_the_trial_of_the_other():
     assert other.stdout.readline().startswith("trial 0: ")
     assert other.stdout.readline().startswith("run folder: ")
 
-    def kill():
-        while not ended.wait(0.1):
-            if "COMPLETE" in states():  # by this process, while the other one is alive
-                break
+    def kill_once_a_trial_is_complete():  # by this process, while the other one is alive
+        until(lambda: "COMPLETE" in states(), other)
         other.kill()
 
-    ended = threading.Event()
-    killer = threading.Thread(target=kill)
-    killer.start()
+    threading.Thread(target=kill_once_a_trial_is_complete, daemon=True).start()
     try:
         assert run_command(*TUNE, "trials=2") == 0
     finally:
-        ended.set()
-        killer.join()
+        other.kill()
         other.communicate()
     lost, own, again = study()
     assert [trial.state.name for trial in (lost, own, again)] == ["FAIL", "COMPLETE", "COMPLETE"]
     assert again.params == lost.params != own.params
-    assert sorted(path.name for path in Path("study/kuhn/dcfr").iterdir()) == [
-        "trial-0_seed-0",  # gone on with, from its checkpoint
-        "trial-1_seed-0",
-    ]
+    folders = sorted(path.name for path in Path("study/kuhn/dcfr").iterdir())
+    assert folders == ["trial-0_seed-0", "trial-1_seed-0"]  # the first is resumed
     assert len(manifest("trial-0_seed-0")["resumed"]) == 1
 
 
@@ -154,26 +135,21 @@ def test_a_stopped_study_is_saved_and_resumed(monkeypatch, capsys):
     assert [path.name for path in Path("study/kuhn/dcfr").iterdir()] == ["trial-0_seed-0"]
 
 
-def test_bad_trials_are_pruned(monkeypatch, capsys):
-    given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}]  # which forgets all positive regret
-    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
-    assert run_command(*TUNE, "trials=2", "startup_trials=1", "warmup_share=0.5") == 0
-    assert states() == ["COMPLETE", "PRUNED"]
-    assert "trial 1: ended early, within the run of seed 0\n" in capsys.readouterr().out
+def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
+    alphas = [1.5, -5.0, "much"]  # the second one forgets all positive regret
+    monkeypatch.setattr(
+        trial_module, "suggest_settings", lambda space, trial: {"algo.alpha": alphas[trial.number]}
+    )
+    assert run_command(*TUNE, "trials=3", "startup_trials=1", "warmup_share=0.5") == 0
+    assert states() == ["COMPLETE", "PRUNED", "PRUNED"]
+    out = capsys.readouterr().out
+    assert "trial 1: ended early, within the run of seed 0\n" in out
+    assert 'trial 2: ended early, refused: algo.alpha: "much" is not a number\n' in out
     bad = Path("study/kuhn/dcfr/trial-1_seed-0")
     assert read_last_row(bad)["iterations"] == 20  # before half of the budget none is ended
     assert manifest(bad.name)["status"] == "interrupted"
     assert run_command("compare", "study") == 0
     assert run_command("train", f"resume={bad}") == 0  # a run like any other
-
-
-def test_a_refused_run_ends_only_its_trial(monkeypatch, capsys):
-    given = [{"algo.alpha": 1.5}, {"algo.alpha": "much"}, {"algo.alpha": 1.0}]
-    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
-    assert run_command(*TUNE, "trials=3", "pruner=none") == 0
-    assert states() == ["COMPLETE", "PRUNED", "COMPLETE"]
-    out = capsys.readouterr().out
-    assert 'trial 1: ended early, refused: algo.alpha: "much" is not a number\n' in out
 
 
 @pytest.mark.parametrize(
@@ -217,12 +193,6 @@ def test_the_folder_of_another_study_is_refused(get_refusal):
     assert "out: mine is no study's folder" in get_refusal(*replace_settings(TUNE, "out=mine"))
     Path("mine/thesis.txt").rename("mine/tune.yaml.part")  # of a process killed as it began
     assert run_command(*replace_settings(TUNE, "out=mine", "trials=1")) == 0
-
-
-def test_without_optuna_it_says_what_to_install(monkeypatch, get_refusal):
-    monkeypatch.setattr(plugins, "find_spec", lambda name: None)
-    message = get_refusal("tune", "tune=vpg_kuhn")
-    assert message == "tune needs more packages: pip install 'poker-rl[tune]'"
 
 
 @pytest.mark.parametrize("name", list_options_by_group([SHIPPED_OPTION_DIR])["tune"])
