@@ -8,7 +8,7 @@ from evaluations import HOLDEM, KUHN_3P, LEDUC, Policies, loader, random_policie
 from random_games import play
 from tree_values import TreeValue, compute_expected_values
 
-from poker_rl.evaluation.matches.duplicate_match import compute_half_width
+from poker_rl.evaluation.matches.duplicate_match import compute_half_width, play_deals
 from poker_rl.evaluation.variance_reduction.aivat import (
     ALL_IN_COLUMN,
     compute_aivat_terms,
@@ -17,7 +17,6 @@ from poker_rl.evaluation.variance_reduction.aivat import (
 from poker_rl.evaluation.variance_reduction.pot_equity import EquityValueFunction
 from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.games.hand_history import hand_history_from_record
-from poker_rl.players import sample_from_probs
 
 
 def every_hand(game, players):
@@ -80,37 +79,26 @@ def test_with_exact_values_and_all_policies_no_luck_is_left(game):
         np.testing.assert_allclose(won + luck[:, :, 0].sum(1), prob @ won, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["leduc", "limit_holdem"])
-def test_an_unknown_policy_has_the_same_mean_and_a_narrower_interval(name):
-    # The person plays by a policy that `adjusted` is not told, against a bot that it knows.
-    game = LEDUC if name == "leduc" else HOLDEM
-    person, bot = loader(game)("uniform"), loader(game)("call")
-    tables, generator = Tables(game, 2000, 0), np.random.default_rng(0)
-    tables.deal()
-    seats = np.arange(2000) % 2  # of the person
-    rows = np.arange(2000)
-    while len(rows):
-        records = tables.records[rows]
-        mine = (records["to_act"] == seats[rows])[:, None]
-        probs = np.where(mine, person.action_probs(records), bot.action_probs(records))
-        tables.step(sample_from_probs(probs, generator.random(len(rows))), rows)
-        rows = rows[tables.records["over"][rows] == 0]
+@pytest.mark.parametrize("game", [LEDUC, HOLDEM], ids=lambda game: game.name)
+def test_an_unknown_policy_has_the_same_mean_and_a_narrower_interval(game):
+    """A person, whose policy is not known, against a bot that is."""
+    bot, seen = loader(game)("call"), []
+    look = [lambda tables, seats: seen.append((tables, seats))]
+    play_deals(game, [loader(game)("uniform"), bot], 1000, seed=0, observers=look)
+    ((tables, seats),) = seen
     won = tables.payoffs()[np.arange(2000), seats]
     who = np.where(np.arange(2) == seats[:, None], 0, 1)
-    luck = compute_aivat_terms(
-        game, tables.records, seats, [None, bot], who, EquityValueFunction(game)
-    )[:, :, 0].sum(1)
+    equity, known = EquityValueFunction(game), [None, bot]
+    luck = compute_aivat_terms(game, tables.records, seats, known, who, equity)[:, :, 0].sum(1)
     assert abs(luck.mean()) < 1.5 * compute_half_width(luck)  # three standard errors
     assert compute_half_width(won + luck) < 0.75 * compute_half_width(won)
     for i in range(40):  # and a hand at a time, as a session asks
         record, seat = tables.records[i], int(seats[i])
-        hand = hand_history_from_record(
-            game, record, tuple(record["line"][: record["moves"]].tolist())
-        )
+        line = tuple(record["line"][: record["moves"]].tolist())
+        hand = hand_history_from_record(game, record, line)
         players = [None if place == seat else bot for place in range(2)]
-        assert compute_luck_adjusted_payoff(game, hand, seat, players) == pytest.approx(
-            won[i] + luck[i], abs=1e-9
-        )
+        adjusted = compute_luck_adjusted_payoff(game, hand, seat, players)
+        assert adjusted == pytest.approx(won[i] + luck[i], abs=1e-9)
 
 
 def test_equity_is_that_of_all_boards():
@@ -142,17 +130,13 @@ def all_in(game, decks, actions):
     return tables
 
 
+HEADS_UP = ["game.seats=2", "game.stacks=[60,25]", "game.blinds=[2,1]", "game.openers=[1,0,0,0]"]
+THREE = ["game.seats=3", "game.stacks=[10,25,41]", "game.blinds=[1,2,0]", "game.openers=[2,0,0,0]"]
+
+
 @pytest.mark.parametrize(
-    ("overrides", "actions"),
-    [
-        (["game.seats=2", "game.stacks=[60, 25]", "game.blinds=[2, 1]"
-          , "game.openers=[1, 0, 0, 0]"],
-         [1, 1, 60, 1]),
-        (["game.seats=3", "game.stacks=[10, 25, 41]", "game.blinds=[1, 2, 0]"
-          , "game.openers=[2, 0, 0, 0]"], [1, 1, 1, 10, 25, 1]),
-    ],
-    ids=["heads-up", "side pot"],
-)  # fmt: skip
+    ("overrides", "actions"), [(HEADS_UP, [1, 1, 60, 1]), (THREE, [1, 1, 1, 10, 25, 1])]
+)
 def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions):
     game = load_game("nolimit_holdem_6p", *overrides)
     first = 2 * game.seats
@@ -162,16 +146,9 @@ def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions
     boards = np.array([[*deck[: first + 3], *two] for two in combinations(left, 2)], np.int8)
     mean = all_in(game, boards, actions).payoffs().mean(0)
     assert len(np.unique(mean)) == game.seats
-    who = np.arange(game.seats)[None]
+    who, known, equity = np.arange(game.seats)[None], [None] * game.seats, EquityValueFunction(game)
     for seat in range(game.seats):
-        luck = compute_aivat_terms(
-            game,
-            tables.records,
-            np.array([seat]),
-            [None] * game.seats,
-            who,
-            EquityValueFunction(game),
-        )
+        luck = compute_aivat_terms(game, tables.records, np.array([seat]), known, who, equity)
         assert tables.payoffs()[0, seat] + luck[0, ALL_IN_COLUMN, 0] == pytest.approx(mean[seat])
 
 
@@ -186,8 +163,8 @@ def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions
 def test_with_the_whole_board_equity_is_what_the_hand_pays(name, overrides):
     """Short-deck ranking, antes by seat and stacks are counted as the rules count them."""
     game = load_game(name, *overrides)
-    tables, _ = play(game, 200, seed=4)
+    tables, _ = play(game, 60, seed=4)
     values = EquityValueFunction(game).compute_values(
-        tables.records, np.full(200, sum(game.board_cards))
+        tables.records, np.full(60, sum(game.board_cards))
     )
     assert (values[:, :, 0] == tables.payoffs()).all()

@@ -119,14 +119,12 @@ def test_a_finished_or_undealt_hand_takes_no_action():
     with pytest.raises(ValueError, match="illegal action"):
         tables.step(np.array([CALL]))
     tables.deal()
-    tables.step(np.array([RAISE]))
-    tables.step(np.array([FOLD]))
+    for action in (RAISE, FOLD):
+        tables.step(np.array([action]))
     before = tables.payoffs()
     with pytest.raises(ValueError, match="illegal action"):
         tables.step(np.array([CALL]))
     assert (tables.payoffs() == before).all()
-    tables.deal()  # a new hand starts clean
-    tables.step(np.array([CALL]))
 
 
 @pytest.mark.parametrize(

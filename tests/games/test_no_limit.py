@@ -217,22 +217,10 @@ def test_history_of_a_no_limit_hand():
 
 def test_uniform_play_as_open_spiel_has_it():
     tree = GameTree(game("nolimit_leduc"))
-    other = pyspiel.load_game(
-        "universal_poker",
-        {
-            "betting": "nolimit",
-            "bettingAbstraction": "fullgame",
-            "numPlayers": 2,
-            "numRounds": 2,
-            "blind": "1 1",
-            "firstPlayer": "1 1",
-            "stack": "6 6",
-            "numSuits": 2,
-            "numRanks": 3,
-            "numHoleCards": 1,
-            "numBoardCards": "0 1",
-        },
-    )
+    settings = {"betting": "nolimit", "bettingAbstraction": "fullgame", "stack": "6 6"}
+    settings |= {"numPlayers": 2, "numRounds": 2, "blind": "1 1", "firstPlayer": "1 1"}
+    settings |= {"numSuits": 2, "numRanks": 3, "numHoleCards": 1, "numBoardCards": "0 1"}
+    other = pyspiel.load_game("universal_poker", settings)
     theirs = pyspiel.nash_conv(other, pyspiel.UniformRandomPolicy(other))
     assert nash_conv(tree, tree.build_uniform_policy()) == pytest.approx(theirs, abs=1e-9)
 
@@ -240,19 +228,14 @@ def test_uniform_play_as_open_spiel_has_it():
 def test_memories_keep_chips():
     """A replay buffer stores the chips that a network observes to 1/2,048."""
     definition = game("nolimit_holdem_sizes")
-    _, moves = play(definition, 100, seed=6)
-    tables = Tables(definition, 0, 0)
-    tables.load_records(moves[1].records)
-    seen = tables.observe()
-    net = build(load_option("net", "mlp_small"), "net")
+    tables, _ = play(definition, 1, seed=6)
     seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
-    services = LearnerServices(cpu_context(definition, net), seats, tables_per_instance=4)
-    memory = ReplayBuffer(
-        "m", 1, CircularInsertion(), {"seen": services.observation_column}, torch.device("cpu"), 0
-    )
-    memory.add(np.zeros(1, np.int64), seen=seen[:1])
+    context = cpu_context(definition, build(load_option("net", "mlp_small"), "net"))
+    column = LearnerServices(context, seats, tables_per_instance=4).observation_column
+    memory = ReplayBuffer("m", 1, CircularInsertion(), {"seen": column}, torch.device("cpu"), 0)
+    memory.add(np.zeros(1, np.int64), seen=tables.observe())
     stored = memory.sample(1)["seen"][0, 0].float().numpy()
-    assert np.abs(stored - seen[0]).max() <= 1 / 2048
+    assert np.abs(stored - tables.observe()[0]).max() <= 1 / 2048
     assert len(np.unique(stored)) > 3
 
 

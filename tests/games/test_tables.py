@@ -52,17 +52,16 @@ def test_a_written_deck_is_what_is_dealt():
 
 
 @pytest.mark.parametrize(
-    ("name", "decks", "variants", "words"),
+    ("decks", "variants", "words"),
     [
-        ("limit_holdem", [[51] * 9], 0, "is not 9 different cards of 0 to 51"),
-        ("limit_holdem", [[0, 1, 2]], 0, r"the shape \(1, 3\) is not \(1, 9\)"),
-        ("limit_holdem", [[0.5, *range(1, 9)]], 0, "cards are integers, not float64"),
-        ("limit_holdem", [[*range(9)]], 1, "variants: 1 is not in 0 to 0"),
-        ("limit_holdem_2to9", [[*range(9)]], 1, r"the shape \(1, 9\) is not \(1, 11\)"),
+        ([[51] * 9], 0, "is not 9 different cards of 0 to 51"),
+        ([[0, 1, 2]], 0, r"the shape \(1, 3\) is not \(1, 9\)"),
+        ([[0.5, *range(1, 9)]], 0, "cards are integers, not float64"),
+        ([[*range(9)]], 1, "variants: 1 is not in 0 to 0"),
     ],
 )
-def test_a_written_deck_is_one_of_the_game(name, decks, variants, words):
-    tables = Tables(game(name), 1, seed=5)
+def test_a_written_deck_is_one_of_the_game(decks, variants, words):
+    tables = Tables(game("limit_holdem"), 1, seed=5)
     before = tables.records.copy()
     with pytest.raises(ValueError, match=words):
         tables.deal(decks=np.array(decks), variants=variants)

@@ -20,7 +20,7 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.config.option_listing import read_first_comment
 from poker_rl.evaluation import compute_seat_values, exploitability, nash_conv, play_match
-from poker_rl.games import Tables, get_tree
+from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.players import Player, TabularPlayer, compute_checked_probs, sample_from_probs
 from poker_rl.players.bots import pretrained_bot
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
@@ -112,26 +112,17 @@ def test_an_action_of_probability_0_is_not_sampled():
 
 def test_network_of_each_decision():
     tree = get_tree(KUHN)
-    seat, moves = tree.infoset_seat, tree.infoset_records["moves"]
-    assert get_network_index(KUHN, "shared", tree.infoset_records).tolist() == [0] * 12
-    assert get_network_index(KUHN, "per_seat", tree.infoset_records).tolist() == seat.tolist()
-    assert get_network_index(KUHN, "per_agent", tree.infoset_records).tolist() == seat.tolist()
-    assert (
-        get_network_index(KUHN, "per_agent", tree.infoset_records, 1 - seat).tolist()
-        == (1 - seat).tolist()
-    )
+    records, seat, moves = tree.infoset_records, tree.infoset_seat, tree.infoset_records["moves"]
+    assert get_network_index(KUHN, "shared", records).tolist() == [0] * 12
+    for sharing in ("per_seat", "per_agent"):
+        assert get_network_index(KUHN, sharing, records).tolist() == seat.tolist()
+    assert (get_network_index(KUHN, "per_agent", records, 1 - seat) == 1 - seat).all()
     # first move, after a check, after a bet, after check and bet: three cards each
-    facing = tree.legal_mask[:, 0]
-    nodes = get_network_index(KUHN, "per_betting_node", tree.infoset_records)
-    assert (
-        len(set(zip(nodes, moves, facing, strict=True)))
-        == count_networks(KUHN, "per_betting_node")
-        == 4
-    )
+    nodes = get_network_index(KUHN, "per_betting_node", records)
+    assert len(set(zip(nodes, moves, tree.legal_mask[:, 0], strict=True))) == 4
     assert np.bincount(nodes).tolist() == [3, 3, 3, 3]
-    assert [
-        count_networks(KUHN_3P, m) for m in ("shared", "per_seat", "per_agent", "per_betting_node")
-    ] == [1, 3, 3, 12]
+    kinds = ("shared", "per_seat", "per_agent", "per_betting_node")
+    assert [count_networks(KUHN_3P, sharing) for sharing in kinds] == [1, 3, 3, 12]
 
 
 @pytest.mark.parametrize("sharing", ["per_seat", "per_agent", "per_betting_node"])
@@ -347,18 +338,12 @@ def test_invalid_probabilities_are_refused(row, problem):
 
 
 def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
-    game = build(load_option("game", "nolimit_leduc"), "game")
+    game = load_game("nolimit_leduc")
     tables = Tables(game, 1, 0)
     tables.deal()
-    probs = np.array([[0, 0.4, 0.1, 0.3, 0.2, 0, 0]])  # call, or raise to 2, 3, 4 chips
-
-    class Mixed(Player):
-        def action_probs(self, records):
-            return probs
-
-    assert GreedyWrapper(game, Mixed()).action_probs(tables.records).tolist() == [
-        [0, 0, 0, 1, 0, 0, 0]
-    ]
+    mixed = Faulty([0, 0.4, 0.1, 0.3, 0.2, 0, 0])  # call, or raise to 2, 3, 4 chips
+    greedy = GreedyWrapper(game, mixed).action_probs(tables.records)
+    assert greedy.tolist() == [[0, 0, 0, 1, 0, 0, 0]]
 
 
 FILES = sorted(PRETRAINED_FOLDER.glob("*.pt"))
