@@ -129,9 +129,8 @@ def test_train_evaluate_resume(capsys, get_refusal):
     assert (config["budget"], config["seed"]) == (10, 3)
     assert config["evaluation"]["x_axis"] == "iterations"  # resolved
 
-    assert (
-        run_command("evaluate", f"run={folder}", "against=[uniform,equilibrium]", "deals=1e2") == 0
-    )
+    match = ["against=[uniform,equilibrium]", "deals=1e2"]
+    assert run_command("evaluate", f"run={folder}", *match) == 0
     out = capsys.readouterr().out
     assert "exploitability" in out
     assert "equilibrium" in out
@@ -218,13 +217,11 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     mine = Path("mine")
     (mine / "game").mkdir(parents=True)
     (mine / "player").mkdir()
-    kuhn = (
-        (SHIPPED_OPTION_DIR / "game/kuhn.yaml").read_text().replace("ante: 1", "ante: 5  # all in")
-    )
+    kuhn = (SHIPPED_OPTION_DIR / "game/kuhn.yaml").read_text()
+    kuhn = kuhn.replace("ante: 1", "ante: 5  # all in")
     (mine / "game/kuhn.yaml").write_text(kuhn)
-    (mine / "player/my-bot.yaml").write_text(
-        "# Mine\n_target_: poker_rl.players.bots.basic_bots.UniformBot\n"
-    )
+    bot = "# Mine\n_target_: poker_rl.players.bots.basic_bots.UniformBot\n"
+    (mine / "player/my-bot.yaml").write_text(bot)
     (mine / "player/.#my-bot.yaml").symlink_to("me@host.1:2")  # Emacs has it open
     own = ["--config-dir", "mine"]
 

@@ -17,9 +17,8 @@ EXAMPLE = ROOT / "examples" / "plugin"
 def run(command, cwd, installed, **more):
     """Run a command with a folder of installed packages on the path."""
     environment = os.environ | {"PYTHONPATH": str(installed)} | more
-    return subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
+    options = {"capture_output": True, "text": True, "check": False}
+    return subprocess.run(command, cwd=cwd, env=environment, **options)
 
 
 def plugin(folder, package, entry="", **files):
@@ -66,9 +65,8 @@ def install(monkeypatch):
 def test_without_the_plugin_its_code_is_not_known(monkeypatch, get_refusal):
     """Only an installed plug-in is trusted, not every package that can be imported."""
     monkeypatch.syspath_prepend(EXAMPLE)
-    refusal = get_refusal(
-        "train", f"--config-dir={EXAMPLE / 'goofspiel' / 'conf'}", "game=goofspiel"
-    )
+    conf = f"--config-dir={EXAMPLE / 'goofspiel' / 'conf'}"
+    refusal = get_refusal("train", conf, "game=goofspiel")
     what = '"goofspiel.display.DisplayedGoofspiel" is not a class of poker_rl; is its plug-in'
     assert refusal == f"game._target_: {what} installed?"
     assert not Path("outputs").exists()

@@ -92,9 +92,8 @@ def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name):
 def test_text_of_strangers_is_escaped(capsys):
     measured = {"eval/average/exploitability": {"unit": ESCAPES, "kind": "exact"}}
     manifest = {"cpu": ESCAPES, "measurements": measured}
-    write_run_folder(
-        "r/a", [make_row(0, 1)], manifest=manifest, names={"game": ESCAPES, "algo": "ppo"}
-    )
+    names = {"game": ESCAPES, "algo": "ppo"}
+    write_run_folder("r/a", [make_row(0, 1)], manifest=manifest, names=names)
     option("game/x.yaml", f"# {ESCAPES}\nname: x\n")
     Path("s").mkdir()
     Path("s/jobs.json").write_text(json.dumps([["seed=1", ESCAPES], ["seed=2"]]))

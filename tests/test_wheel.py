@@ -36,9 +36,8 @@ def run(installed, cwd, *arguments):
     command = [sys.executable, str(installed / "bin/poker-rl"), *arguments]
     # Before the checkout, which the tests may have installed as editable.
     environment = os.environ | {"PYTHONPATH": str(installed)}
-    done = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
+    options = {"capture_output": True, "text": True, "check": False}
+    done = subprocess.run(command, cwd=cwd, env=environment, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

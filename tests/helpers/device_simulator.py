@@ -36,12 +36,13 @@ AWAITED = {
 }
 
 
+GATES = (torch.sigmoid, torch.sigmoid, torch.tanh, torch.sigmoid)
+
+
 def _lstm_cell(inputs, hidden, cell, input_bias, hidden_bias):
     """Return state and cell after a step, [B, units], and the gates' activations."""
     gates = (inputs + hidden + input_bias + hidden_bias).chunk(4, 1)
-    write, keep, new, show = (
-        gate.tanh() if i == 2 else gate.sigmoid() for i, gate in enumerate(gates)
-    )
+    write, keep, new, show = (f(gate) for f, gate in zip(GATES, gates, strict=True))
     cell = keep * cell + write * new
     return show * cell.tanh(), cell, torch.cat([write, keep, new, show], 1)
 
@@ -310,9 +311,8 @@ def simulate_device():
         # `Module.to` makes new parameters, as of another class they have to be
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         stack.callback(torch.__future__.set_overwrite_module_params_on_conversion, before)
-        stack.enter_context(
-            torch.autograd.set_multithreading_enabled(False)
-        )  # modes are a thread's
+        # The modes are those of a thread.
+        stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         stack.enter_context(patch.object(torch, "Generator", _Generator))
         stack.enter_context(_Drawing())
         yield stack.enter_context(DeviceSimulator())

@@ -8,18 +8,16 @@ from hydra import compose, initialize_config_dir
 from toy_games import leduc
 
 from poker_rl.config.build import build
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, to_plain_dict
-from poker_rl.games import get_tree
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, to_plain_dict
+from poker_rl.games import get_tree, load_game
 from poker_rl.nets import MLPConfig, NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, count_networks
 
-KUHN, LEDUC, HOLDEM = (
-    build(load_option("game", name), "game") for name in ("kuhn", "leduc", "limit_holdem")
-)
+KUHN, LEDUC, HOLDEM = map(load_game, ("kuhn", "leduc", "limit_holdem"))
 KUHN_3P = replace(KUHN, name="kuhn_3p", seats=3, ranks="TJQK")
-FLOP = build(load_option("game", "flop_holdem"), "game")
+FLOP = load_game("flop_holdem")
 NINE = replace(FLOP, name="nine", ranks="QKA", suits="cdh", max_raises=[1, 1], raise_sizes=[2, 4])
 STREETS = {"board_cards": [0, 1, 1], "openers": [0, 0, 1]}
 STREETS |= {"raise_sizes": [2, 4, 4], "max_raises": [1, 1, 1]}

@@ -20,9 +20,8 @@ from poker_rl.players import TabularPlayer
 
 
 def cpu_context(game, net, seed=0, opponent=None):
-    return LearnerContext(
-        game=game, net=net, device=torch.device("cpu"), seed=seed, opponents=sole(opponent)
-    )
+    device, opponents = torch.device("cpu"), sole(opponent)
+    return LearnerContext(game=game, net=net, device=device, seed=seed, opponents=opponents)
 
 
 def sole(opponent):

@@ -75,10 +75,11 @@ def sample_definition(between, small=False):
 def sample_definitions(count, seed, small=False):
     """Return random definitions."""
     generator = np.random.default_rng(seed)
-    return [
-        sample_definition(lambda a, b: int(generator.integers(a, b + 1)), small)
-        for _ in range(count)
-    ]
+
+    def between(low, high):
+        return int(generator.integers(low, high + 1))
+
+    return [sample_definition(between, small) for _ in range(count)]
 
 
 @dataclass

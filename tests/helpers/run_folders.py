@@ -43,11 +43,5 @@ def write_run_folder(folder, rows, *, seed=0, names=None, manifest=None, **setti
 
 def make_row(decisions, value, **others):
     """Return a row with this exploitability of the average player."""
-    return {
-        "hands": decisions / 2,
-        "decisions": decisions,
-        "updates": 0,
-        "iterations": 0,
-        EXACT: value,
-        "time/elapsed_s": 6 * decisions,
-    } | others
+    row = {"hands": decisions / 2, "decisions": decisions, "updates": 0, "iterations": 0}
+    return row | {EXACT: value, "time/elapsed_s": 6 * decisions} | others

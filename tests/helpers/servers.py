@@ -64,9 +64,8 @@ class ServerProcess:
         """Return a client on the same machine."""
         base = f"http://127.0.0.1:{self.port}{self.path}"
         headers = {"sec-fetch-site": "same-origin"}
-        return httpx.Client(
-            base_url=base, headers=headers, cookies=dict(cookies or {}), timeout=None
-        )
+        cookies = dict(cookies or {})
+        return httpx.Client(base_url=base, headers=headers, cookies=cookies, timeout=None)
 
 
 @contextmanager

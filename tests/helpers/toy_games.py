@@ -1,15 +1,14 @@
 """Kuhn and Leduc poker for any number of seats, as OpenSpiel generalizes them, and a marker."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numba
 import numpy as np
 import pytest
 
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.config.threads import count_cores
-from poker_rl.games import Tables
+from poker_rl.games import Tables, load_game
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 
 RANKS = "6789TJQK"
@@ -18,20 +17,16 @@ two_cores = pytest.mark.skipif(few < 2, reason="there is one core")
 
 
 def kuhn(seats=2):
-    return build(
-        {**load_option("game", "kuhn"), "seats": seats, "ranks": RANKS[-seats - 1 :]}, "game"
-    )
+    return replace(load_game("kuhn"), seats=seats, ranks=RANKS[-seats - 1 :])
 
 
 def leduc(seats=2):
-    return build(
-        {**load_option("game", "leduc"), "seats": seats, "ranks": RANKS[-seats - 1 :]}, "game"
-    )
+    return replace(load_game("leduc"), seats=seats, ranks=RANKS[-seats - 1 :])
 
 
 def leduc_8():
     """Return Leduc with eight ranks: 152,160 leaves, milliseconds of work for a solver."""
-    return build({**load_option("game", "leduc"), "ranks": RANKS}, "game")
+    return replace(load_game("leduc"), ranks=RANKS)
 
 
 def forgetful(monkeypatch):
@@ -44,7 +39,7 @@ def forgetful(monkeypatch):
         return seen
 
     monkeypatch.setattr(Tables, "infoset_keys", card)
-    return build({**load_option("game", "kuhn"), "name": "forgetful"}, "game")
+    return replace(load_game("kuhn"), name="forgetful")
 
 
 def label(parameter):

@@ -88,11 +88,8 @@ def compute_counterfactual_values(tree, policy, traverser):
         above, action = tree.parent[node], edge[node] % actions
         q[above, action] = worth[node]
         worth[above] += policy.flat[edge[node]] * worth[node]
-    regrets, met, won = (
-        np.zeros(tree.legal_mask.shape),
-        np.zeros(tree.infoset_count),
-        np.zeros(tree.infoset_count),
-    )
+    regrets = np.zeros(tree.legal_mask.shape)
+    met, won = np.zeros((2, tree.infoset_count))
     for node in np.flatnonzero(tree.seat >= 0):
         i = tree.infoset[node]
         if tree.seat[node] == traverser:

@@ -45,9 +45,8 @@ def test_mean_rewards_are_those_of_a_match(name, seat):
     won = np.concatenate(rewards)
     half_width = 3 * won.std() / len(won) ** 0.5
     if seat is None:
-        match = play_match(
-            game, load_player("uniform", game), load_player("raise", game), "raise", 4000, 0
-        )
+        players = [load_player(name, game) for name in ("uniform", "raise")]
+        match = play_match(game, *players, "raise", 4000, 0)
         expected, half_width = match.value, half_width + match.half_width
     else:
         # A fold loses the ante; a showdown of random cards wins nothing in the mean. Seat 0 checks

@@ -57,9 +57,8 @@ def test_ppo_learns_and_plays_in_the_commands(capsys, monkeypatch):
     assert np.mean(mean_rewards[-5:]) > 0.9  # 1.2 was measured
     Path("mine.yaml").write_text(YAML_FILES[0])
     assert measure_against_call(load_player("mine.yaml", LEDUC)) > 0.8  # uniform play wins 0
-    assert (
-        run_command("evaluate", "game=leduc", "player=mine.yaml", "against=[call]", "deals=50") == 0
-    )
+    words = ["game=leduc", "player=mine.yaml", "against=[call]", "deals=50"]
+    assert run_command("evaluate", *words) == 0
     assert "against call" in capsys.readouterr().out
     assert run_command("tournament", "game=leduc", "players=[mine.yaml,call]", "deals=50") == 0
     monkeypatch.setattr("sys.stdin", io.StringIO())  # whose end leaves the table

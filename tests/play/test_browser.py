@@ -50,10 +50,8 @@ def playing(game, folder):
         lambda name: Session.resume(folder / f"{name}.jsonl", table),
         max_sessions=100,
     )
-    app = create_application(
-        PageEndpoints(game, sittings, "key", game, "", CATALOG),
-        list_host_names("127.0.0.1", [], False),
-    )
+    page = PageEndpoints(game, sittings, "key", game, "", CATALOG)
+    app = create_application(page, list_host_names("127.0.0.1", [], False))
     with serve(app) as (_, port):
         yield f"http://127.0.0.1:{port}/"
 
@@ -98,11 +96,8 @@ def settled(page):
 
 def overlapping(page):
     """The buttons of the present move that lie over each other."""
-    boxes = [
-        (button.inner_text(), box)
-        for button in page.locator("#moves button").all()
-        if (box := button.bounding_box())
-    ]
+    buttons = page.locator("#moves button").all()
+    boxes = [(one.inner_text(), box) for one in buttons if (box := one.bounding_box())]
     return [
         (one, other)
         for (one, a), (other, b) in combinations(boxes, 2)

@@ -71,9 +71,8 @@ def test_measures_are_means_over_decisions_with_intervals_over_hands():
     likelihood = results[0]
     assert likelihood.value == pytest.approx(np.log(np.maximum(taken, MIN_PROB)).mean())
     assert 0 < likelihood.half_width < 1
-    folds = measure_recorded_decisions(
-        definition, load_player("fold", definition), "", decisions, ""
-    )
+    fold = load_player("fold", definition)
+    folds = measure_recorded_decisions(definition, fold, "", decisions, "")
     assert log(MIN_PROB) <= folds[0].value < 0
 
 
@@ -125,16 +124,11 @@ def test_a_player_with_bet_sizes_grades_any_amount():
     definition = replace(game("nolimit_holdem"), **load_snapshot(path)["game"])
     player = load_player(str(path), definition)
     full_game = to_full_game(definition)
-    assert (
-        run_command(
-            *["export", "game=nolimit_holdem", "player=pot_odds", "hands=3", "out=nolimit.phhs"]
-        )
-        == 0
-    )
+    words = ["game=nolimit_holdem", "player=pot_odds", "hands=3", "out=nolimit.phhs"]
+    assert run_command("export", *words) == 0
     decisions = read_decisions(Path("nolimit.phhs"), full_game)
-    probs = compute_type_probs(
-        full_game, to_full_game_player(definition, player), decisions.records
-    )
+    player = to_full_game_player(definition, player)
+    probs = compute_type_probs(full_game, player, decisions.records)
     np.testing.assert_allclose(probs.sum(1), 1, atol=1e-5)
     assert probs.shape[1] == 3
 

@@ -104,10 +104,8 @@ def test_hands_of_every_game(name, tmp_path):
 
 def hidden_changed(hand):
     """The table with other cards in the deck's places that the person does not see."""
-    return [
-        np.array([record])
-        for record in other_deals(hand.setup.game, hand.record[0], hand.person_seat, 2)
-    ]
+    others = other_deals(hand.setup.game, hand.record[0], hand.person_seat, 2)
+    return [np.array([record]) for record in others]
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -298,13 +296,11 @@ def test_losses_in_kuhn_poker(tmp_path):
     alpha = 0.2
     played = game("kuhn")
     bot = tmp_path / "bot.yaml"
-    bot.write_text(
-        f"_target_: poker_rl.players.bots.kuhn_equilibrium_bot.KuhnEquilibriumBot\nalpha: {alpha}\n"
-    )
+    bot_class = "poker_rl.players.bots.kuhn_equilibrium_bot.KuhnEquilibriumBot"
+    bot.write_text(f"_target_: {bot_class}\nalpha: {alpha}\n")
     tree = get_tree(played)
-    lost = compute_action_losses(
-        tree, load_player(str(bot), played).action_probs(tree.infoset_records)
-    )
+    policy = load_player(str(bot), played).action_probs(tree.infoset_records)
+    lost = compute_action_losses(tree, policy)
     checked = (1 / 3 + alpha) / (2 - alpha)  # a queen that calls, among its jacks and queens
     after_check = {"1 K c": {"call": checked, "raise": 0}}
     for name, of_action in {**KUHN, **after_check}.items():

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,13 +56,8 @@ def test_interquartile_mean_and_stratified_bootstrap():
     low, high = bootstrap_interval([np.zeros((5, 1)), np.ones((5, 1))], lambda rows: rows.mean(0))
     assert (low, high) == (0.5, 0.5)
     low, high = bootstrap_interval([values], compute_iqm)
-    reference = stats.bootstrap(
-        (values,),
-        lambda v, axis: stats.trim_mean(v, 0.25, axis),
-        axis=0,
-        method="percentile",
-        rng=1,
-    )
+    trim = partial(stats.trim_mean, proportiontocut=0.25)
+    reference = stats.bootstrap((values,), trim, axis=0, method="percentile", rng=1)
     np.testing.assert_allclose(low, reference.confidence_interval.low, atol=0.1)
     np.testing.assert_allclose(high, reference.confidence_interval.high, atol=0.1)
 
@@ -87,12 +83,10 @@ def test_curves_meet_only_where_all_of_them_are():
 
 def test_runs_that_differ_in_their_seed_alone_are_a_row(capsys):
     for seed, value in enumerate([0.1, 0.2, 0.3]):
-        write_run_folder(
-            f"r/a{seed}", [make_row(0, 1), make_row(100, value)], seed=seed, outputs=f"r{seed}"
-        )
-    write_run_folder(
-        "r/b", [make_row(0, 1), make_row(100, 0.5)], algo={"_target_": "x.PPO", "gamma": 0.9}
-    )
+        rows = [make_row(0, 1), make_row(100, value)]
+        write_run_folder(f"r/a{seed}", rows, seed=seed, outputs=f"r{seed}")
+    algo = {"_target_": "x.PPO", "gamma": 0.9}
+    write_run_folder("r/b", [make_row(0, 1), make_row(100, 0.5)], algo=algo)
     out = said(capsys, "r")
     # 0.2 ± 4.303 * 0.1 / sqrt(3), after 100 decisions and 600 seconds
     assert cells(out, "gamma=1") == ["gamma=1", "3", "average", "0.20 ± 0.25", "100", "10"]
@@ -113,21 +107,14 @@ def test_what_sets_groups_apart(capsys):
     # A class that has moved is the same class; that of another schedule is not.
     write_run_folder("r/c", rows, algo=settings(100.0, 0.1, "old.Linear"), seed=1)
     write_run_folder("r/d", rows, algo=settings(100.0, 0.1, "poker_rl.config.schedules.LogLinear"))
-    write_run_folder(
-        "r/e", rows, algo=settings(100.0, 0.1), names={"experiment": "mine"}, threads=2
-    )
+    write_run_folder("r/e", rows, names={"experiment": "mine"})
     groups = Comparison([read_run(Path(f"r/{name}")) for name in "abcd"], CompareConfig()).groups
-    assert [[run.folder.name for run in group.runs] for group in groups] == [
-        ["a", "c"],
-        ["b"],
-        ["d"],
-    ]
+    names = ["".join(run.folder.name for run in group.runs) for group in groups]
+    assert names == ["ac", "b", "d"]
     # A horizon that follows the budget is no difference of its own.
-    assert [group.label for group in groups] == [
-        "budget=100 lr=Linear",
-        "budget=200 lr=Linear",
-        "budget=100 lr=LogLinear",
-    ]
+    labels = [group.label for group in groups]
+    assert labels[:2] == ["budget=100 lr=Linear", "budget=200 lr=Linear"]
+    assert labels[2] == "budget=100 lr=LogLinear"
     assert read_run(Path("r/e")).base_label == "mine"
     out = said(capsys, "r/d", "r/b")
     assert "budget=100 lr=Log" in out
@@ -154,11 +141,8 @@ def test_what_is_not_finished_is_left_out_of_the_means(capsys):
     ):
         assert f"not in the means: {told}\n" in out
     # 0.2, 0.4 and 1: 0.53 ± 4.303 * 0.416 / sqrt(3)
-    assert cells(said(capsys, "r", "unfinished=true"), "ppo")[1:4] == [
-        "3 of 4",
-        "average",
-        "0.5 ± 1.0",
-    ]
+    out = said(capsys, "r", "unfinished=true")
+    assert cells(out, "ppo")[1:4] == ["3 of 4", "average", "0.5 ± 1.0"]
     # What has come so far counts, finished or not.
     out = said(capsys, "r", "x_value=40")
     assert cells(out, "ppo")[1] == "2 of 4"
@@ -177,9 +161,8 @@ def test_folders_patterns_and_sweeps_that_have_moved():
 
 def test_files_have_what_the_screen_has(capsys):
     for seed, value in enumerate([0.1, 0.3]):
-        write_run_folder(
-            f"r/a{seed}", [make_row(0, 1), make_row(100, value)], seed=seed, name="a|b"
-        )
+        rows = [make_row(0, 1), make_row(100, value)]
+        write_run_folder(f"r/a{seed}", rows, seed=seed, name="a|b")
     write_run_folder("r/b", [make_row(0, 1), make_row(100, 0.5)], names={"algo": "x|y"})
     ends = estimate((0.1, 0.3), "mean")[1:]
     said(capsys, "r", "out=new/a.csv")
@@ -191,9 +174,8 @@ def test_files_have_what_the_screen_has(capsys):
     assert (second["settings/algo"], second["unit"]) == ("x|y", "ante/hand")
     said(capsys, "r", "out=new/a.json")
     (game,) = json.loads(Path("new/a.json").read_text())
-    assert [run["values"] for run in game["runs"]] == [
-        {"exploitability": v} for v in (0.1, 0.3, 0.5)
-    ]
+    values = [run["values"]["exploitability"] for run in game["runs"]]
+    assert values == [0.1, 0.3, 0.5]
     said(capsys, "r", "out=new/a.png")
     assert Path("new/a.png").read_bytes().startswith(b"\x89PNG")
     said(capsys, "r", "out=new/a.md")
@@ -217,9 +199,8 @@ def test_a_figure_for_a_paper(capsys):
     assert float(rows[1]["low"]) == pytest.approx(estimate((0.1, 0.3), "mean").low)
     runs = [read_run(Path(f"r/{name}")) for name in ("a0", "a1", "b0", "b1")]
     size = {"width": 3.0, "height": 2.0, "x_range": [0.0, 50.0]}
-    comparison = Comparison(
-        runs, CompareConfig(title="A", caption="none", colors=["black", "red"], **size)
-    )
+    config = CompareConfig(title="A", caption="none", colors=["black", "red"], **size)
+    comparison = Comparison(runs, config)
     assert [group.label for group in comparison.groups] == ["ppo", "from mine"]
     figure = draw_comparison([comparison])
     (ax,) = figure.axes

@@ -116,7 +116,6 @@ def test_bad_input_is_a_line(finished_run, get_refusal):
         assert get_refusal("report", *words).startswith(told)
     (finished_run / "evaluations").mkdir()
     (finished_run / "evaluations" / "x.json").write_text(json.dumps({"results": [{}]}))
-    assert "x.json is no evaluation that can be read" in get_refusal(
-        "report", str(finished_run), "hands=0"
-    )
+    message = get_refusal("report", str(finished_run), "hands=0")
+    assert "x.json is no evaluation that can be read" in message
     assert not list(Path().rglob("*.html"))

@@ -96,9 +96,7 @@ def test_what_changed_is_refused_by_name(get_refusal):
         assert message == f"{key}: the tournament in there has another; give a new folder"
     message = get_refusal(*replace_settings(own, "players=[call,raise]"))
     assert message.startswith("players: the tournament in there is of call, mine.yaml; give these")
-    assert get_refusal("tournament", "resume=there", "seed=0").startswith(
-        "seed: is that of the tour"
-    )
+    assert "seed: is that of the tour" in get_refusal("tournament", "resume=there", "seed=0")
     Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 6}))
     assert get_refusal(*own).startswith("players.mine.yaml.simulations: the")
     assert run_command("tournament", "resume=there", "figure=false") == 0  # with the bot as it was
@@ -107,9 +105,7 @@ def test_what_changed_is_refused_by_name(get_refusal):
     Path("results").mkdir()
     Path("results/results.csv").write_text("of something else")
     message = get_refusal(*replace_settings(own, "out=results"))
-    assert message.startswith(
-        "out: results is no tournament's, there is no tournament.yaml; give a"
-    )
+    assert message.startswith("out: results is no tournament's, there is no tournament.yaml; ")
     assert [path.name for path in Path("results").iterdir()] == ["results.csv"]
     (table,) = Path("there/tables").iterdir()
     table.write_text('{"players": ["call"]}')

@@ -221,9 +221,8 @@ def test_a_requeued_job_resumes_in_its_folder():
         pytest.skip("submitit is not installed")
     command = [*PROGRAM, *TRAIN[:2], "-m", "hydra/launcher=submitit_local", "seed=1"]
     command += ["budget=1e9", "evaluate_every=1e4", "checkpoint_every=1e8"]
-    process = subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    outputs = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=ENVIRONMENT, **outputs)
 
     def job():
         """Return the process that trains, the only child of submitit's process of a job."""

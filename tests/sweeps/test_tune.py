@@ -136,10 +136,8 @@ def test_a_stopped_study_is_saved_and_resumed(monkeypatch, capsys):
 
 
 def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
-    alphas = [1.5, -5.0, "much"]  # the second one forgets all positive regret
-    monkeypatch.setattr(
-        trial_module, "suggest_settings", lambda space, trial: {"algo.alpha": alphas[trial.number]}
-    )
+    given = [{"algo.alpha": alpha} for alpha in (1.5, -5.0, "much")]  # -5 forgets all regret
+    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
     assert run_command(*TUNE, "trials=3", "startup_trials=1", "warmup_share=0.5") == 0
     assert states() == ["COMPLETE", "PRUNED", "PRUNED"]
     out = capsys.readouterr().out
@@ -183,9 +181,8 @@ def test_the_folder_of_another_study_is_refused(get_refusal):
     assert run_command(*TUNE, "trials=1") == 0
     plan = Path("study/tune.yaml").read_bytes()
     other = SPACE.replace("0.5", "0.6")
-    assert "out: study holds a study with another search_space.algo.alpha.low;" in get_refusal(
-        *replace_settings(TUNE, other)
-    )
+    message = get_refusal(*replace_settings(TUNE, other))
+    assert "out: study holds a study with another search_space.algo.alpha.low;" in message
     assert "with another metric;" in get_refusal(*TUNE, "metric=value")
     assert Path("study/tune.yaml").read_bytes() == plan
     Path("mine").mkdir()

@@ -26,14 +26,8 @@ from poker_rl.training.run_checkpoints import DivergedError
 from poker_rl.training.signals import RunInterruptedError
 
 FORK = multiprocessing.get_context("fork")  # has all that a first run imports
-TRACED = (
-    "trainer.py",
-    "run_record.py",
-    "run_checkpoints.py",
-    "checkpoint.py",
-    "run_folder.py",
-    "open_run.py",
-)
+TRACED = ("trainer.py", "run_record.py", "run_checkpoints.py", "checkpoint.py", "run_folder.py")
+TRACED += ("open_run.py",)
 
 
 @pytest.fixture(autouse=True)

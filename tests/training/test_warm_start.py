@@ -15,12 +15,8 @@ from poker_rl.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
-QUICK = [
-    "evaluation.deals=30",
-    "evaluate_every=1e9",
-    "checkpoint_every=1e9",
-    "net.hidden_sizes=[8]",
-]
+QUICK = ["evaluation.deals=30", "evaluate_every=1e9", "checkpoint_every=1e9"]
+QUICK += ["net.hidden_sizes=[8]"]
 BUDGETS = {  # a few iterations; an average's buffer gets full
     **{"ppo": 250, "vpg": 60, "actor_critic": 60, "vine": 250, "reinforce": 3},
     **{"nfsp": 400, "nfsp_ppo": 500, "sd_cfr": 60},

@@ -87,9 +87,8 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(monkeypatch, ca
     monkeypatch.setattr(launch_workers, "GRACE_S", 1e6)  # the first process is to notice for itself
     with signal_at_checkpoint(2, signal.SIGKILL):
         assert run_command("train", f"resume={folder}") == 1
-    messages = [
-        line for line in capsys.readouterr().err.splitlines() if line.startswith("poker-rl: ")
-    ]
+    errors = capsys.readouterr().err.splitlines()
+    messages = [line for line in errors if line.startswith("poker-rl: ")]
     assert messages == ["poker-rl: a worker process was ended by SIGKILL, as by lack of memory"]
     assert set(multiprocessing.active_children()) <= others
     assert run_command("train", f"resume={folder}") == 0
@@ -162,9 +161,8 @@ def test_each_worker_has_a_gpu_or_none_has(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     taken = []
     monkeypatch.setattr(torch.cuda, "set_device", taken.append)
-    assert (
-        prepare_device("auto", 1, 0, Worker(2, rank=1, local_count=2, local_rank=1)).type == "cuda"
-    )
+    worker = Worker(2, rank=1, local_count=2, local_rank=1)
+    assert prepare_device("auto", 1, 0, worker).type == "cuda"
     assert taken == [1]
     assert prepare_device("auto", 1, 0, Worker(3, local_count=3)).type == "cpu"
     with pytest.raises(ConfigError, match="device: cuda, but there are 2 GPUs here for 3 workers"):
