@@ -104,9 +104,8 @@ def test_every_setting_trains_and_resumes_to_the_bit(changed):
 
 
 def test_the_traverser_alone_explores():
-    one = learner(
-        game_of("leduc"), hands_per_iteration=1000, enumerate_deals=False, exploration=0.5
-    )
+    settings = {"hands_per_iteration": 1000, "enumerate_deals": False, "exploration": 0.5}
+    one = learner(game_of("leduc"), **settings)
     play, batches = one.services.rollout.play_full_hands, []
     one.services.rollout.play_full_hands = lambda *given: (
         batches.append(play(*given)) or batches[-1]

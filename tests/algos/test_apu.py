@@ -21,14 +21,8 @@ FOLD, CALL, RAISE = 0, 1, 2
 
 
 MLP_16 = MLPConfig(hidden_sizes=[16], activation="relu", init="torch", features="observation")
-LSTM = HistoryNetConfig(
-    history_reader="lstm",
-    reader_units=8,
-    hidden_sizes=[16],
-    merged_size=16,
-    activation="relu",
-    init="orthogonal",
-)
+SIZES = {"reader_units": 8, "hidden_sizes": [16], "merged_size": 16}
+LSTM = HistoryNetConfig(history_reader="lstm", activation="relu", init="orthogonal", **SIZES)
 
 
 def apu(game, seed=0, opponent=None, net=MLP_16, **changed):
@@ -227,13 +221,8 @@ def test_who_learns_explores_and_the_others_do_not(variant):
 
 def test_updates_for_episodes_are_exact():
     episodes, updates, period = 2, 5, 3
-    learner = apu(
-        kuhn(3),
-        variant="dual_apu_ctrl",
-        episodes_per_iteration=episodes,
-        gradient_steps=updates,
-        training_period=period,
-    )
+    settings = {"episodes_per_iteration": episodes, "gradient_steps": updates}
+    learner = apu(kuhn(3), variant="dual_apu_ctrl", training_period=period, **settings)
     missed = 0
     for turn in range(1, 16):
         learner.learn()
@@ -321,12 +310,8 @@ def test_resumed_equals_uninterrupted_to_the_bit(variant):
 @pytest.mark.parametrize(("variant", "net"), [("apu", LSTM), ("apu_ctrl", MLP_16)])
 def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(variant, net):
     game = game_of("limit_holdem_6p")
-    settings = {
-        "net": net,
-        "episodes_per_iteration": 1,
-        "training_period": 1,
-        "agent_switch_period": 1,
-    }
+    settings = {"net": net, "episodes_per_iteration": 1}
+    settings |= {"training_period": 1, "agent_switch_period": 1}
     settings |= {"ema_decay": 0.5, "store_decisions_of": "all", "actor_lr": Constant(start=0.05)}
     one = apu(game, variant="dual_apu_ctrl", **settings)
     for _ in range(3):

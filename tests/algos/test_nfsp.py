@@ -41,15 +41,13 @@ def dqn(game, seed=0, opponent=None, **changed):
 
 
 def nfsp(game, seed=0, opponent=None, **changed):
-    return built(
-        NFSP, game, seed, opponent, **{"eta": 0.3, "average_policy": average_settings()} | changed
-    )
+    settings = {"eta": 0.3, "average_policy": average_settings()} | changed
+    return built(NFSP, game, seed, opponent, **settings)
 
 
 def stored(learner, copy=0):
-    return {
-        name: parts[copy].numpy() for name, parts in learner._buffer.state_dict()["items"].items()
-    }
+    items = learner._buffer.state_dict()["items"]
+    return {name: parts[copy].numpy() for name, parts in items.items()}
 
 
 def batch_of(next_, reward, copy):
@@ -74,9 +72,8 @@ def batch_of(next_, reward, copy):
 
 def test_transitions_run_from_own_decision_to_own_next_one():
     learner = dqn(kuhn(), reward_scale=2.0)
-    batch = batch_of(
-        [2, 3, HAND_ENDED, NEXT_PENDING, HAND_ENDED], [0, 0, 3, 0, -1], [0, 1, 0, 1, 1]
-    )
+    next_ = [2, 3, HAND_ENDED, NEXT_PENDING, HAND_ENDED]
+    batch = batch_of(next_, [0, 0, 3, 0, -1], [0, 1, 0, 1, 1])
     assert learner._store_transitions(batch) == 4  # the open one belongs to the next batch
     first, second = stored(learner), stored(learner, 1)
     np.testing.assert_array_equal(first["reward"], [0, 1.5])
@@ -116,14 +113,9 @@ def test_the_target_is_the_best_legal_value_of_the_target_network():
     [("shared", 2, 256, 64), ("per_seat", 3, 7, 5)],
 )
 def test_updates_for_own_decisions_are_exact(network_sharing, updates, every, tables):
-    learner = nfsp(
-        kuhn(),
-        network_sharing=network_sharing,
-        gradient_steps=updates,
-        train_freq=every,
-        tables=tables,
-        learning_starts=20,
-    )
+    settings = {"network_sharing": network_sharing, "gradient_steps": updates}
+    settings |= {"train_freq": every, "tables": tables, "learning_starts": 20}
+    learner = nfsp(kuhn(), **settings)
     networks = 1 if network_sharing == "shared" else 2
     start = None
     for _ in range(12):
@@ -162,9 +154,8 @@ def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance():
     learner.learn()
     rows = seen[0]
     with torch.no_grad():
-        value = learner._q_network(torch.from_numpy(rows.observation)[None].expand(2, -1, -1))[
-            0
-        ].numpy()
+        x = torch.from_numpy(rows.observation)[None].expand(2, -1, -1)
+        value = learner._q_network(x)[0].numpy()
     policy = learner._compute_epsilon_greedy_probs(value, rows.mask)
     for i in range(len(policy)):  # all of them first to act: the first seat's
         legal = np.flatnonzero(rows.mask[i])
@@ -177,13 +168,8 @@ def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance():
 
 def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response():
     eta = 0.3
-    learner = nfsp(
-        kuhn(),
-        eta=eta,
-        tables=64,
-        train_freq=10**6,
-        average_policy=average_settings(capacity=100_000),
-    )
+    average = average_settings(capacity=100_000)
+    learner = nfsp(kuhn(), eta=eta, tables=64, train_freq=10**6, average_policy=average)
     for _ in range(50):
         learner.learn()
     made = learner.progress.decisions + len(learner.services.rollout.unfinished_batch)
@@ -246,13 +232,8 @@ def test_memories_that_are_never_full_enough_to_learn_from_are_refused():
 
 
 def test_later_play_weighs_more_in_the_average():
-    learner = nfsp(
-        kuhn(),
-        rollout_steps=16,
-        learning_starts=4,
-        eta=1.0,
-        average_policy=average_settings(batch_size=8, iteration_weight_power=2.0),
-    )
+    average = average_settings(batch_size=8, iteration_weight_power=2.0)
+    learner = nfsp(kuhn(), rollout_steps=16, learning_starts=4, eta=1.0, average_policy=average)
     for _ in range(4):
         learner.learn()
     part = learner._average_policy

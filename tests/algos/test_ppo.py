@@ -55,9 +55,8 @@ def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions():
     d = [gamma * 0.1 - 0.3, gamma * 0.4 + 0.2, 0.5 + gamma * 0.7 - 0.1, -gamma * 0.6 - 0.4, 1.3]
     k = gamma * lambda_
     expected = [d[0] + k * (d[2] + k * d[4]), d[1] + k * d[3], d[2] + k * d[4], d[3], d[4], 0]
-    np.testing.assert_allclose(
-        compute_gae(reward, value, next_, gamma, lambda_), expected, rtol=1e-6
-    )
+    found = compute_gae(reward, value, next_, gamma, lambda_)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("copies", [1, 3])
@@ -257,11 +256,8 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
     entropy_over, raises
 ):
     game = game_of("nolimit_leduc")
-    settings = {
-        "lr": Constant(start=1e-2),
-        "entropy_coef": Constant(start=1.0),
-        "reward_scale": 1e6,
-    }
+    settings = {"lr": Constant(start=1e-2), "entropy_coef": Constant(start=1.0)}
+    settings["reward_scale"] = 1e6
     learner = ppo(game, **settings, output_init_scale=1.0, entropy_over=entropy_over)
     for _ in range(100):
         learner.learn()
@@ -276,13 +272,9 @@ def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch):
     metrics = {}
     for many in (legal_output_layer.MIN_ACTIONS, 10**6):
         monkeypatch.setattr(legal_output_layer, "MIN_ACTIONS", many)
-        learner = ppo(
-            game_of("big2"),
-            tables=32,
-            rollout_steps=8,
-            kl_old_coef=Constant(start=0.1),
-            average_policy=average_settings(capacity=1000),
-        )
+        settings = {"tables": 32, "kl_old_coef": Constant(start=0.1)}
+        average = average_settings(capacity=1000)
+        learner = ppo(game_of("big2"), average_policy=average, **settings)
         metrics[many] = [learner.learn() for _ in range(2)]
     few, all_of_them = metrics.values()
     for one, other in zip(few, all_of_them, strict=True):

@@ -93,9 +93,8 @@ def test_a_resumed_run_goes_on_to_the_bit():
 def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal():
     # A re-run of 30 models went from .861 to .396 in 100 updates.
     game = kuhn()
-    learner = reinforce(
-        game, baseline=None, optimizer="adam", instances=100, opponent=equilibrium(game)
-    )
+    settings = {"baseline": None, "optimizer": "adam", "instances": 100}
+    learner = reinforce(game, opponent=equilibrium(game), **settings)
     for _ in range(100):
         learner.learn()
     tree = get_tree(game)

@@ -48,14 +48,8 @@ class KnownValues(nn.Module):
 def test_advantages_are_the_exact_ones_in_the_mean(game, monkeypatch):
     """If the critic is right, at each infoset met 200 times and more, within 6 standard errors."""
     tree, scale = get_tree(game), 2.0
-    one = learner(
-        game,
-        tables=2000,
-        rollout_steps=30,
-        gradient_steps=0,
-        min_action_prob=0.0,
-        reward_scale=scale,
-    )
+    settings = {"tables": 2000, "rollout_steps": 30, "gradient_steps": 0, "min_action_prob": 0.0}
+    one = learner(game, reward_scale=scale, **settings)
     policy = one.players()["weight_average"].action_probs(tree.infoset_records)
     regrets, won = np.zeros(tree.legal_mask.shape), np.zeros(tree.infoset_count)  # of a decision
     for seat in range(game.seats):
@@ -99,10 +93,8 @@ def test_actions_that_are_hardly_ever_played_are_not_tried(monkeypatch):
     advantage = np.concatenate([parts["advantage"] for parts in added])
     tree, policy = get_tree(game), one.players()["weight_average"].action_probs
     tried = (policy(tree.infoset_records) >= 0.4).sum(1)
-    seen = {
-        row.tobytes(): i
-        for i, row in enumerate(one.services.encode_records(tree.infoset_records)[0])
-    }
+    rows, _ = one.services.encode_records(tree.infoset_records)
+    seen = {row.tobytes(): i for i, row in enumerate(rows)}
     expected = np.array([max(tried[seen[row.tobytes()]], 1) for row in batch.observation])
     assert count.max() == 2
     assert (count == 2).sum() == (expected == 2).sum()

@@ -11,11 +11,8 @@ from poker_rl.config.schedules import Constant
 from poker_rl.learning import HAND_ENDED
 from poker_rl.nets import MLPConfig
 
-NODE_AGENTS = {
-    "network_sharing": "per_betting_node",
-    "hands_per_iteration": 50,
-    "min_network_decisions": 30,
-}
+NODE_AGENTS = {"network_sharing": "per_betting_node", "hands_per_iteration": 50}
+NODE_AGENTS["min_network_decisions"] = 30
 
 
 def vpg(game, seed=0, opponent=None, features="observation", **changed):

@@ -23,9 +23,8 @@ def hash_bytes(home):
     environment |= {"HOME": str(home), "TMPDIR": str(Path("temporary").resolve())}
     environment |= {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
     Path("temporary").mkdir(exist_ok=True)
-    done = subprocess.run(
-        [sys.executable, "-c", HASH], env=environment, capture_output=True, text=True, check=False
-    )
+    options = {"capture_output": True, "text": True, "check": False}
+    done = subprocess.run([sys.executable, "-c", HASH], env=environment, **options)
     return done.stdout, done.stderr
 
 

@@ -164,7 +164,6 @@ def test_with_the_whole_board_equity_is_what_the_hand_pays(name, overrides):
     """Short-deck ranking, antes by seat and stacks are counted as the rules count them."""
     game = load_game(name, *overrides)
     tables, _ = play(game, 60, seed=4)
-    values = EquityValueFunction(game).compute_values(
-        tables.records, np.full(60, sum(game.board_cards))
-    )
+    known = np.full(60, sum(game.board_cards))
+    values = EquityValueFunction(game).compute_values(tables.records, known)
     assert (values[:, :, 0] == tables.payoffs()).all()

@@ -27,9 +27,8 @@ from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 
 def exactly(game, *players):
     tree = get_tree(game)
-    return compute_exact_match_values(
-        tree, [player.action_probs(tree.infoset_records) for player in players]
-    )
+    policies = [player.action_probs(tree.infoset_records) for player in players]
+    return compute_exact_match_values(tree, policies)
 
 
 def test_exact_values_of_bots():

@@ -104,9 +104,8 @@ class Tells:
 
 def grid(raising, board="", actions="", name="limit_holdem"):
     definition = game(name)
-    (record,) = parse_position(
-        definition, None, "2c3d" if "2c" not in board else "4c5d", board, actions
-    )
+    hand = "2c3d" if "2c" not in board else "4c5d"
+    (record,) = parse_position(definition, None, hand, board, actions)
     player = Tells(definition, raising)
     return compute_hand_grid(definition, player, record, parse_cards(board, DECK, "cdhs"), "here")
 

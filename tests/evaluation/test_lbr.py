@@ -184,12 +184,11 @@ def test_win_margins_average_over_boards():
     ranges, none = Ranges(HOLDEM), np.random.default_rng(0)
     place = {tuple(hand): i for i, hand in enumerate(ranges.hands.tolist())}
     aces, kings = place[48, 49], place[44, 45]
-    (before,) = win_margins.compute_win_margins(
-        HOLDEM, ranges, np.array([aces]), np.array([], np.int64), none
-    )
+    one, no_board = np.array([aces]), np.array([], np.int64)
+    (before,) = win_margins.compute_win_margins(HOLDEM, ranges, one, no_board, none)
     assert (1 + before[kings]) / 2 == pytest.approx(0.8195, abs=0.04)  # of 2,000 boards
     flop = np.array([0, 5, 50])  # a deuce, a three of another suit and an ace
-    (after,) = win_margins.compute_win_margins(HOLDEM, ranges, np.array([aces]), flop, none)
+    (after,) = win_margins.compute_win_margins(HOLDEM, ranges, one, flop, none)
     assert after[kings] == pytest.approx(1 - (2 * 1 + 16) / 990)
     assert after[place[48, 51]] == 0  # one card cannot be held twice
 
@@ -208,13 +207,11 @@ def test_the_best_of_trained_responses_plays_a_second_match():
     player = load("uniform")
     bound = compute_trained_bound(definition, player, "uniform", given, 200, seed=3)
     responder = given[bound.measure.removeprefix("bound/")]
+    won = [play_match(definition, one, player, "uniform", 200, 3).value for one in given.values()]
     chosen = play_match(definition, responder, player, "uniform", 200, 3)
-    assert chosen.value == max(
-        play_match(definition, one, player, "uniform", 200, 3).value for one in given.values()
-    )
+    assert chosen.value == max(won)
     assert bound.value != chosen.value
-    alone = compute_trained_bound(
-        definition, player, "uniform", {"fold": given["fold"]}, 200, seed=3
-    )
+    fold = {"fold": given["fold"]}
+    alone = compute_trained_bound(definition, player, "uniform", fold, 200, seed=3)
     assert alone.value < 0
     assert alone.kind == "lower_bound, vacuous"

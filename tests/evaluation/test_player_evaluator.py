@@ -69,9 +69,8 @@ def test_other_seats_player_has_every_seat_but_the_first():
     # What the best second player wins from the first is as it was.
     best = [results["gain/seat_1"] - results["value"] for results in (own, beside)]
     assert best[0] == pytest.approx(best[1])
-    labels = evaluation(KUHN, other_seats_player="equilibrium").evaluate(
-        {"current": loader(KUHN)("call")}
-    )
+    evaluator = evaluation(KUHN, other_seats_player="equilibrium")
+    labels = evaluator.evaluate({"current": loader(KUHN)("call")})
     assert {one.kind for one in labels} == {"exact, beside equilibrium"}
 
 
@@ -98,9 +97,8 @@ def test_bets_by_situation_and_card():
 
 def test_a_player_plays_against_its_snapshot_at_half_the_decisions(tmp_path):
     raises, calls = loader(HOLDEM)("raise"), loader(HOLDEM)("call")
-    half = save_snapshot(
-        tmp_path, 400, {"game": HOLDEM.to_dict(), "players": {"current": calls.to_dict()}}
-    )
+    tree = {"game": HOLDEM.to_dict(), "players": {"current": calls.to_dict()}}
+    half = save_snapshot(tmp_path, 400, tree)
     one = evaluation(HOLDEM, deals=200)
     tag = "current/against/earlier_self"
     found = by_tag(one.evaluate({"current": raises}, half))

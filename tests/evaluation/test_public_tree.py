@@ -53,9 +53,8 @@ def test_random_policies_are_measured_as_by_the_enumerated_tree(definition):
     """Apart by at most 4e-15 in the small games and 2e-14 on twelve cards: sums in other orders."""
     tree = get_tree(definition)
     (policy,) = random_policies(definition, seed=3)
-    found = EvaluatedPublicTree(definition, merge_suits=False).evaluate_player(
-        Policies(definition, [policy])
-    )
+    walked = EvaluatedPublicTree(definition, merge_suits=False)
+    found = walked.evaluate_player(Policies(definition, [policy]))
     assert found[1] == pytest.approx(compute_seat_values(tree, policy)[0], abs=1e-12)
     np.testing.assert_allclose(found[0], compute_best_response_values(tree, policy), atol=1e-12)
 
@@ -93,9 +92,8 @@ def test_bots_of_holdem_are_suit_invariant(name):
     for action in (1, 1, 2):  # to the flop, and a bet
         tables.step(np.full(1000, action))
         probs = bot.action_probs(tables.records)
-        np.testing.assert_array_equal(
-            Renamed(bot, [2, 0, 3, 1]).action_probs(tables.records), probs
-        )
+        renamed = Renamed(bot, [2, 0, 3, 1]).action_probs(tables.records)
+        np.testing.assert_array_equal(renamed, probs)
     assert bot.is_suit_invariant
 
 
@@ -147,9 +145,8 @@ def test_who_always_calls_loses_what_can_be_counted():
     ("player", "nash_conv"), [("fold", 2), ("raise", 10.220040), ("uniform", 11.399091)]
 )
 def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, nash_conv):
-    found = EvaluatedPublicTree(RHODE_ISLAND, merge_suits=True).evaluate_player(
-        loader(RHODE_ISLAND)(player)
-    )
+    walked = EvaluatedPublicTree(RHODE_ISLAND, merge_suits=True)
+    found = walked.evaluate_player(loader(RHODE_ISLAND)(player))
     assert found[0].sum() / RHODE_ISLAND.ante == pytest.approx(nash_conv, abs=1e-6)
 
 
@@ -253,11 +250,8 @@ def test_networks_of_plugins_are_queried_by_tables():
 
 @two_cores
 def test_threads_change_nothing():
-    tree, player, found = (
-        EvaluatedPublicTree(NINE, True),
-        build_network_player(NINE, "sorted_suits"),
-        [],
-    )
+    player, tree = build_network_player(NINE, "sorted_suits"), EvaluatedPublicTree(NINE, True)
+    found = []
     for threads in (1, 2):
         with numba_threads(threads):
             values, value = tree.evaluate_player(player)

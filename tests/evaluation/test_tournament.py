@@ -60,9 +60,8 @@ def test_the_cross_table_holds_the_exact_values(game):
     found = tournament(game, players, deals=20_000)
     assert len(get_pair_results(found)) == 12
     for (row, other), one in get_pair_results(found).items():
-        truth = compute_exact_match_values(
-            tree, [policies[row]] + [policies[other]] * (game.seats - 1)
-        )[0]
+        seated = [policies[row]] + [policies[other]] * (game.seats - 1)
+        truth = compute_exact_match_values(tree, seated)[0]
         # Two half widths are four standard errors: only a wrong mean is that far.
         assert abs(one.value - truth) < 2 * one.half_width
         assert one.half_width < 0.1
@@ -79,10 +78,9 @@ def test_differences_are_of_the_same_deals():
     # Of two players one wins what the other loses: they differ by twice that.
     found = tournament(LEDUC, {n: load(n) for n in ("raise", "uniform")})
     (gap,) = get_results_of(found, "behind").values()
-    assert gap.value == pytest.approx(2 * get_results_of(found, "won")[found.player_names[0]].value)
-    assert gap.half_width == pytest.approx(
-        2 * get_results_of(found, "won")[found.player_names[0]].half_width
-    )
+    won = get_results_of(found, "won")[found.player_names[0]]
+    assert gap.value == pytest.approx(2 * won.value)
+    assert gap.half_width == pytest.approx(2 * won.half_width)
     # Two who play alike win the same in every deal: that they do not differ is certain.
     players = {"raise": load("raise"), "again": load("raise"), "uniform": load("uniform")}
     found = tournament(LEDUC, players)
@@ -112,9 +110,7 @@ def test_a_mixed_table_of_known_results():
     found = tournament(KUHN_3P, players, table_kind="mixed", deals=500)
     ranks = {one.player: one for one in get_results_of(found, "won").values()}
     assert ranks["fold"].value == pytest.approx(-1)
-    assert sum(one.value for one in get_results_of(found, "won").values()) == pytest.approx(
-        0, abs=1e-9
-    )
+    assert sum(one.value for one in ranks.values()) == pytest.approx(0, abs=1e-9)
     at_all = [get_pair_results(found)["raise", other].value for other in ("call", "fold")]
     assert at_all == [ranks["raise"].value] * 2  # there is only one table, of all three
     assert not get_results_of(found, "elo")

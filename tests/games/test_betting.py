@@ -166,11 +166,8 @@ def test_observations_of_random_hands(name):
 
 def test_observations_of_small_definitions():
     """Through the whole tree, where it is small enough."""
-    games = [
-        game
-        for game in sample_definitions(100, seed=7, small=True)
-        if count_nodes(game, 10_000) <= 10_000
-    ]
+    drawn = sample_definitions(100, seed=7, small=True)
+    games = [one for one in drawn if count_nodes(one, 10_000) <= 10_000]
     assert len(games) >= 25
     for each in games:
         check_observations(each, GameTree(each).infoset_records)

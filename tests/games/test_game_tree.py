@@ -1,15 +1,14 @@
 """The enumerated tree: sizes from the literature, and the order that every pass relies on."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from toy_games import forgetful, kuhn, label, leduc
 
 from poker_rl.config import ConfigError
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
-from poker_rl.games import GameTree, Tables, get_tree, tree_nodes
+from poker_rl.games import GameTree, Tables, get_tree, load_game, tree_nodes
 from poker_rl.games.tree_nodes import count_nodes, estimate_bytes
 
 SMALL = [kuhn(), kuhn(3), leduc()]
@@ -24,9 +23,7 @@ def histories(tree):
         while len(tables.records):
             for record in tables.records:
                 shown = tree.game.seats + sum(tree.game.board_cards[: record["street"] + 1])
-                key = (
-                    bytes(record["deck"][:shown]) + b"|" + bytes(record["line"][: record["moves"]])
-                )
+                key = bytes(record["deck"][:shown]), bytes(record["line"][: record["moves"]])
                 seen[int(record["over"])].add(key)
             live = np.flatnonzero(tables.records["over"] == 0)
             row, action = np.nonzero(tables.legal_mask(live))
@@ -59,7 +56,7 @@ def test_rows_are_counted_before_building(monkeypatch):
     assert count_nodes(leduc(), 10**6) == len(get_tree(leduc()).parent) == 120 * 85
     assert count_nodes(leduc(3), 10**7) == 1_881_600
     with pytest.raises(ConfigError, match=r"limit_holdem has 9\.23e\+17 nodes; .* more than 4 GB"):
-        GameTree(build(load_option("game", "limit_holdem"), "game"))
+        GameTree(load_game("limit_holdem"))
     monkeypatch.setattr(tree_nodes, "MAX_BYTES", 10**4)
     with pytest.raises(ConfigError, match=r"kuhn has 54 nodes; .* more than 1e-05 GB of memory"):
         GameTree(kuhn())
@@ -77,10 +74,7 @@ def traced(work):
 
 def test_memory_is_estimated_before_building():
     """Measured: 1.03 of the estimate, with stacks of 6, 8 and 10."""
-    small, larger = (
-        build({**load_option("game", "nolimit_leduc"), "stacks": stacks}, "game")
-        for stacks in (3, 6)
-    )
+    small, larger = (replace(load_game("nolimit_leduc"), stacks=stacks) for stacks in (3, 6))
     GameTree(small)  # compiles the rules, which takes memory too
     estimate = estimate_bytes(larger)
     assert 0.8 < traced(lambda: GameTree(larger)) / estimate < 1.2
@@ -95,10 +89,8 @@ def test_tables_find_their_information_set(game):
     where = [tree.infoset_records, tables.records.copy()]
     for _ in range(2):
         live = np.flatnonzero(tables.records["over"] == 0)
-        tables.step(
-            (tables.legal_mask(live) * generator.random((len(live), game.action_count))).argmax(1),
-            live,
-        )
+        numbers = generator.random((len(live), game.action_count))
+        tables.step((tables.legal_mask(live) * numbers).argmax(1), live)
         where.append(tables.records[tables.records["over"] == 0])
     assert (tree.lookup_infosets(tree.infoset_records) == np.arange(tree.infoset_count)).all()
     for records in where:

@@ -62,9 +62,8 @@ def test_a_short_all_in_over_the_blinds_is_no_full_raise(as_pokerkit):
     The big blind, who has not acted, may raise by a whole blind; who called may not, unless the
     big blind does.
     """
-    definition = holdem(
-        [100, 100, 100, 7], blinds=[2, 4, 0, 0], min_bet=4, short_bets_reopen=as_pokerkit
-    )
+    settings = {"blinds": [2, 4, 0, 0], "min_bet": 4, "short_bets_reopen": as_pokerkit}
+    definition = holdem([100, 100, 100, 7], **settings)
     tables = hand(definition, FOUR, CALL, 7, FOLD)
     assert legal(tables) == [FOLD, CALL, *to(11, 100)]
     tables.step(np.array([CALL]))

@@ -23,9 +23,8 @@ def test_what_a_transcript_tells_is_the_position_it_is_of(name):
             seats = played.seats if drawn else None
             (found,) = parse_position(definition, seats, hand, board, line)
             assert played.infoset_name(found) == expected
-            assert sorted(found["deck"][: played.cards_dealt]) == sorted(
-                {int(card) for card in found["deck"][: played.cards_dealt]}
-            )
+            deck = found["deck"][: played.cards_dealt].tolist()
+            assert len(set(deck)) == len(deck)
             for field in record.dtype.names:
                 if field not in ("key", "draws", "deck", "hand", "rank", "mark"):
                     assert (found[field] == record[field]).all(), field

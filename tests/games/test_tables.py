@@ -160,10 +160,8 @@ def test_redealt_is_what_the_seat_to_act_cannot_see(name):
     played = game(name)
     _, moves = play(played, 20, seed=8)
     records = np.concatenate([move.records for move in moves])
-    before, after = (
-        tables_from_records(played, records),
-        tables_from_records(played, records.copy()),
-    )
+    before = tables_from_records(played, records)
+    after = tables_from_records(played, records.copy())
     after.resample_hidden_cards()
     assert (after.infoset_keys() == before.infoset_keys()).all()
     assert (after.legal_mask() == before.legal_mask()).all()
@@ -219,10 +217,8 @@ def test_every_moment_of_a_hand_comes_back_as_it_was(name):
             np.testing.assert_array_equal(getattr(again, look)(), seen[look])
         assert not again.records["over"].any()
         moments += len(rows)
-        line = tables.records["line"][rows, moves]
-        np.testing.assert_array_equal(
-            hands.get_next_actions(packed[rows], np.full(len(rows), moves)), line
-        )
+        found = hands.get_next_actions(packed[rows], np.full(len(rows), moves))
+        np.testing.assert_array_equal(found, tables.records["line"][rows, moves])
     end = hands.unpack_tables(packed, tables.records["moves"])
     assert end.records["over"].all()
     np.testing.assert_array_equal(end.payoffs(), tables.payoffs())
@@ -332,9 +328,8 @@ def even(counts):
 
 def uniformly(rows):
     probs = rows.mask / rows.mask.sum(1, keepdims=True)
-    return sample_from_probs(probs, np.random.default_rng(0).random(len(probs))), np.zeros(
-        len(probs)
-    )
+    uniform = np.random.default_rng(0).random(len(probs))
+    return sample_from_probs(probs, uniform), np.zeros(len(probs))
 
 
 def test_the_only_learner_is_always_dealt_in():

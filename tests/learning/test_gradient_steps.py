@@ -58,10 +58,9 @@ def test_the_mean_loss_is_that_of_a_copy_and_a_step():
 def test_the_norm_is_that_before_clipping():
     weight = nn.Parameter(torch.tensor([[[3.0]], [[4.0]]]))  # two replicas
     module, optimizer = nn.ParameterList([weight]), torch.optim.SGD([weight], lr=1.0)
-    norms = [
-        float(take_gradient_step((weight**2 / 2).sum(), optimizer, module, limit))
-        for limit in (1.0, None)
-    ]
+    norms = []
+    for limit in (1.0, None):
+        norms.append(float(take_gradient_step((weight**2 / 2).sum(), optimizer, module, limit)))
     assert norms == pytest.approx([3.5, math.hypot(2, 3)], rel=1e-5)  # each step shrinks both by 1
 
 
@@ -91,9 +90,8 @@ def test_networks_that_learn_together_learn_as_alone():
     for (one, _), (other, _) in zip(together, alone, strict=True):
         for weight, expected in zip(one.parameters(), other.parameters(), strict=True):
             assert torch.equal(weight, expected)
-    assert [stepper.pop_means() for _, stepper in together] == [
-        stepper.pop_means() for _, stepper in alone
-    ]
+    for (_, one), (_, other) in zip(together, alone, strict=True):
+        assert one.pop_means() == other.pop_means()
 
 
 @pytest.mark.parametrize("widths", [[1, 5, 3], [70, 90, 40], [300, 2000, 10]])

@@ -114,9 +114,8 @@ NET = MLPConfig(hidden_sizes=[16], activation="relu", init="orthogonal", feature
 def ppo(share, every=1000, keep=3, **changed):
     earlier = OpponentPoolSettings(play_prob=share, snapshot_interval=every, capacity=keep)
     game = build(load_option("game", "kuhn_3p"), "game")
-    return PPO(
-        **ppo_settings(**{"opponent_pool": earlier} | changed), context=cpu_context(game, NET)
-    )
+    settings = ppo_settings(opponent_pool=earlier, **changed)
+    return PPO(**settings, context=cpu_context(game, NET))
 
 
 def always(module, action):

@@ -63,13 +63,8 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(game, opponent
         advantage, is_complete = estimate_step_advantages(
             batch, value, gamma, gae_lambda, reward_scale
         )
-        expected = compute_gae(
-            rows.reward / np.float32(reward_scale),
-            value[batch.is_decision].numpy(),
-            rows.next_row,
-            gamma,
-            gae_lambda,
-        )
+        values, reward = value[batch.is_decision].numpy(), rows.reward / np.float32(reward_scale)
+        expected = compute_gae(reward, values, rows.next_row, gamma, gae_lambda)
         np.testing.assert_allclose(advantage[batch.is_decision], expected, atol=1e-5)
         assert not advantage[~batch.is_decision].any()
         ended = rows.next_row != NEXT_PENDING
@@ -134,9 +129,8 @@ def test_groups_of_tables_play_what_one_group_does(game, overrides):
     rollouts = []
     for count in (1, 3):
         learner = ppo(game, None, overrides)
-        rollouts.append(
-            StepRollout(learner.services, learner.rollout_steps, learner._actor, group_count=count)
-        )
+        parts = learner.services, learner.rollout_steps, learner._actor
+        rollouts.append(StepRollout(*parts, group_count=count))
     for _ in range(5):
         for rollout in rollouts:
             rollout.play()

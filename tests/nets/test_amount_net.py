@@ -24,10 +24,8 @@ def amounts(components=2, hidden=(8,)):
 
 
 def network(copies=1, **settings):
-    return amounts(**settings).build_module(
-        NetDimensions(inputs=INPUTS, outputs=ACTIONS, replicas=copies),
-        torch.Generator().manual_seed(0),
-    )
+    dimensions = NetDimensions(inputs=INPUTS, outputs=ACTIONS, replicas=copies)
+    return amounts(**settings).build_module(dimensions, torch.Generator().manual_seed(0))
 
 
 def test_a_raise_gets_the_mass_of_its_interval_on_the_scale_of_the_logarithm():

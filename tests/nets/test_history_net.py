@@ -14,19 +14,11 @@ L, F, REST, COPIES = 5, 3, 7, 2
 
 
 def network(history="lstm", hidden=(8, 6), copies=COPIES):
-    net = HistoryNetConfig(
-        history_reader=history,
-        reader_units=4,
-        hidden_sizes=list(hidden),
-        merged_size=5,
-        activation="relu",
-        init="torch",
-    )
-    generator = torch.Generator().manual_seed(0)
-    return net.build_module(
-        NetDimensions(inputs=L * F + REST, outputs=3, replicas=copies, history_shape=(L, F)),
-        generator,
-    )
+    sizes = {"reader_units": 4, "hidden_sizes": list(hidden), "merged_size": 5}
+    net = HistoryNetConfig(history_reader=history, activation="relu", init="torch", **sizes)
+    steps = {"inputs": L * F + REST, "history_shape": (L, F)}
+    dimensions = NetDimensions(outputs=3, replicas=copies, **steps)
+    return net.build_module(dimensions, torch.Generator().manual_seed(0))
 
 
 def rows(lengths, copies=COPIES, seed=0):

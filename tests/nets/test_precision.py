@@ -20,14 +20,8 @@ def mlp(*hidden):
 
 
 def history(kind):
-    return HistoryNetConfig(
-        history_reader=kind,
-        reader_units=16,
-        hidden_sizes=[32, 24],
-        merged_size=32,
-        activation="relu",
-        init="torch",
-    )
+    sizes = {"reader_units": 16, "hidden_sizes": [32, 24], "merged_size": 32}
+    return HistoryNetConfig(history_reader=kind, activation="relu", init="torch", **sizes)
 
 
 NETS = {

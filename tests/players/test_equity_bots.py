@@ -182,19 +182,14 @@ def test_equal_hands_divide_the_pot():
 def test_each_raise_of_an_opponent_lowers_the_equity():
     player = bot("pot_odds", samples=SAMPLES)
     deck = "Td9d" + SEAT_1 + BOARD
-    lines = [
-        [CALL],
-        [RAISE],
-        [RAISE, RAISE, RAISE],
-        [RAISE, CALL, CALL, RAISE],
-        [RAISE, CALL, CALL, RAISE, RAISE, RAISE],
-    ]
+    flop_raise = [RAISE, CALL, CALL, RAISE]
+    lines = [[CALL], [RAISE], [RAISE] * 3, flop_raise, [*flop_raise, RAISE, RAISE]]
     records = np.concatenate([hand(deck, *line) for line in lines])
     assert (records["to_act"] == 0).all()
     checked, raised, reraised = player.estimate_equity(records[:3])[0]
     assert checked > raised + 0.02 > reraised + 0.04
-    flop_raise, flop_reraise = player.estimate_equity(records[3:])[0]
-    assert flop_raise > flop_reraise + 0.02
+    on_flop, reraised = player.estimate_equity(records[3:])[0]
+    assert on_flop > reraised + 0.02
     every_hand = bot("pot_odds", samples=SAMPLES, any_hand_prob=1.0)
     first_decision = hand(deck)
     assert player.estimate_equity(first_decision) == every_hand.estimate_equity(first_decision)

@@ -142,9 +142,8 @@ def test_each_network_decides_at_its_own_tables(sharing):
 def test_instances_decide_in_their_blocks(sharing):
     tree = get_tree(KUHN)
     player = network(KUHN, sharing, instances=3)
-    together = player.action_probs(np.tile(tree.infoset_records, 3)).reshape(
-        3, tree.infoset_count, -1
-    )
+    together = player.action_probs(np.tile(tree.infoset_records, 3))
+    together = together.reshape(3, tree.infoset_count, -1)
     for k in range(3):
         alone = player.select_instance(k)
         assert alone.instance_count == 1
@@ -383,9 +382,8 @@ def test_the_leduc_player_has_the_exploitability_of_its_comment():
     tree = get_tree(LEDUC)
     policy = loader(LEDUC)("leduc_ac").action_probs(tree.infoset_records)
     distance = exploitability(tree, policy) / LEDUC.unit_chips
-    assert f"exploitability {distance:.4f}" in read_first_comment(
-        SHIPPED_OPTION_DIR / "player" / "leduc_ac.yaml"
-    )
+    comment = read_first_comment(SHIPPED_OPTION_DIR / "player" / "leduc_ac.yaml")
+    assert f"exploitability {distance:.4f}" in comment
 
 
 def test_the_limit_holdem_player_beats_call_and_values_its_hands():
