@@ -10,19 +10,9 @@ import poker_rl
 PACKAGE = Path(poker_rl.__file__).parent
 
 # Packages from top to bottom; those of one layer do not import each other.
-LAYERS = (
-    {"cli"},
-    {"play"},
-    {"reports"},
-    {"sweeps"},
-    {"training"},
-    {"algos"},
-    {"evaluation", "integrations", "learning"},
-    {"players"},
-    {"nets"},
-    {"games", "storage"},
-    {"config"},
-)
+LAYERS = [{"cli"}, {"play"}, {"reports"}, {"sweeps"}, {"training"}, {"algos"}]
+LAYERS += [{"evaluation", "integrations", "learning"}, {"players"}, {"nets"}]
+LAYERS += [{"games", "storage"}, {"config"}]
 
 # Libraries that only these modules or packages import.
 ONLY_IN = {

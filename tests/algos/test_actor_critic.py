@@ -28,20 +28,15 @@ def learner(game, seed=0, opponent=None, **changed):
 
 def two_decisions(behavior_prob, reward):
     """One hand in which an agent decides twice between two legal actions of three."""
-    blank = np.zeros(2, np.int64)
-    return RolloutBatch(
-        observation=np.zeros((2, 1), np.uint8),
-        hidden_cards=np.zeros((2, 0), np.uint8),
-        mask=np.array([[False, True, True], [True, True, False]]),
-        action=np.array([2, 0]),
-        log_prob=np.log(behavior_prob, dtype=np.float32),
-        table=blank,
-        seat=blank,
-        agent=blank,
-        replica=blank,
-        next_row=np.array([1, HAND_ENDED]),
-        reward=np.array([0, reward], np.float32),
-    )
+    mask = np.array([[False, True, True], [True, True, False]])
+    columns = {
+        "observation": np.zeros((2, 1), np.uint8),
+        "hidden_cards": np.zeros((2, 0), np.uint8),
+    }
+    columns |= dict.fromkeys(("table", "seat", "agent", "replica"), np.zeros(2, np.int64))
+    columns |= {"next_row": np.array([1, HAND_ENDED]), "reward": np.array([0, reward], np.float32)}
+    log_prob = np.log(behavior_prob, dtype=np.float32)
+    return RolloutBatch(mask=mask, action=np.array([2, 0]), log_prob=log_prob, **columns)
 
 
 def test_estimates_agree_with_hand_calculation():
@@ -87,14 +82,13 @@ def test_comes_near_equilibrium_on_kuhn():
         assert measure_exploitability(game, player) < 0.22
 
 
+AVERAGE = average_settings(capacity=100, iteration_weight_power=1.5)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
-        {
-            "network_sharing": "per_betting_node",
-            "instances": 3,
-            "average_policy": average_settings(capacity=100, iteration_weight_power=1.5),
-        },
+        {"network_sharing": "per_betting_node", "instances": 3, "average_policy": AVERAGE},
         {"network_sharing": "per_agent", "seating": "shuffled"},
     ],
 )

@@ -107,15 +107,9 @@ def scripted(learner):
 def test_the_published_reward_on_three_hands(unit, power):
     """The chips put in are lost; a power of the share of the pot is won, both in the unit."""
     scale = 100.0
-    learner = apu(
-        game_of("limit_holdem_6p"),
-        variant="dual_apu_ctrl",
-        episodes_per_iteration=1,
-        reward_scale=scale,
-        reward_unit=unit,
-        reward_power=power,
-        batch_size=100,
-    )
+    settings = {"reward_scale": scale, "reward_unit": unit, "reward_power": power}
+    settings |= {"variant": "dual_apu_ctrl", "episodes_per_iteration": 1, "batch_size": 100}
+    learner = apu(game_of("limit_holdem_6p"), **settings)
     scripted(learner)
     learner.learn()
     columns = stored(learner)
@@ -196,15 +190,9 @@ def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(var
 
 @pytest.mark.parametrize("variant", ["apu", "apu_ctrl"])
 def test_who_learns_explores_and_the_others_do_not(variant):
-    learner = apu(
-        game_of("leduc"),
-        variant=variant,
-        episodes_per_iteration=300,
-        agent_switch_period=300,
-        epsilon=Constant(start=1.0),
-        batch_size=5000,
-        replay_capacity=5000,
-    )
+    settings = dict.fromkeys(("episodes_per_iteration", "agent_switch_period"), 300)
+    settings |= dict.fromkeys(("batch_size", "replay_capacity"), 5000)
+    learner = apu(game_of("leduc"), variant=variant, epsilon=Constant(start=1.0), **settings)
     answer(learner._actor, [0, 2, 0])
     batch = learner.services.rollout.play_full_hands
     seen = []
@@ -342,15 +330,12 @@ def same_as_one(six, learnt):
     """Return which networks and average of each agent equal those of the only one, [5, 6]."""
     parts = ("actor", "critic", "target_actor", "target_critic", "weight_average")
     state = six.state_dict()
-    return np.array(
-        [
-            [
-                all(torch.equal(own[k], learnt[part][name][0]) for name, own in state[part].items())
-                for k in range(6)
-            ]
-            for part in parts
-        ]
-    )
+    equal = [
+        [torch.equal(own[k], learnt[part][name][0]) for name, own in state[part].items()]
+        for part in parts
+        for k in range(6)
+    ]
+    return np.array([all(one) for one in equal]).reshape(len(parts), 6)
 
 
 @pytest.mark.parametrize("reward", ["published", "payoff"])

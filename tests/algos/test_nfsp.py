@@ -53,21 +53,13 @@ def stored(learner, copy=0):
 def batch_of(next_, reward, copy):
     """Decisions of Kuhn poker that can be told apart by their observation."""
     count = len(next_)
-    observation = (np.arange(count)[:, None] >> np.arange(11) & 1).astype(np.uint8)
-    blank = np.zeros(count, np.int64)
-    return RolloutBatch(
-        observation=observation,
-        hidden_cards=np.empty((count, 0), np.uint8),
-        mask=np.tile([False, True, True], (count, 1)),
-        action=np.arange(count) % 2 + 1,
-        log_prob=np.zeros(count, np.float32),
-        table=blank,
-        seat=np.array(copy),
-        agent=np.array(copy),
-        replica=np.array(copy),
-        next_row=np.array(next_),
-        reward=np.array(reward, np.float32),
-    )
+    seen = (np.arange(count)[:, None] >> np.arange(11) & 1).astype(np.uint8)
+    columns = {"observation": seen, "hidden_cards": np.empty((count, 0), np.uint8)}
+    columns |= {"mask": np.tile([False, True, True], (count, 1))}
+    columns |= {"action": np.arange(count) % 2 + 1, "log_prob": np.zeros(count, np.float32)}
+    columns |= dict.fromkeys(("seat", "agent", "replica"), np.array(copy))
+    columns |= {"next_row": np.array(next_), "reward": np.array(reward, np.float32)}
+    return RolloutBatch(table=np.zeros(count, np.int64), **columns)
 
 
 def test_transitions_run_from_own_decision_to_own_next_one():
@@ -183,17 +175,10 @@ def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response():
 
 
 def everything_on():
-    return {
-        "network_sharing": "per_agent",
-        "seating": "shuffled",
-        "max_grad_norm": 1.0,
-        "average_policy": average_settings(
-            capacity=60,
-            insertion_rule=ExponentialReservoir(insertion_prob=0.3),
-            gradient_steps=2,
-            iteration_weight_power=1.0,
-        ),
-    }
+    average = {"insertion_rule": ExponentialReservoir(insertion_prob=0.3), "gradient_steps": 2}
+    average |= {"capacity": 60, "iteration_weight_power": 1.0}
+    changed = {"network_sharing": "per_agent", "seating": "shuffled", "max_grad_norm": 1.0}
+    return changed | {"average_policy": average_settings(**average)}
 
 
 @pytest.mark.parametrize(("optimiser", "changed"), [("adam", everything_on()), ("sgd", {})])

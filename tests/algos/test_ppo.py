@@ -33,17 +33,12 @@ def ppo(game, seed=0, opponent=None, **changed):
 
 def everything_on():
     """Settings with which every part of the learner has a state."""
-    return {
-        "kl_old_coef": Constant(start=0.1),
-        "clip_value_loss": True,
-        "normalize_advantages": True,
-        "critic_view": "perfect_information",
-        "average_policy": average_settings(capacity=1000, iteration_weight_power=1.0),
-        "opponent_pool": OpponentPoolSettings(play_prob=0.3, snapshot_interval=2, capacity=3),
-        "network_sharing": "per_betting_node",
-        "instances": 2,
-        "seating": "shuffled",
-    }
+    pool = OpponentPoolSettings(play_prob=0.3, snapshot_interval=2, capacity=3)
+    average = average_settings(capacity=1000, iteration_weight_power=1.0)
+    changed = {"network_sharing": "per_betting_node", "instances": 2, "seating": "shuffled"}
+    changed |= {"clip_value_loss": True, "normalize_advantages": True, "opponent_pool": pool}
+    changed |= {"critic_view": "perfect_information", "average_policy": average}
+    return changed | {"kl_old_coef": Constant(start=0.1)}
 
 
 def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions():
@@ -189,30 +184,16 @@ def test_the_update_against_plain_sums():
     mask = draw.random((count, 3)) < 0.6
     mask[:, 0] |= mask.sum(1) == 0
     action = np.array([draw.choice(np.flatnonzero(legal)) for legal in mask])
-    rows = {
-        "mask": mask,
-        "action": action,
-        "log_prob": np.log(draw.uniform(0.2, 0.9, count)),
-        "advantage": draw.normal(size=count),
-        "value": draw.normal(size=count),
-        "target": draw.normal(size=count),
-        "old": np.log(draw.dirichlet(np.ones(3), count)),
-        "weight": draw.dirichlet(np.ones(count)),
-    }
+    rows = {"mask": mask, "action": action, "log_prob": np.log(draw.uniform(0.2, 0.9, count))}
+    rows |= {name: draw.normal(size=count) for name in ("advantage", "value", "target")}
+    rows |= {"old": np.log(draw.dirichlet(np.ones(3), count))}
+    rows |= {"weight": draw.dirichlet(np.ones(count))}
     now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7}
     outputs = torch.from_numpy(draw.normal(size=(1, count, 4))).requires_grad_()
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
     coefs = {name: torch.tensor(value, dtype=torch.float64) for name, value in now.items()}
-    loss, metrics = compute_ppo_loss(
-        outputs[..., :-1],
-        outputs[..., -1],
-        parts,
-        parts["weight"],
-        coefs,
-        0.5,
-        normalizes_advantages=True,
-        clips_value_loss=True,
-    )
+    given = outputs[..., :-1], outputs[..., -1], parts, parts["weight"], coefs, 0.5
+    loss, metrics = compute_ppo_loss(*given, normalizes_advantages=True, clips_value_loss=True)
     loss.backward()
 
     plain = outputs.detach().numpy()[0].copy()

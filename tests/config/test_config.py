@@ -21,7 +21,6 @@ from poker_rl.config.option_files import (
 )
 from poker_rl.config.plugins import Plugin, load_class
 from poker_rl.config.root_config import RootConfig
-from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.sweep_overrides import split_sweep
 from poker_rl.players import TabularPlayer
 
@@ -91,18 +90,9 @@ def module(monkeypatch):
 
 
 SQUARE = {"_target_": "poker_rl.fake.Square", "side": 2}
-LEARNER = {
-    "_target_": "poker_rl.fake.Learner",
-    "gamma": 1,
-    "hands_per_iteration": 1e2,
-    "name": "somebody",
-    "fast": True,
-    "kind": "own",
-    "sizes": [8, 16.0],
-    "pair": [1, 0.5],
-    "shape": SQUARE,
-    "limit": None,
-}
+LEARNER = {"_target_": "poker_rl.fake.Learner", "gamma": 1, "hands_per_iteration": 1e2}
+LEARNER |= {"name": "somebody", "fast": True, "kind": "own", "limit": None, "shape": SQUARE}
+LEARNER |= {"sizes": [8, 16.0], "pair": [1, 0.5]}
 
 
 def learner(**changes):
@@ -111,18 +101,9 @@ def learner(**changes):
 
 def test_values_are_converted_by_their_annotations():
     built = learner()
-    assert built == Learner(
-        gamma=1.0,
-        hands_per_iteration=100,
-        name="somebody",
-        fast=True,
-        kind="own",
-        sizes=[8, 16],
-        pair=(1.0, 0.5),
-        shape=Square(side=2.0),
-        limit=None,
-        device="cpu",
-    )
+    values = {"gamma": 1.0, "hands_per_iteration": 100, "sizes": [8, 16], "pair": (1.0, 0.5)}
+    same = {key: LEARNER[key] for key in ("name", "fast", "kind", "limit")}
+    assert built == Learner(**values, **same, shape=Square(side=2.0), device="cpu")
     assert built.on == "cpu"
     converted = (built.gamma, built.hands_per_iteration, built.sizes[1])
     assert [type(value) for value in converted] == [float, int, int]
@@ -204,15 +185,6 @@ def test_files_that_are_no_settings(tmp_path, text, problem):
         read_plain_yaml(path)
     assert str(error.value).startswith(f"{path}: {problem}")
     assert "\n" not in str(error.value)
-
-
-def test_near_misses():
-    assert suggest_allowed("khun", ["leduc", "kuhn"]) == "did you mean kuhn? allowed: kuhn, leduc"
-    assert suggest_allowed("chess", ["leduc", "kuhn"]) == "allowed: kuhn, leduc"
-    assert suggest_allowed("x", []) == "allowed: none"
-    assert suggest_allowed("n_epochs", ["epochs"]) == "did you mean epochs? allowed: epochs"
-    hint = suggest_allowed("learning_rate", ["algo"], ["algo.actor_lr", "algo.critic_lr", "a.b.lr"])
-    assert hint == "did you mean algo.actor_lr or algo.critic_lr? allowed: algo"
 
 
 def test_only_classes_of_this_program_are_found():

@@ -19,27 +19,21 @@ def horizons(node, key=""):
             yield key, value
 
 
+K1, TEN = "experiment=k1_ppo", "algo.instances=10"
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ("algo=ppo budget=1e7", {"lr": 1e7, "entropy_coef": 8e6}),
         ("algo=ppo budget=1e7 algo.lr.horizon=0.25", {"lr": 2.5e6, "entropy_coef": 8e6}),
-        ("algo=ppo algo.instances=10", {"lr": 4e5, "entropy_coef": 3.2e5}),  # each plays so many
+        (f"algo=ppo {TEN}", {"lr": 4e5, "entropy_coef": 3.2e5}),  # each plays so many
         # counts the decisions of all instances
-        (
-            "algo=actor_critic algo.instances=10",
-            {"kl_uniform_coef": 1.6e6, "actor_lr": 2e6, "critic_lr": 2e6},
-        ),
-        (
-            "algo=ppo budget=20 evaluate_every=10 algo.instances=100",
-            {"lr": 1.0, "entropy_coef": 1.0},
-        ),
+        (f"algo=actor_critic {TEN}", {"kl_uniform_coef": 1.6e6, "actor_lr": 2e6, "critic_lr": 2e6}),
+        (f"algo=ppo budget=20 evaluate_every=10 {TEN}0", {"lr": 1.0, "entropy_coef": 1.0}),
         ("experiment=ppo_leduc budget=1e7", {"lr": 5e6, "entropy_coef": 5e6}),
         # what does not change needs no horizon
-        (
-            "experiment=k1_ppo algo.entropy_coef.horizon=null",
-            {"entropy_coef": 1.0, "actor_lr": 2e6},
-        ),
+        (f"{K1} algo.entropy_coef.horizon=null", {"entropy_coef": 1.0, "actor_lr": 2e6}),
         ("algo=ppo budget_unit=hands algo.lr=1e-3 algo.entropy_coef=0.1", {}),
     ],
 )

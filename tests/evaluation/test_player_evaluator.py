@@ -23,15 +23,9 @@ def by_tag(results):
 
 
 def test_uniform_play():
-    assert measured(KUHN, loader(KUHN)("uniform")) == pytest.approx(
-        {
-            "exploitability": 11 / 24,
-            "nash_conv": 11 / 12,
-            "value": 1 / 8,
-            "gain/seat_0": 0.375,
-            "gain/seat_1": 0.5416667,
-        }
-    )
+    expected = {"exploitability": 11 / 24, "nash_conv": 11 / 12, "value": 1 / 8}
+    expected |= {"gain/seat_0": 0.375, "gain/seat_1": 0.5416667}
+    assert measured(KUHN, loader(KUHN)("uniform")) == pytest.approx(expected)
 
 
 def test_every_number_says_what_it_is():

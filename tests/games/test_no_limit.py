@@ -244,11 +244,7 @@ def test_memories_keep_chips():
         ({"stacks": 1}, "stacks", "1 chips of seat 0 are less than its ante and blind, 2"),
         ({"stacks": 40_000}, "stacks", "40000 is not in [1, 32767]"),
         ({"min_bet": 1}, "min_bet", "1 is less than the blind of 2"),
-        (
-            {"bet_sizes": [0.01], "min_bet": 5},
-            "bet_sizes",
-            "0.01 of the largest pot, 400 chips, is",
-        ),
+        ({"bet_sizes": [0.01], "min_bet": 5}, "bet_sizes", "0.01 of the largest pot, 400 chips,"),
         ({"bet_sizes": ["all_in", 1]}, "bet_sizes", "is not in rising order"),
     ],
     ids=str,

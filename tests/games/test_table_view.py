@@ -95,17 +95,11 @@ def test_a_big_2_view_tells_the_hand_to_beat_and_who_passed():
         assert move.name == big2.move_name(record, move.action)
 
 
-LABELS = {
-    pokerkit.Label.HIGH_CARD: "high",
-    pokerkit.Label.ONE_PAIR: "pair of",
-    pokerkit.Label.TWO_PAIR: "two pair",
-    pokerkit.Label.THREE_OF_A_KIND: "three of a kind",
-    pokerkit.Label.STRAIGHT: "straight to",
-    pokerkit.Label.FLUSH: "flush,",
-    pokerkit.Label.FULL_HOUSE: "full house",
-    pokerkit.Label.FOUR_OF_A_KIND: "four of a kind",
-    pokerkit.Label.STRAIGHT_FLUSH: ("straight flush", "royal flush"),
-}
+L = pokerkit.Label
+LABELS = {L.HIGH_CARD: "high", L.ONE_PAIR: "pair of", L.TWO_PAIR: "two pair"}
+LABELS |= {L.THREE_OF_A_KIND: "three of a kind", L.STRAIGHT: "straight to", L.FLUSH: "flush,"}
+LABELS |= {L.FULL_HOUSE: "full house", L.FOUR_OF_A_KIND: "four of a kind"}
+LABELS[L.STRAIGHT_FLUSH] = ("straight flush", "royal flush")
 
 
 def test_words_are_those_of_pokerkits_evaluator():

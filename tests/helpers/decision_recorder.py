@@ -34,13 +34,9 @@ def order_decisions(batch):
         reward[final[final != NO_ROW]] = columns["payoffs"][i - seats, ended][final != NO_ROW]
         last_row[ended] = NO_ROW
     names = ("observation", "hidden_cards", "mask", "action", "log_prob", "seat", "replica")
-    rows = RolloutBatch(
-        **{name: columns[name][indices] for name in names},
-        table=indices[1],
-        agent=columns["seat"][indices],
-        next_row=next_row,
-        reward=reward,
-    )
+    found = {name: columns[name][indices] for name in names}
+    found |= {"table": indices[1], "agent": columns["seat"][indices]}
+    rows = RolloutBatch(**found, next_row=next_row, reward=reward)
     return rows, columns["is_learner"][indices]
 
 

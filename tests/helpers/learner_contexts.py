@@ -30,16 +30,9 @@ def sole(opponent):
 
 
 def average_settings(**changed):
-    settings = {
-        "capacity": 1000,
-        "insertion_rule": UniformReservoir(),
-        "gradient_steps": 1,
-        "batch_size": 32,
-        "optimizer": "adam",
-        "lr": Constant(start=1e-3),
-        "max_grad_norm": 1.0,
-        "iteration_weight_power": 0.0,
-    }
+    settings = {"capacity": 1000, "insertion_rule": UniformReservoir(), "batch_size": 32}
+    settings |= {"gradient_steps": 1, "optimizer": "adam", "lr": Constant(start=1e-3)}
+    settings |= {"max_grad_norm": 1.0, "iteration_weight_power": 0.0}
     return AveragePolicySettings(**settings | changed)
 
 

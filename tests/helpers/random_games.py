@@ -55,21 +55,13 @@ def sample_definition(between, small=False):
     else:
         ante, blinds = between(0, 1), [between(0, 4) for _ in range(seats)]
         blinds[between(0, seats - 1)] += 1
-    return FixedLimitPoker(
-        name="drawn",
-        unit="chip",
-        unit_chips=1,
-        seats=seats,
-        ranks=DECK[:ranks],
-        suits="cdhs"[:suits],
-        hole_cards=hole,
-        board_cards=board,
-        ante=ante,
-        blinds=blinds,
-        openers=[between(0, seats - 1) for _ in range(streets)],
-        raise_sizes=[between(1, 6) for _ in range(streets)],
-        max_raises=[between(0, 2 if small else 4) for _ in range(streets)],
-    )
+    cards = {"ranks": DECK[:ranks], "suits": "cdhs"[:suits], "hole_cards": hole}
+    bets = {"ante": ante, "blinds": blinds}
+    bets["openers"] = [between(0, seats - 1) for _ in range(streets)]
+    bets["raise_sizes"] = [between(1, 6) for _ in range(streets)]
+    bets["max_raises"] = [between(0, 2 if small else 4) for _ in range(streets)]
+    shape = {"seats": seats, "board_cards": board, **cards, **bets}
+    return FixedLimitPoker(name="drawn", unit="chip", unit_chips=1, **shape)
 
 
 def sample_definitions(count, seed, small=False):

@@ -12,30 +12,16 @@ def write_run_folder(folder, rows, *, seed=0, names=None, manifest=None, **setti
     """Write a run folder with these rows; runs of higher seeds started later."""
     path = Path(folder)
     path.mkdir(parents=True)
-    cfg = {
-        "seed": seed,
-        "threads": 1,
-        "precision": "highest",
-        "budget": 100,
-        "budget_unit": "decisions",
-        "outputs": "outputs",
-        "name": path.name,
-        "names": {"game": "kuhn", "algo": "ppo"} | dict(names or {}),
-        "algo": {"_target_": "poker_rl.algos.ppo.PPO", "gamma": 1.0},
-    } | settings
+    cfg = {"seed": seed, "threads": 1, "precision": "highest", "outputs": "outputs"}
+    cfg |= {"name": path.name, "names": {"game": "kuhn", "algo": "ppo"} | dict(names or {})}
+    cfg |= {"budget": 100, "budget_unit": "decisions"}
+    cfg |= {"algo": {"_target_": "poker_rl.algos.ppo.PPO", "gamma": 1.0}} | settings
     (path / "config.yaml").write_text(yaml.safe_dump(cfg, sort_keys=False))
-    content = {
-        "command": "poker-rl train",
-        "status": "finished",
-        "checkpoint": None,
-        "resumed": [],
-        "seed": seed,
-        "cpu": "a processor",
-        "gpu": None,
-        "start": f"2026-01-01T00:00:{seed:02}+00:00",
-        "versions": {"torch": "2.13.0"},
-        "measurements": {EXACT: {"unit": "ante/hand", "kind": "exact"}},
-    } | dict(manifest or {})
+    content = {"command": "poker-rl train", "status": "finished", "checkpoint": None}
+    content |= {"resumed": [], "start": f"2026-01-01T00:00:{seed:02}+00:00", "seed": seed}
+    content |= {"cpu": "a processor", "gpu": None, "versions": {"torch": "2.13.0"}}
+    content["measurements"] = {EXACT: {"unit": "ante/hand", "kind": "exact"}}
+    content |= dict(manifest or {})
     (path / "manifest.json").write_text(json.dumps(content))
     (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path

@@ -14,6 +14,7 @@ from poker_rl.integrations import openspiel
 
 LIARS_DICE = ["game.name=liars_dice", "+game.params.dice_sides=3"]
 GOOFSPIEL = ["game.name=goofspiel", "+game.params={num_cards: 3, imp_info: true}"]
+FOR_THREE = "+game.params={num_cards: 3, players: 3}"
 
 
 def sample_policy(tree):
@@ -102,10 +103,7 @@ def test_learners_train(tmp_path, monkeypatch):
         (["game.name=kuhn"], r"game\.name: OpenSpiel has no game 'kuhn'; allowed: 2048, "),
         (["+game.params.dice=2"], r"game\.params\.dice: no parameter of liars_dice; .*numdice"),
         (["+game.params.numdice=2"], r"game\.max_nodes: .* about 5e\+09 nodes; allowed: 1,000,000"),
-        (
-            ["game.name=goofspiel", "+game.params={num_cards: 3, players: 3}"],
-            r"game\.unit_chips: 1; .* need 2",
-        ),
+        (["game.name=goofspiel", FOR_THREE], r"game\.unit_chips: 1; .* need 2"),
         (["game.name=first_sealed_auction"], r"game\.name: .* chance that depends on the moves"),
         (["game.name=backgammon"], r"game\.name: backgammon has no information states"),
     ],

@@ -139,10 +139,7 @@ def test_a_player_with_bet_sizes_grades_any_amount():
         (["review", "game=limit_holdem", "player=call"], "hands: missing"),
         ([*REVIEW, "player=call", "out=a.txt"], "out: a.txt does not end in .csv or .html"),
         ([*REVIEW, "player=call", "seat=Zoe"], "hands: hands.phhs has no decision of Zoe"),
-        (
-            ["review", "game=limit_holdem", "player=call", "hands=hands.phhs"],
-            "variant NT: 4; variant PO: 1",
-        ),
+        (["review", "game=limit_holdem", REVIEW[2], "player=call"], "variant NT: 4; variant PO: 1"),
         (["evaluate", "game=kuhn", "player=call", "hands=hands.phhs"], "hands: kuhn can't be"),
     ],
 )

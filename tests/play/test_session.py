@@ -252,14 +252,9 @@ def test_files_that_are_no_sessions_are_refused(tmp_path):
         Session.resume(file, table("kuhn", "call"))
     with pytest.raises(ConfigError, match="another game"):
         Session.resume(file, table("leduc"))
-    wrong = [
-        ("deck", [2, 2]),
-        ("actions", [9]),
-        ("player_of_seat", [1, 1]),
-        ("won", [-won for won in hand["won"]]),
-        ("ev_adjusted", float("inf")),
-    ]
-    for key, value in wrong:
+    wrong = {"deck": [2, 2], "actions": [9], "player_of_seat": [1, 1]}
+    wrong |= {"won": [-won for won in hand["won"]], "ev_adjusted": float("inf")}
+    for key, value in wrong.items():
         with pytest.raises(ConfigError, match="line 3 is no hand of kuhn"):
             Session.resume(line_changed(file, 2, **{key: value}), table("kuhn"))
     for dealt in (0, -5, 2.5, True):
@@ -278,17 +273,11 @@ def test_files_that_are_no_sessions_are_refused(tmp_path):
 
 # What moves of Kuhn poker lose against its equilibria, whatever the first seat's chance to bet with
 # the jack: seat, card and the actions before -> action -> antes.
-KUHN = {
-    "0 J": {"call": 0, "raise": 0},
-    "0 Q": {"call": 0, "raise": 1 / 6},  # a bet earns -1/2, a check -1/3
-    "0 K": {"call": 0, "raise": 0},
-    "0 J cr": {"fold": 0, "call": 1},
-    "0 Q cr": {"fold": 0, "call": 0},
-    "0 K cr": {"fold": 3, "call": 0},
-    "1 J r": {"fold": 0, "call": 1},
-    "1 Q r": {"fold": 0, "call": 0},
-    "1 K r": {"fold": 3, "call": 0},
-}
+KUHN = {"0 J": {"call": 0, "raise": 0}, "0 K": {"call": 0, "raise": 0}}
+KUHN["0 Q"] = {"call": 0, "raise": 1 / 6}  # a bet earns -1/2, a check -1/3
+for seat_and_bet in ("0 {} cr", "1 {} r"):
+    losses = {"J": {"fold": 0, "call": 1}, "Q": {"fold": 0, "call": 0}, "K": {"fold": 3, "call": 0}}
+    KUHN |= {seat_and_bet.format(card): loss for card, loss in losses.items()}
 
 
 def test_losses_in_kuhn_poker(tmp_path):

@@ -140,49 +140,26 @@ def test_randomized_choices_facing_a_bet(name, own, facing, expected):
     assert get_probs(name, f"5s5d {own} {RANDOMIZED_FLOP}", *facing) == expected
 
 
-FOLD_IT, CALL_IT, BET_IT = [1, 0, 0], [0, 1, 0], [0, 0, 1]
 TO_ACT = {0: [], 3: [CALL, CALL, RAISE], 4: [CALL] * 4 + [RAISE], 5: [CALL] * 6 + [RAISE]}
 
-# Own cards, the board, and what to do when facing a bet.
-HANDS = [
-    ("2s2h", "", BET_IT),
-    ("As2h", "", CALL_IT),
-    ("QsJs", "", FOLD_IT),
-    # Pairs of the flop
-    ("Ks3h", "Kd9c4h", BET_IT),
-    ("AsAh", "Kd9c4h", BET_IT),
-    ("QsQh", "Kd9c4h", CALL_IT),
-    ("Qs9h", "Kd9c4h", CALL_IT),
-    ("AsQh", "Kd9c4h", FOLD_IT),
-    # Better than top pair
-    ("9s4s", "Kd9c4h", BET_IT),
-    ("8s7h", "6d9cTh", BET_IT),
-    ("2h7h", "Kh9h4h", BET_IT),
-    # What the board holds by itself is not the bot's
-    ("As2h", "KdKc4h", FOLD_IT),
-    ("4s2h", "KdKc4h", CALL_IT),
-    ("Ks2h", "KdKc4h", BET_IT),
-    ("2s2h", "KdKcKh", BET_IT),
-    ("As2d", "4h5h6h7h8h", FOLD_IT),
-    ("As9h", "4h5h6h7h8h", BET_IT),
-    ("As2d", "7c7d7h7s8h", BET_IT),
-    ("As2d", "7c7d7h7s", FOLD_IT),
-    # Draws, until the river
-    ("2h7h", "Kh9h4c", CALL_IT),
-    ("2s7h", "Kh9h4h", CALL_IT),
-    ("2s3s", "Kh9h4hJh", FOLD_IT),
-    ("2h7h", "Kh9h4cJsQd", FOLD_IT),
-    ("8s7h", "5d9cKh", CALL_IT),
-    ("As2h", "3d5cKh", CALL_IT),
-    ("AsQh", "JdTc4h", CALL_IT),
-    ("AsKh", "3d4cTh", FOLD_IT),
-    ("Qs6s", "5d7c8h2d", CALL_IT),
-    ("8s7h", "5d9cKh2s2d", FOLD_IT),
-]
+HANDS = {  # own cards and the board, by what to do when facing a bet
+    # Nothing; what the board holds by itself; draws, once no card is to come for them
+    "fold": "QsJs, AsQh Kd9c4h, AsKh 3d4cTh, As2h KdKc4h, As2d 4h5h6h7h8h, As2d 7c7d7h7s,"
+    " 2s3s Kh9h4hJh, 2h7h Kh9h4cJsQd, 8s7h 5d9cKh2s2d",
+    # A pair below the top one; draws
+    "call": "As2h, QsQh Kd9c4h, Qs9h Kd9c4h, 4s2h KdKc4h, 2h7h Kh9h4c, 2s7h Kh9h4h, 8s7h 5d9cKh,"
+    " As2h 3d5cKh, AsQh JdTc4h, Qs6s 5d7c8h2d",
+    # Top pair or better
+    "raise": "2s2h, Ks3h Kd9c4h, AsAh Kd9c4h, 9s4s Kd9c4h, 8s7h 6d9cTh, 2h7h Kh9h4h, Ks2h KdKc4h,"
+    " 2s2h KdKcKh, As9h 4h5h6h7h8h, As2d 7c7d7h7s8h",
+}
 
 
-@pytest.mark.parametrize(("own", "board", "expected"), HANDS)
-def test_rules_facing_a_bet(own, board, expected):
+@pytest.mark.parametrize(
+    ("choice", "text"), [(choice, text) for choice in HANDS for text in HANDS[choice].split(", ")]
+)
+def test_rules_facing_a_bet(choice, text):
+    own, _, board = text.partition(" ")
     shown = len(board) // 2
     # The board's other cards and the other hand, out of what is left.
     left = [r + s for r in "TJQ8" for s in "cdhs" if r + s not in own + board]
@@ -190,8 +167,9 @@ def test_rules_facing_a_bet(own, board, expected):
     seat_1 = "".join(deck)
     seat_0 = "".join([own, *left[:2], *deck[3:]])
     # Before the flop seat 1 is first, on later streets second.
+    expected = [choice == one for one in HANDS]
     assert get_probs("rules", seat_1, *TO_ACT[shown]) == expected
-    if expected == FOLD_IT and shown:  # checking is free
+    if choice == "fold" and shown:  # checking is free
         assert get_probs("rules", seat_0, *TO_ACT[shown][:-1]) == [0, 1, 0]
 
 

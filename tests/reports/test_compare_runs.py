@@ -219,10 +219,7 @@ def test_a_figure_for_a_paper(capsys):
         (["empty"], "empty is no run folder, and there is none below it"),
         (["damaged"], "metrics.jsonl is damaged: line 1"),
         (["r", "tags=[y]"], "tags: no run has recorded y; there are eval/average/exploitability"),
-        (
-            ["r", "x_axis=iterations"],
-            "x_axis: r/a counts no iterations; it counts hands, decisions, seconds",
-        ),
+        (["r", "x_axis=iterations"], "x_axis: r/a counts no iterations; it counts hands, dec"),
         (["r", "out=a.txt"], "out: a.txt ends in none of .md, .csv, .json, .pdf, .svg, .png, .pgf"),
         (["r", "caption=a.pdf"], "caption: a.pdf ends in none of figure, none, .txt, .md, .tex"),
         (["r", "labels=[a,b]"], "labels: give 1, one for each group of kuhn: ppo"),

@@ -171,8 +171,9 @@ def test_wrong_settings_create_no_files(arguments, message, get_refusal):
     assert not list(Path().iterdir())
 
 
-def test_an_unknown_metric_is_refused_at_the_first_row(get_refusal):
-    message = get_refusal(*replace_settings(TUNE, "metric=exploitable", "out=a/b"))
+def test_an_unknown_metric_is_refused_at_the_first_row(capsys):
+    assert run_command(*replace_settings(TUNE, "metric=exploitable", "out=a/b")) == 2
+    message = capsys.readouterr().err
     assert "metric: a run records no exploitable; it records " in message
     assert not list(Path("a").iterdir())
 
