@@ -9,11 +9,8 @@ import pytest
 
 import poker_rl
 
-HASH = (
-    "import numpy as np\n"
-    "from poker_rl.games.game import hash_bytes\n"
-    "print(hash_bytes(np.zeros(3, np.uint8), np.uint64(1)))\n"
-)
+HASH = "import numpy as np; from poker_rl.games.game import hash_bytes;"
+HASH += "print(hash_bytes(np.zeros(3, np.uint8), np.uint64(1)))"
 
 
 def hash_bytes(home):

@@ -117,11 +117,8 @@ def test_bet_sizes_are_shares_of_the_pot_after_calling():
 def definitions(draw):
     stacks = draw(st.lists(st.integers(4, 400), min_size=2, max_size=9))
     sizes = st.lists(st.sampled_from([0.3, 0.5, 0.75, 1.0, 2.0]), unique=True).map(sorted)
-    settings = {
-        "ante": draw(st.integers(0, 1)),
-        "min_bet": draw(st.integers(2, 9)),
-        "bet_sizes": draw(sizes) + draw(st.sampled_from([[], ["all_in"]])),
-    }
+    settings = {"ante": draw(st.integers(0, 1)), "min_bet": draw(st.integers(2, 9))}
+    settings["bet_sizes"] = draw(sizes) + draw(st.sampled_from([[], ["all_in"]]))
     try:
         return holdem(stacks, **settings)
     except ConfigError:  # bets too small for the smallest, or blinds too large for all

@@ -25,15 +25,8 @@ INTO = {aten.copy_.default, aten._foreach_copy_.default}
 # A GPU takes indices from the CPU, beside copies.
 MAY_MIX = {*INTO, aten._to_copy.default, aten.index.Tensor}
 # What gives a number to the CPU, or a tensor whose size depends on the values: the CPU has to wait.
-AWAITED = {
-    aten._local_scalar_dense.default,
-    aten._unique2.default,
-    aten.bincount.default,
-    aten.equal.default,
-    aten.masked_select.default,
-    aten.nonzero.default,
-    aten.repeat_interleave.Tensor,
-}
+AWAITED = "_local_scalar_dense", "_unique2", "bincount", "equal", "masked_select", "nonzero"
+AWAITED = {*(getattr(aten, name).default for name in AWAITED), aten.repeat_interleave.Tensor}
 
 
 GATES = (torch.sigmoid, torch.sigmoid, torch.tanh, torch.sigmoid)

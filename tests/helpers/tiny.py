@@ -72,13 +72,10 @@ class TinyAlgorithm:
         return {"current": TinyPlayer(self.net.weight)}
 
     def state_dict(self):
-        return {
-            "progress": asdict(self.progress),
-            "net": self.net.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "torch": self.torch_generator.get_state(),
-            "numpy": self.numpy_generator.bit_generator.state,
-        }
+        state = {"progress": asdict(self.progress), "net": self.net.state_dict()}
+        state |= {"optimiser": self.optimiser.state_dict()}
+        state |= {"torch": self.torch_generator.get_state()}
+        return state | {"numpy": self.numpy_generator.bit_generator.state}
 
     def load_state_dict(self, state):
         self.progress = Progress(**state["progress"])

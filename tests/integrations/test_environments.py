@@ -118,6 +118,13 @@ def test_wrong_arguments_are_errors():
     env = GameEnv("limit_holdem", opponents="fold", seat=0)  # the big blind
     with pytest.raises(ConfigError, match="1000 hands of limit_holdem ended before the learner's"):
         env.reset()
+    env = pettingzoo.env(load_game("kuhn"), render_mode="ansi")
+    env.reset(seed=0)
+    assert env.render()[0] == "0"
+    with pytest.raises(ValueError, match="illegal action 0 at table 0: 0 "):
+        env.step(0)  # there is no bet to fold to
+    with pytest.raises(ConfigError, match=r"game\.ante"):
+        pettingzoo.env("kuhn", overrides=["game.ante=-1"])
 
 
 pytestmark = pytest.mark.filterwarnings(
@@ -193,24 +200,3 @@ def test_every_agent_sees_its_own_cards():
     assert (expected[0] != expected[1]).any()
     assert env.agent_selection == "player_0"
     assert not env.observe("player_1")["action_mask"].any()
-
-
-def test_the_number_of_agents_varies_with_the_hand():
-    env, generator = pettingzoo.env("limit_holdem_2to9"), np.random.default_rng(0)
-    counts = set()
-    env.reset(seed=0)
-    for _ in range(60):
-        counts.add(env.num_agents)
-        assert len(play_hand(env, generator)) in counts
-        env.reset()
-    assert counts == set(range(2, 10))
-
-
-def test_illegal_actions_and_games_are_errors():
-    env = pettingzoo.env(load_game("kuhn"), render_mode="ansi")
-    env.reset(seed=0)
-    assert env.render()[0] == "0"
-    with pytest.raises(ValueError, match="illegal action 0 at table 0: 0 "):
-        env.step(0)  # there is no bet to fold to
-    with pytest.raises(ConfigError, match=r"game\.ante"):
-        pettingzoo.env("kuhn", overrides=["game.ante=-1"])

@@ -97,13 +97,9 @@ def save_model(network, activation="Tanh", **settings):
         prefix = "action_net" if int(layer) == last else f"mlp_extractor.policy_net.{layer}"
         weights[f"{prefix}.{part}"] = weight
     pickled = {":serialized:": base64.b64encode(pickle.dumps(Trap())).decode()}
-    data = {
-        "policy_class": {"__module__": POLICY_MODULE, **pickled},
-        "policy_kwargs": {
-            "activation_fn": f"<class 'torch.nn.modules.activation.{activation}'>",
-            **pickled,
-        },
-    }
+    function = f"<class 'torch.nn.modules.activation.{activation}'>"
+    data = {"policy_class": {"__module__": POLICY_MODULE, **pickled}}
+    data["policy_kwargs"] = {"activation_fn": function, **pickled}
     with zipfile.ZipFile("model.zip", "w") as archive:
         archive.writestr("data", json.dumps(data | settings))
         with io.BytesIO() as file:

@@ -70,13 +70,9 @@ def test_inclusion_frequencies(rule, probs, parts, runs):
 
 
 def columns():
-    return {
-        "observation": Column(torch.bool, 21),
-        "mask": Column(torch.bool, 3),
-        "policy": Column(torch.float32, 3),
-        "action": Column(torch.uint8),
-        "number": Column(torch.int64),
-    }
+    wide = {"observation": Column(torch.bool, 21), "mask": Column(torch.bool, 3)}
+    wide["policy"] = Column(torch.float32, 3)
+    return wide | {"action": Column(torch.uint8), "number": Column(torch.int64)}
 
 
 def items(generator, first, count):

@@ -158,10 +158,8 @@ def test_weight_average():
 def test_two_networks_together_are_each_alone_and_share_the_layers_they_are_told_to(copies):
     generator = torch.Generator().manual_seed(0)
     net = MLPConfig(hidden_sizes=[6, 5, 4], activation="tanh", init="torch", features="observation")
-    one, other = (
-        net.build_module(NetDimensions(inputs=7, outputs=3, replicas=copies), generator),
-        net.build_module(NetDimensions(inputs=7, outputs=1, replicas=copies), generator),
-    )
+    sizes = [NetDimensions(inputs=7, outputs=outputs, replicas=copies) for outputs in (3, 1)]
+    one, other = (net.build_module(size, generator) for size in sizes)
     x = torch.rand(copies, 9, 7)
     apart = NetworkPair(one, other, 0)
     torch.testing.assert_close(apart(x), (one(x), other(x)))
@@ -208,7 +206,6 @@ def test_regrets_are_matched_among_legal_actions_and_the_largest_alone_without_a
 
 
 ACTIONS = 3 * MIN_ACTIONS
-CPU = torch.device("cpu")
 
 
 def some_mask(rows, seed=0):
@@ -224,15 +221,9 @@ def layers(outputs, copies, seed):
     return build_mlp([20, 16, 8, outputs], copies, "relu", "torch", generator)
 
 
-def legal_of(mask):
-    found = list_legal_actions_if_few(mask, CPU)
-    return found
-
-
 @pytest.mark.parametrize("shared", [0, 1])
 def test_logits_and_gradients_are_those_of_the_whole_layer(shared):
-    mask = some_mask(2 * 30)
-    found = legal_of(mask)
+    found = list_legal_actions_if_few(some_mask(2 * 30), torch.device("cpu"))
     legal = LegalActions(found.actions.view(2, 30, -1), found.counts.view(2, 30))
     both = NetworkPair(layers(ACTIONS, 2, 0), layers(1, 2, 1), shared)
     x = torch.randn(2, 30, 20, requires_grad=True)

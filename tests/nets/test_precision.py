@@ -24,13 +24,9 @@ def history(kind):
     return HistoryNetConfig(history_reader=kind, activation="relu", init="torch", **sizes)
 
 
-NETS = {
-    "mlp": mlp(32, 16, 32),
-    "amounts": AmountNetConfig(mixture_components=2, body=mlp(32, 16)),
-    "lstm": history("lstm"),
-    "fc": history("fc"),
-    "none": history("none"),
-}
+AMOUNTS = AmountNetConfig(mixture_components=2, body=mlp(32, 16))
+NETS = {"mlp": mlp(32, 16, 32), "amounts": AMOUNTS}
+NETS |= {kind: history(kind) for kind in ("lstm", "fc", "none")}
 
 
 @pytest.fixture(autouse=True)

@@ -314,7 +314,6 @@ def test_only_what_is_listed_can_be_chosen(tmp_path, choice, status):
         (["host=0.0.0.0", "game=kuhn"], "host: 0.0.0.0 may be reached by others"),
         (["host=192.0.2.1", "public=true"], "host: 192.0.2.1 is no address of this machine"),
         (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
-        (["game=kuhn", "against=[you]"], "against: a table has one person"),
         (["game=kuhn", "against=[nobody]"], "against: no player is called nobody; "),
         (["run=nowhere", "game=kuhn"], "game: is that of the run"),
         (["session=damaged.jsonl"], "session: damaged.jsonl is not a file of a session"),

@@ -91,18 +91,13 @@ def test_the_lines_in_the_documentation(monkeypatch, capsys):
     assert "you: Fold" in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["game=leduc", "against=[call]"], "leduc_ac would"),
-        (["game=kuhn_3p", "against=[call]"], "Nobody gives advice at this table"),
-    ],
-)
 @pytest.mark.usefixtures("working_folder")
-def test_the_best_released_player_advises(monkeypatch, capsys, arguments, words):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("h\n"))
-    assert run_command("play", "ui=terminal", "seed=1", *arguments) == 0
-    assert words in capsys.readouterr().out
+def test_the_best_released_player_advises(monkeypatch, capsys):
+    nobody = "Nobody gives advice at this table"
+    for game, words in (("leduc", "leduc_ac would"), ("kuhn_3p", nobody)):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("h\n"))
+        assert run_command("play", "ui=terminal", "seed=1", f"game={game}", "against=[call]") == 0
+        assert words in capsys.readouterr().out
 
 
 def test_quitting_at_once_waits_for_the_warm_up(tmp_path):
@@ -113,14 +108,9 @@ def test_quitting_at_once_waits_for_the_warm_up(tmp_path):
 
 def test_ctrl_c_leaves(tmp_path):
     with default_signals():
-        program = subprocess.Popen(
-            [*COMMAND, "game=kuhn", "against=[call]"],
-            cwd=tmp_path,
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        command = [*COMMAND, "game=kuhn", "against=[call]"]
+        program = subprocess.Popen(command, cwd=tmp_path, bufsize=0, **pipes)
     printed = b""
     while not printed.endswith(b"\n> "):
         assert program.poll() is None

@@ -108,11 +108,3 @@ def test_winnings_are_those_of_a_longer_match(game_name, name, opponent, won, ha
     # Both are measured: five standard errors of the difference.
     assert abs(result.value - won) < 2.5 * np.hypot(result.half_width, half_width)
     assert result.value > 0
-
-
-@pytest.mark.parametrize("opponent", ["tight", "rules", "station", "maniac"])
-def test_pot_odds_beats_simpler_bots(opponent):
-    definition = game("limit_holdem")
-    players = bot("pot_odds", definition), bot(opponent, definition)
-    result = play_match(definition, *players, opponent, 2000, seed=7)
-    assert result.value > result.half_width

@@ -9,8 +9,6 @@ from random_games import game
 
 from poker_rl.algos import load_algorithm
 from poker_rl.config import ConfigError
-from poker_rl.evaluation import exploitability
-from poker_rl.evaluation.best_response.exploitability_bounds import compute_lbr_bound
 from poker_rl.games import Tables, get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.players import TabularPlayer, compute_checked_probs, load_player
@@ -137,18 +135,6 @@ def test_an_amount_that_does_not_reopen_the_betting_is_not_raised():
     line = CALL, CALL, CALL, 12, 14
     assert list_played_actions(player, play_line(short, *line)) == [FOLD, CALL, 34, 54, 100]
     assert list_played_actions(player, play_line(short, *line, CALL)) == [FOLD, CALL]
-
-
-def test_the_full_game_offers_more_to_a_best_response():
-    full = replace(game("nolimit_leduc"), stacks=8)
-    sized = add_sizes(full, THREE)
-    trained = build_network(sized)
-    player, tree, sized_tree = SizedPlayer(full, sized, trained), get_tree(full), get_tree(sized)
-    in_sized = exploitability(sized_tree, trained.action_probs(sized_tree.infoset_records))
-    in_full = exploitability(tree, player.action_probs(tree.infoset_records))
-    assert in_full > in_sized > 0.1
-    bound = compute_lbr_bound(full, player, "player", 600, seed=0)
-    assert 0 < bound.value < in_full / full.unit_chips + bound.half_width
 
 
 def save_run(folder, of_game, player):

@@ -39,11 +39,14 @@ def cells(out, first):
     return re.split(" {2,}", line)
 
 
-def test_mean_and_interval():
-    # The mean is 2, the standard deviation 1, and t of two degrees of freedom 4.3027.
+def test_means_and_the_performance_profile():
     half = 4.3027 / 3**0.5
     assert estimate((1.0, 2.0, 3.0), "mean") == pytest.approx((2, 2 - half, 2 + half), abs=1e-4)
     assert estimate((1.0,), "mean") == estimate((1.0,), "iqm") == (1, None, None)
+    thresholds = np.array([0.0, 1.0, 2.5, 4.0])
+    share, low, high = compute_profile([np.array([1.0, 2.0]), np.array([3.0, 3.0])], thresholds)
+    assert share.tolist() == [1, 0.75, 0.5, 0]  # above the threshold, not at it
+    assert ((low <= share) & (share <= high)).all()
 
 
 def test_interquartile_mean_and_stratified_bootstrap():
@@ -60,13 +63,6 @@ def test_interquartile_mean_and_stratified_bootstrap():
     reference = stats.bootstrap((values,), trim, axis=0, method="percentile", rng=1)
     np.testing.assert_allclose(low, reference.confidence_interval.low, atol=0.1)
     np.testing.assert_allclose(high, reference.confidence_interval.high, atol=0.1)
-
-
-def test_performance_profile():
-    thresholds = np.array([0.0, 1.0, 2.5, 4.0])
-    share, low, high = compute_profile([np.array([1.0, 2.0]), np.array([3.0, 3.0])], thresholds)
-    assert share.tolist() == [1, 0.75, 0.5, 0]  # above the threshold, not at it
-    assert ((low <= share) & (share <= high)).all()
 
 
 def test_curves_meet_only_where_all_of_them_are():
@@ -214,14 +210,12 @@ def test_a_figure_for_a_paper(capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "RUN: missing"),
         (["nowhere/*"], "nowhere/*: no run folder is called or matches this"),
         (["empty"], "empty is no run folder, and there is none below it"),
         (["damaged"], "metrics.jsonl is damaged: line 1"),
         (["r", "tags=[y]"], "tags: no run has recorded y; there are eval/average/exploitability"),
         (["r", "x_axis=iterations"], "x_axis: r/a counts no iterations; it counts hands, dec"),
         (["r", "out=a.txt"], "out: a.txt ends in none of .md, .csv, .json, .pdf, .svg, .png, .pgf"),
-        (["r", "caption=a.pdf"], "caption: a.pdf ends in none of figure, none, .txt, .md, .tex"),
         (["r", "labels=[a,b]"], "labels: give 1, one for each group of kuhn: ppo"),
         (["r", "out=a.png", "colors=[bleu]"], "colors: bleu is no color"),
     ],

@@ -10,7 +10,6 @@ from commands import TRAIN, list_runs, run_command
 from run_folders import make_row, write_run_folder
 
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.reports.html_elements import Markup, create_element
 from poker_rl.storage.run_folder import read_run_folder
 
 FIGURES = PlayerEvaluator.build_figures  # before the fixture `working_folder` takes them away
@@ -42,12 +41,6 @@ class Parts(HTMLParser):
 
     def handle_data(self, data):
         self.words.append(data)
-
-
-def test_what_is_no_markup_is_escaped():
-    inner = create_element("b", "1 < 2", Markup("<i>x</i>"), class_='"')
-    assert inner == '<b class="&quot;">1 &lt; 2<i>x</i></b>'
-    assert create_element("p", inner, "<") == f"<p>{inner}&lt;</p>"
 
 
 def test_a_run_as_a_page(capsys, monkeypatch):

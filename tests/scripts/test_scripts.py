@@ -61,13 +61,15 @@ def test_a_run_that_met_another_player_is_refused():
         release.collect_released_parts(run)
 
 
-def test_every_experiment_it_names_can_be_trained():
+def test_every_experiment_that_scripts_name_can_be_trained():
     folder = Path(__file__).parents[2] / "conf" / "experiment"
     there = {path.stem for path in folder.glob("*.yaml")}
     linear = {f"{name}_linear" for name in reproduce_apu.EXPERIMENTS}
     assert {*reproduce_apu.EXPERIMENTS, *linear, *reproduce_apu.OURS} <= there
     names = {name for rows in reproduce_apu.TABLES.values() for name, _, _ in rows}
     assert names <= set(reproduce_apu.EXPERIMENTS)
+    for row in (*CHECKS, *SPEEDS):
+        assert "net" in compose_plain_config(row.split()), row
 
 
 def test_a_difference_is_told():
@@ -77,8 +79,3 @@ def test_a_difference_is_told():
     assert list(compare_metrics({run: first}, {run: first})) == [f"equal: {run}"]
     (line,) = compare_metrics({run: first}, {run: [first[0] | {"loss/policy": 7.0}, *first[1:]]})
     assert line == f"DIFFERENT ['loss/policy']: {run}"
-
-
-def test_every_row_composes():
-    for row in (*CHECKS, *SPEEDS):
-        assert "net" in compose_plain_config(row.split()), row

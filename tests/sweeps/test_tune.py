@@ -153,7 +153,6 @@ def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tune=nope"], "tune: no tune is called nope; "),
         ([], "tune: missing; give tune=NAME, or out=FOLDER search_space={…} train_overrides=[…]"),
         (["search_space={algo.alpa: {choices: [1]}}"], "algo.alpa: no such setting; "),
         ([HANDS.format("3")], f"{HANDS_KEY}: 3; allowed: {{"),
@@ -161,7 +160,6 @@ def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
         (["search_space={seed: {choices: [1, 2]}}"], "seed: the study sets it"),
         (["train_overrides=[budget=40,+budget=40]"], "train_overrides: budget: given twice"),
         (["search_space={budget: {choices: [40, 80]}}"], "budget: 40 in some trials and 80 in oth"),
-        (["seeds=[1,1]"], "seeds: [1, 1]; give at least one, as [0], and each once"),
         (["out=what?"], "out: what? can't hold a study; "),
     ],
 )

@@ -22,18 +22,12 @@ BUDGETS = {  # a few iterations; an average's buffer gets full
     **{"nfsp": 400, "nfsp_ppo": 500, "sd_cfr": 60},
 }
 AVERAGE = ["algo.average_policy.capacity=50"]
-MORE = {
-    "nfsp": ["algo.eta=1", *AVERAGE],
-    "nfsp_ppo": ["algo.average_policy.iteration_weight_power=1", *AVERAGE],
-}
-LEARNERS = {
-    algo: replace_settings(
-        ["train", f"algo={algo}", f"budget={budget}", *list_small_overrides(algo)],
-        *MORE.get(algo, []),
-        *QUICK,
-    )
-    for algo, budget in BUDGETS.items()
-}
+MORE = {"nfsp": ["algo.eta=1", *AVERAGE]}
+MORE["nfsp_ppo"] = ["algo.average_policy.iteration_weight_power=1", *AVERAGE]
+LEARNERS = {}
+for algo, budget in BUDGETS.items():
+    command = ["train", f"algo={algo}", f"budget={budget}", *list_small_overrides(algo)]
+    LEARNERS[algo] = replace_settings(command, *MORE.get(algo, []), *QUICK)
 PPO = LEARNERS["ppo"]
 
 
