@@ -20,10 +20,6 @@ FOLDER = Path(__file__).parent / "simulated_device"
 )
 @pytest.mark.parametrize("file", sorted(path.name for path in FOLDER.glob("*.py")))
 def test_on_a_device_of_its_own(file):
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(FOLDER / file)],
-        capture_output=True,
-        text=True,
-        cwd=FOLDER.parents[1],
-    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(FOLDER / file)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=FOLDER.parents[1])
     assert done.returncode == 0, done.stdout + done.stderr

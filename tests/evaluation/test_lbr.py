@@ -1,6 +1,7 @@
 """Local best response: known values, and equality with one that goes through every deal."""
 
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -9,8 +10,6 @@ from random_games import game
 from toy_games import kuhn, leduc
 
 from poker_rl.config import ConfigError
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values, play_match
 from poker_rl.evaluation.best_response import win_margins
 from poker_rl.evaluation.best_response.exploitability_bounds import (
@@ -129,14 +128,9 @@ def expected(play, state, seat, place):
 
 
 # One card each and no board, and who has put in more acts first: a check leaves the other to call.
-LARGER_BLIND_OPENS = build(
-    {
-        **load_option("game", "nolimit_leduc"),
-        **{"name": "larger_blind_opens", "ranks": "QKA", "suits": "s", "board_cards": [0, 0]},
-        **{"ante": 0, "blinds": [2, 1], "openers": [0, 1], "stacks": [3, 7], "min_bet": 3},
-    },
-    "game",
-)
+BLINDS = {"ante": 0, "blinds": [2, 1], "openers": [0, 1], "stacks": [3, 7], "min_bet": 3}
+CARDS = {"name": "larger_blind_opens", "ranks": "QKA", "suits": "s", "board_cards": [0, 0]}
+LARGER_BLIND_OPENS = replace(game("nolimit_leduc"), **BLINDS, **CARDS)
 
 
 @pytest.mark.parametrize(
@@ -153,11 +147,8 @@ def test_a_hand_wins_on_average_the_mean_over_all_deals(definition):
     for board in combinations(range(definition.deck_size), sum(definition.board_cards)):
         cards = np.array(board, np.int64)
         play = ResponderPlay(responder, cards, np.flatnonzero(ranges.mask_compatible_hands(cards)))
-        found += [
-            expected(play, responder.get_root_state(seat), seat, place)
-            for seat in (0, 1)
-            for place in range(definition.deck_size - len(cards))
-        ]
+        for seat, place in product((0, 1), range(definition.deck_size - len(cards))):
+            found.append(expected(play, responder.get_root_state(seat), seat, place))
     assert np.mean(found) == pytest.approx(by_every_deal(definition, policy)[0], abs=1e-6)
 
 

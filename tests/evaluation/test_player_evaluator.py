@@ -35,6 +35,12 @@ def test_every_number_says_what_it_is():
     assert labels["current/value"] == ("chips a hand", "exact", None, None)
     # The progress bar and the end of a run show each player's first number.
     assert results[0].tag == "current/exploitability"
+    results = evaluation(HOLDEM, deals=100).evaluate({"current": loader(HOLDEM)("call")})
+    names = ("uniform", "call", "raise")
+    assert [one.tag for one in results] == [f"current/against/{name}" for name in names]
+    assert [one.kind for one in results] == [f"against {name}" for name in names]
+    assert results[0].half_width > 0
+    assert {one.n for one in results} == {100}
 
 
 def test_several_instances_have_percentiles():
@@ -44,15 +50,6 @@ def test_several_instances_have_percentiles():
     assert results["nash_conv"] == pytest.approx(np.mean(each))
     for percent in (10, 25, 50, 75, 90):
         assert results[f"nash_conv/p{percent}"] == pytest.approx(np.percentile(each, percent))
-
-
-def test_a_large_game_is_measured_by_matches():
-    results = evaluation(HOLDEM, deals=100).evaluate({"current": loader(HOLDEM)("call")})
-    names = ("uniform", "call", "raise")
-    assert [one.tag for one in results] == [f"current/against/{name}" for name in names]
-    assert [one.kind for one in results] == [f"against {name}" for name in names]
-    assert results[0].half_width > 0
-    assert {one.n for one in results} == {100}
 
 
 def test_other_seats_player_has_every_seat_but_the_first():

@@ -39,16 +39,11 @@ SHORT_RHODE_ISLAND = replace(
     RHODE_ISLAND, name="short_rhode_island", ranks="JQKA", suits="cdh", max_raises=[0, 1, 1]
 )
 BOARD_AT_ONCE = replace(leduc(), name="at_once", board_cards=[1, 1])
+ENUMERATED = [kuhn(), leduc(), game("leduc_5"), game("nolimit_leduc"), NINE, TWELVE]
+ENUMERATED += [THREE_STREETS, BOARD_AT_ONCE, SHORT_RHODE_ISLAND]
 
 
-@pytest.mark.parametrize(
-    "definition",
-    [
-        *(kuhn(), leduc(), game("leduc_5"), game("nolimit_leduc"), NINE, TWELVE),
-        *(THREE_STREETS, BOARD_AT_ONCE, SHORT_RHODE_ISLAND),
-    ],
-    ids=lambda one: one.name,
-)
+@pytest.mark.parametrize("definition", ENUMERATED, ids=lambda one: one.name)
 def test_random_policies_are_measured_as_by_the_enumerated_tree(definition):
     """Apart by at most 4e-15 in the small games and 2e-14 on twelve cards: sums in other orders."""
     tree = get_tree(definition)
@@ -76,11 +71,6 @@ def test_merging_suits_changes_nothing(definition):
     tree = get_tree(definition)
     policy = player.action_probs(tree.infoset_records)
     np.testing.assert_allclose(all_[0], compute_best_response_values(tree, policy), atol=1e-6)
-
-
-def test_networks_that_see_suits_are_not_suit_invariant():
-    assert not build_network_player(FLOP, "observation").is_suit_invariant
-    assert not build_network_player(BOARD_AT_ONCE, "sorted_suits").is_suit_invariant
 
 
 @pytest.mark.parametrize(
@@ -239,13 +229,15 @@ class OwnPlayer(NetworkPlayer):
         return super().action_probs(records)
 
 
-def test_networks_of_plugins_are_queried_by_tables():
+def test_networks_of_which_less_is_known():
     own_features = build_network_player(NINE, mlp(OwnFeatures(), [16]))
     own_player = build_network_player(NINE, "observation", "shared", OwnPlayer)
     infosets = build_network_player(leduc(), "infoset")
     assert not any(map(has_separable_features, (own_features, own_player, infosets)))
     expected = policies(own_player, NINE, 1)
     np.testing.assert_array_equal(policies(own_features, NINE, 1), expected)
+    assert not build_network_player(FLOP, "observation").is_suit_invariant
+    assert not build_network_player(BOARD_AT_ONCE, "sorted_suits").is_suit_invariant
 
 
 @two_cores

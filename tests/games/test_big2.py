@@ -277,13 +277,12 @@ def name_of(hand):
 
 def named(tables):
     """The legal moves of each table as sets of cards."""
-    return [
-        {
-            tuple(get_own_cards(record)[position] for position in ACTION_POSITIONS[a])
-            for a in np.flatnonzero(legal)
-        }
-        for record, legal in zip(tables.records, tables.legal_mask(), strict=True)
-    ]
+    found = []
+    for record, legal in zip(tables.records, tables.legal_mask(), strict=True):
+        own = get_own_cards(record)
+        positions = [ACTION_POSITIONS[action] for action in np.flatnonzero(legal)]
+        found.append({tuple(own[position] for position in each) for each in positions})
+    return found
 
 
 def test_legal_moves_in_random_play():

@@ -105,15 +105,10 @@ def test_tables_find_their_information_set(game):
         assert (tree.lookup_betting_nodes(records) == tree.betting_node[infoset]).all()
 
 
-def test_a_table_of_another_game_has_no_information_set():
+def test_what_is_not_in_a_tree_is_refused(monkeypatch):
+    """Such as an information set after different numbers of moves, which would be two."""
+    why = r"^game: forgetful has an information set that is reached after"
+    with pytest.raises(ConfigError, match=why):
+        GameTree(forgetful(monkeypatch))
     with pytest.raises(KeyError, match="not in this tree"):
         get_tree(kuhn()).lookup_infosets(get_tree(kuhn(3)).infoset_records)
-
-
-def test_an_information_set_after_different_numbers_of_moves_is_refused(monkeypatch):
-    """It would be two, of which players that look theirs up find one."""
-    definition = forgetful(monkeypatch)
-    with pytest.raises(
-        ConfigError, match=r"^game: forgetful has an information set that is reached after"
-    ):
-        GameTree(definition)

@@ -83,13 +83,9 @@ def serve(app):
 
 def start_server(folder, *arguments):
     """Start `poker-rl play` in this folder, and return it once it has printed its address."""
-    process = subprocess.Popen(
-        [*PROGRAM, "play", *replace_settings(["port=0"], *arguments)],
-        cwd=folder,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = [*PROGRAM, "play", *replace_settings(["port=0"], *arguments)]
+    options = {"cwd": folder, "env": os.environ | {"PYTHONUNBUFFERED": "1"}, "text": True}
+    process = subprocess.Popen(command, **options, stdout=subprocess.PIPE)
     for line in process.stdout:
         found = re.match(r"http://.*:(\d+)(/.*)", line)
         if found:

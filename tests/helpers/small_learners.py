@@ -32,12 +32,8 @@ def list_small_overrides(algo):
     """Return the overrides for an option of `conf/algo`."""
     config = compose_plain_config([f"algo={algo}"])["algo"]
     parts = {"algo": config, "algo.average_policy": config.get("average_policy") or {}}
-    return [
-        f"{prefix}.{key}={value}"
-        for prefix, part in parts.items()
-        for key, value in SMALL.items()
-        if key in part
-    ]
+    found = [(prefix, key) for prefix, part in parts.items() for key in SMALL if key in part]
+    return [f"{prefix}.{key}={SMALL[key]}" for prefix, key in found]
 
 
 def _list_learners():

@@ -121,18 +121,9 @@ def train(resume=None, overrides=(), loggers=None, **changes):
     cfg = settings(**changes)
     algo = {key: value for key, value in cfg["algo"].items() if key != "_target_"}
     algorithm = TinyAlgorithm(cfg["seed"], **algo)
-    device = torch.device("cpu")
-    game, evaluation = TinyGame(), TinyEvaluation()
-    record = train_in_folder(
-        cfg,
-        algorithm,
-        game,
-        evaluation,
-        device,
-        [TensorBoard()] if loggers is None else loggers,
-        resume,
-        overrides=overrides,
-    )
+    parts = cfg, algorithm, TinyGame(), TinyEvaluation(), torch.device("cpu")
+    loggers = [TensorBoard()] if loggers is None else loggers
+    record = train_in_folder(*parts, loggers, resume, overrides=overrides)
     return record.last_row, record.manifest["measurements"]
 
 

@@ -78,12 +78,9 @@ def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
     torch.testing.assert_close(fold_or_call[..., 1], weight.sigmoid())
 
 
-ROUTES = {
-    "uneven": [2, 0, 0, 3, 2, 0, 3],  # copy 1 has no row
-    "even": [3, 2, 1, 0, 0, 1, 2, 3],
-    "one copy only": [1, 1, 1],
-    "blocks": None,
-}
+# Copy 1 has no row; as many for each; one copy only.
+ROUTES = {"uneven": [2, 0, 0, 3, 2, 0, 3], "even": [3, 2, 1, 0, 0, 1, 2, 3], "one": [1, 1, 1]}
+ROUTES["blocks"] = None
 
 
 @pytest.mark.parametrize("name", ROUTES)

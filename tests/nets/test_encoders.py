@@ -6,7 +6,6 @@ from random_games import game as game_of
 from random_games import play, sample_decisions
 
 from poker_rl.config import ConfigError
-from poker_rl.games import get_tree
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.encoders import HISTORY_STEPS, ObservationEncoder, take_newest_steps
@@ -134,11 +133,3 @@ def test_what_a_critic_sees_besides_has_the_same_names():
         own_cards, other_cards = np.flatnonzero(own[i]), np.flatnonzero(others[i])
         after = {(c // 4, d // 4) for c in own_cards for d in other_cards if suits[c] == suits[d]}
         assert before == after
-
-
-def test_on_leduc_just_the_two_names_of_its_suits_are_one():
-    game = game_of("leduc")
-    tree = get_tree(game)
-    features = ObservationEncoder(game, "sorted_suits")(tree.infoset_records)
-    assert len(tree.infoset_records) == 936
-    assert len(np.unique(features, axis=0)) == 936 // 2

@@ -88,16 +88,9 @@ def test_players_are_measured_in_float32():
     assert np.array_equal(measured, player.action_probs(tables.records))
 
 
-@pytest.mark.parametrize(
-    ("asked", "has", "taken"),
-    [
-        ("medium", True, "medium"),
-        ("medium", False, "highest"),
-        ("high", False, "high"),
-        ("highest", True, "highest"),
-    ],
-)
-def test_medium_is_taken_where_the_processor_has_it(monkeypatch, asked, has, taken):
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has)
-    precision.set_matmul_precision(asked, torch.device("cpu"))
-    assert torch.get_float32_matmul_precision() == taken
+def test_medium_is_taken_where_the_processor_has_it(monkeypatch):
+    taken = {("medium", True): "medium", ("medium", False): "highest", ("high", False): "high"}
+    for (asked, has), expected in taken.items():
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda has=has: has)
+        precision.set_matmul_precision(asked, torch.device("cpu"))
+        assert torch.get_float32_matmul_precision() == expected

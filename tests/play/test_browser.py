@@ -98,14 +98,12 @@ def overlapping(page):
     """The buttons of the present move that lie over each other."""
     buttons = page.locator("#moves button").all()
     boxes = [(one.inner_text(), box) for one in buttons if (box := one.bounding_box())]
-    return [
-        (one, other)
-        for (one, a), (other, b) in combinations(boxes, 2)
-        if a["x"] < b["x"] + b["width"] - 1
-        and b["x"] < a["x"] + a["width"] - 1
-        and a["y"] < b["y"] + b["height"] - 1
-        and b["y"] < a["y"] + a["height"] - 1
-    ]
+
+    def meet(a, b):
+        sides = (("x", "width"), ("y", "height"))
+        return all(a[x] < b[x] + b[w] - 1 and b[x] < a[x] + a[w] - 1 for x, w in sides)
+
+    return [(one, other) for (one, a), (other, b) in combinations(boxes, 2) if meet(a, b)]
 
 
 def by_clicks(page):

@@ -153,15 +153,8 @@ def enumerate_equity(own, board, share=1.0):
     return float(np.mean(won))
 
 
-@pytest.mark.parametrize(
-    ("street", "board", "raised"),
-    [
-        ("river", BOARD, False),
-        ("river", BOARD, True),
-        ("turn", BOARD[:8], False),
-        ("turn", BOARD[:8], True),
-    ],
-)
+@pytest.mark.parametrize("raised", [False, True])
+@pytest.mark.parametrize(("street", "board"), [("river", BOARD), ("turn", BOARD[:8])])
 def test_equity_is_that_of_an_enumeration(street, board, raised):
     line = [*CHECKED_TO_TURN, *([CALL, CALL] if street == "river" else [])]
     player = bot("pot_odds", samples=SAMPLES, any_hand_prob=0.0, share_after_raises=[1.0, 0.4])
@@ -196,18 +189,6 @@ def test_each_raise_of_an_opponent_lowers_the_equity():
     assert np.ptp(every_hand.estimate_equity(records[:3])[0]) < 0.02
 
 
-def bet_of(name, moves, **settings):
-    """Return the name of the bet of a seat with two aces after these moves."""
-    definition = game(name)
-    tables = Tables(definition, 1, 0)
-    tables.deal(decks=np.array([cards("AsAdAhAc" + BOARD)]))
-    for action in moves:
-        tables.step(np.array([action]))
-    player = bot("pot_odds", definition, bet_threshold=0.0, **settings)
-    probs = player.action_probs(tables.records)[0]
-    return definition.action_name(int(probs.argmax()))
-
-
 @pytest.mark.parametrize(
     ("name", "moves", "settings", "bet"),
     [
@@ -224,7 +205,14 @@ def bet_of(name, moves, **settings):
     ],
 )
 def test_a_no_limit_bet_is_the_raise_nearest_to_the_pot_share(name, moves, settings, bet):
-    assert bet_of(name, moves, **settings) == bet
+    definition = game(name)
+    tables = Tables(definition, 1, 0)
+    tables.deal(decks=np.array([cards("AsAdAhAc" + BOARD)]))
+    for action in moves:
+        tables.step(np.array([action]))
+    player = bot("pot_odds", definition, bet_threshold=0.0, **settings)
+    probs = player.action_probs(tables.records)[0]
+    assert definition.action_name(int(probs.argmax())) == bet
 
 
 @pytest.mark.parametrize("shares", [[], [0.5, 0.6]])

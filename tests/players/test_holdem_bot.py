@@ -96,7 +96,6 @@ WINNINGS = [
     ("limit_holdem_6p", "raise", "mcts_few", 3194, 163, 500),
     ("limit_holdem", "mcts", "uniform", 1269, 38, 1000),
     ("limit_holdem", "tight", "call", 926, 14, 3000),
-    ("limit_holdem", "tight", "raise", 2281, 60, 3000),
 ]
 
 

@@ -107,12 +107,10 @@ def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(device, m
     tree = EvaluatedPublicTree(game, merge_suits=True)
     for sharing in ("shared", "per_seat"):
         settings = (*SMALL["ppo"], "net.features=sorted_suits", f"algo.network_sharing={sharing}")
-        found, expected = (
-            tree.evaluate_player(
-                load_algorithm("ppo", game, *settings, device=torch.device(on)).players()["current"]
-            )
-            for on in (NAME, "cpu")
-        )
+        made = [
+            load_algorithm("ppo", game, *settings, device=torch.device(on)) for on in (NAME, "cpu")
+        ]
+        found, expected = (tree.evaluate_player(one.players()["current"]) for one in made)
         assert found[1] == pytest.approx(expected[1], abs=1e-6)
         assert found[0] == pytest.approx(expected[0], abs=1e-6)
 
