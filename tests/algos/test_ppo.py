@@ -213,8 +213,8 @@ def test_the_update_against_plain_sums():
 def test_self_play_approaches_equilibrium_and_values_are_chips(shared_layers, bound):
     """Uniform play has 0.458; the bounds are mean + 4 sd.
 
-    8 runs ended at 0.078 +- 0.013, 6 with a shared layer at 0.103 +- 0.013. Values, from -1 to 1.9
-    chips, were off by .09 rms; in units of the reward scale they would be off by half of that.
+    8 runs ended at 0.078 +- 0.013, 6 with a shared layer at 0.103 +- 0.013. The values of seats
+    go from -1 to 1.9 chips.
     """
     learner = ppo(KUHN, tables=256, shared_layers=shared_layers)
     metrics = learn_decisions(learner, 100_000)
