@@ -35,7 +35,7 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.learning.advantages import compute_doubly_robust
+from poker_rl.learning.advantages import compute_doubly_robust_estimates
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
@@ -154,7 +154,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         replica = self.services.to_tensor(batch.replica)
         with self.services.timer.time_networks(), torch.no_grad():
             action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()
-        target, advantage = compute_doubly_robust(
+        target, advantage = compute_doubly_robust_estimates(
             batch,
             policy,
             action_values,

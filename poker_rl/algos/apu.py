@@ -293,10 +293,10 @@ class APU(NetworkLearner):
             reward = batch.reward / self._unit_chips
         hands = self._table_packer.pack(records)
         for learner in learners:
-            is_owned = learner.is_owned(batch.replica)
+            is_own = learner.is_own_replica(batch.replica)
             if self.store_decisions_of == "learner":
-                is_owned &= self._is_learning[batch.agent]
-            owned_rows = np.flatnonzero(is_owned)
+                is_own &= self._is_learning[batch.agent]
+            owned_rows = np.flatnonzero(is_own)
             learner.buffer.add(
                 batch.replica[owned_rows] - learner.replicas.start,
                 hand=hands[batch.table[owned_rows]],

@@ -231,7 +231,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
         self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
         self._prepare_data = CapturedStep(
-            self._compute_data, device, is_capturable=services.replicas == 1
+            self._compute_loss_inputs, device, is_capturable=services.replicas == 1
         )
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
 
@@ -273,7 +273,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         return policy.cpu().numpy()
 
     @torch.no_grad()
-    def _compute_data(self) -> None:
+    def _compute_loss_inputs(self) -> None:
         """Set the tensors of `_data` that the loss needs of N decisions, [N] or [N, A] each.
 
         If few of the A actions are legal, [N, A] becomes [N, L] with a column per legal action, and

@@ -37,7 +37,7 @@ def compute_ppo_loss(
     Args:
         logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
         value: output of the critic, [K, B].
-        minibatch: rows of the tensors of `PPO._compute_data`, [K, B, ...] each; with `same_type`,
+        minibatch: rows of the tensors of `PPO._compute_loss_inputs`, [K, B, ...] each; with `same_type`,
             the entropy bonus is that of `entropy_over: action_types`.
         row_weight: weight of each row in its replica's mean, [K, B].
         coefs: current values of `clip_coef`, `entropy_coef` and perhaps `kl_old_coef`.

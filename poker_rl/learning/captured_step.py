@@ -94,6 +94,6 @@ class ParallelBranch:
             torch.cuda.set_stream(self._outer_stream)
 
     def join(self) -> None:
-        """Let the work after this call wait for the branch."""
+        """Let work queued after this call wait for the work of the context."""
         if self._stream is not None:
             torch.cuda.current_stream().wait_stream(self._stream)

@@ -37,7 +37,7 @@ class OpponentPoolSettings:
 
 
 class OpponentPool(SnapshotPool):
-    """Pool of snapshots, one of which is the pool opponent; it also samples that one's hands.
+    """Pool of snapshots, one of which plays as pool opponent, and the choice of its hands.
 
     Args:
         settings: see `OpponentPoolSettings`.
@@ -72,7 +72,7 @@ class OpponentPool(SnapshotPool):
         return plays
 
     def update(self, iterations: int) -> None:
-        """Every `snapshot_interval` iterations, offer a snapshot and sample a new pool opponent."""
+        """Every `snapshot_interval` iterations, add a snapshot and sample a new pool opponent."""
         if iterations % self.settings.snapshot_interval:
             return
         snapshot = {name: weight.clone() for name, weight in self._actor.state_dict().items()}

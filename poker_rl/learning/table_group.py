@@ -34,7 +34,7 @@ class StepBatch:
 
 
 class TableGroup:
-    """Adjacent tables of a rollout, and buffers in the CPU's memory for their next decisions.
+    """Adjacent tables of a rollout that advance together, and buffers for their next decisions.
 
     Attributes:
         columns: slice of these tables in the rollout, and of the batch's columns that they fill.

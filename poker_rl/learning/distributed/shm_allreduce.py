@@ -19,11 +19,11 @@ SPIN_TRIES = 100_000  # tries before a waiting process sleeps; a thousand tries 
 
 
 class ShmAllReduce:
-    """Shared memory and semaphores of the processes, created by one and passed to the others.
+    """All-reduce of processes, by shared memory and semaphores that one passes to the others.
 
-    Each process has a memory block that it writes, and for each other process a semaphore that says
-    that the block is written. There are two sets of blocks, used in turn: before a process writes
-    to a set again, it has waited for all others once, so they have read the set's old values.
+    Each process writes to a memory block of its own, and signals by one semaphore for each other
+    process that the block is written. Two sets of blocks are used in turn: before a process reuses
+    a set, it has waited for all others once, so they have read the set's old values.
 
     With `spin` waiting processes spin before they sleep, which needs a CPU core for each process.
     """
@@ -44,7 +44,7 @@ class ShmAllReduce:
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
-        """Return the sum or maximum of CPU values of equal shape; bitwise equal in each process."""
+        """Return the sum or maximum over processes of equally shaped CPU tensors, bitwise equal."""
         flat = values.contiguous().view(-1)
         chunk_size = CHUNK_BYTES // flat.element_size()
         reduced = []
