@@ -80,7 +80,7 @@ class NFSP(DQN):
         """Store transitions for DQN, and best-response actions for the average policy."""
         transition_count = super()._store_transitions(batch)
         is_best_response = self._best_response_seats.pop_recorded()
-        # The decisions of this iteration are the batch's last rows.
+        # The batch begins with pending decisions, which an earlier iteration has recorded.
         rows = len(batch) - len(is_best_response) + np.flatnonzero(is_best_response)
         one_hot_actions = batch.action[rows, None] == np.arange(batch.mask.shape[1])
         self._average_policy.add(

@@ -116,7 +116,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     ) -> None:
         """Move each seat's baseline towards the mean of the `returns` [H] of its hands.
 
-        `baseline_index` [H] is the index of that seat in the flattened [instances, seats].
+        `baseline_index` [H] has the index of each return's seat in the flattened `_baselines`.
         """
         hand_counts = np.bincount(baseline_index, minlength=self._baselines.size)
         return_sums = np.bincount(baseline_index, returns, self._baselines.size)

@@ -64,7 +64,7 @@ METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "grad
 
 @dataclass(kw_only=True)
 class Vine(NetworkLearner):
-    """Vine learner; its schedules count all decisions, including those in rollouts."""
+    """Vine learner; its schedules depend on all decisions, including those in rollouts."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -167,7 +167,7 @@ class Vine(NetworkLearner):
         )
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`; the EMA of the critic starts at the critic if PPO trained it."""
+        """Copy `warm_start_parts`; after PPO, the critic's EMA starts at the critic's weights."""
         super().warm_start(state)
         critic_ema_state = state.get("value_average")
         self._critic_ema.load_state_dict(critic_ema_state or self._critic.state_dict())
@@ -223,9 +223,9 @@ class Vine(NetworkLearner):
     def _sample_action_values(
         self, records: np.ndarray, table: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
-        """Return the values of actions by one rollout each, in units of `reward_scale` chips, [N].
+        """Estimate the values of N actions by a rollout each, in units of `reward_scale` chips.
 
-        They are played on `records` [N], copies of the tables `table` [N] of `services.rollout`.
+        Action i is played on `records[i]`, a copy of the table `table[i]` of `services.rollout`.
         """
         services = self.services
         tables = Tables(services.game, 0, 0)

@@ -73,12 +73,12 @@ class CFR:
         self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # unnormalized average [I, A]
         self._policy = self._tree.build_uniform_policy()
         edge_count = self._tree.legal_mask.size + game.seats
-        self._reach = np.ones(edge_count)  # seat's own reach probability of each edge
+        self._reach = np.ones(edge_count)  # seats' own reach probability of each action
         self._counterfactual_values = np.zeros(edge_count)  # scratch of `_update_part`
         self._recompute_reach()
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations; return the mean largest regret as a metric."""
+        """Run `iterations_per_step` iterations; return the infosets' mean largest regret."""
         tree = self._tree
         scratch = self._reach, self._counterfactual_values
         arrays = *scratch, self._regrets, self._policy_sums, self._policy
@@ -145,7 +145,7 @@ def _update_parts(first_part, stop_part, sequences, arrays, variant, t):  # type
 
 @jit
 def _update_part(sequences, part, arrays, variant, t):  # type: ignore[no-untyped-def]
-    """Run iteration t at one part of a seat's information sets.
+    """Run iteration t at the information sets of one part, which belong to one seat.
 
     Args:
         arrays: reach probability and counterfactual value of each edge, [I * A + seats], regrets,

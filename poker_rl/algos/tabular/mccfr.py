@@ -10,8 +10,8 @@ hands: one in the published algorithm, many in Deep CFR (arXiv:1811.00164):
 In a large tree, hands are divided among threads by the traverser's cards. Only the traverser's
 regrets change, and hands with different cards of the traverser reach different information sets, so
 threads never write to the same entries. The average of another seat is updated later, before that
-seat is the traverser, by threads that share the hands by that seat's cards. Every traversal has its
-own random numbers, so the result does not depend on the number of threads.
+seat is the traverser, by threads that divide the hands by its cards. Every traversal has its own
+random numbers, so the result does not depend on the number of threads.
 
 Differences: with three or more seats, each traversal updates the averages of all other seats.
 """
@@ -60,7 +60,7 @@ class MCCFR:
         self._random_states["key"] = keys
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations; return the mean largest regret as a metric."""
+        """Run `iterations_per_step` iterations; return the infosets' mean largest regret."""
         tree = self._tree
         nodes = tree.seat, tree.infoset, tree.first_child, tree.node_payoffs
         tree_arrays = tree.deal_count, *nodes, tree.legal_mask
@@ -85,7 +85,7 @@ class MCCFR:
         tree, seats, threads = self._tree, range(self._game.seats), range(self._tree.thread_count)
         arrays = self._regrets, self._policy_sums
         thread_of = np.stack([_assign_threads(parts, len(threads)) for parts in tree.part_of_deal])
-        # For each seat, hands whose decisions of the seat are not in its average yet.
+        # For each seat, the traversed hands that are not in the seat's average yet.
         pending_averages: list[list[Any]] = [[] for _ in seats]
         decisions = 0
 
@@ -153,7 +153,7 @@ class MCCFR:
 
 
 def _assign_threads(part_of_deal: np.ndarray, threads: int) -> np.ndarray:
-    """Return a thread for each deal [D]: equal shares, and one thread for all deals of a part."""
+    """Divide D deals about evenly among threads, parts undivided; return the threads, [D]."""
     _, part, deals_per_part = np.unique(part_of_deal, return_inverse=True, return_counts=True)
     part_middle = deals_per_part.cumsum() - deals_per_part / 2
     thread: np.ndarray = (part_middle * threads / len(part_of_deal)).astype(np.int64)[part]
@@ -202,7 +202,7 @@ def _traverse_hands(hand_indices, traverser, tree_arrays, arrays, hand_arrays): 
             and end of each hand in the returned array.
 
     Returns:
-        the number of decisions, and the other seats' information sets among them, hand by hand.
+        the number of decisions, and the information sets where other seats decided, hand by hand.
     """
     deals, generators, spans = hand_arrays
     _, seat, infoset, _, _, _ = tree_arrays
