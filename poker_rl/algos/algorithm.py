@@ -18,7 +18,7 @@ from poker_rl.players.player import Player
 
 @dataclass
 class Progress:
-    """Counters of the work done so far; the setting `budget_unit` names one that ends the run.
+    """Counters of the work done so far; the one named by `budget_unit` limits the run.
 
     A solver that sweeps the whole game tree counts deals as hands and decision nodes as decisions;
     a solver on the public tree counts information sets as decisions.

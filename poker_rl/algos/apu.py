@@ -149,13 +149,13 @@ class APU(NetworkLearner):
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
-        self._other_actor = self._copied_actor  # plays agents that do not learn; None: `_actor`
+        self._other_actor = self._copied_actor  # acts for agents that do not learn; None: `_actor`
         self._is_learning = np.full(game.seats, True)
         # For each step of play, [B, 2]: moves before each decision, chips its player has put in.
         self._moves_and_paid: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:
-        """Check that the variant allows opponents, and that iterations divide its period."""
+        """Check that the variant allows opponents, and that its period has whole iterations."""
         if context.opponents is not None and self.variant != "dual_apu_ctrl":
             raise ConfigError(
                 f"variant: {self.variant} plays itself; with opponents: dual_apu_ctrl"

@@ -222,7 +222,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             width = services.input_size + services.hidden_card_size
             self._critic_rows = torch.zeros(count, width, dtype=services.input_dtype, device=device)
             self._critic_inputs = DeduplicatedInputs.from_tensor(self._critic_rows)
-        self._seed = torch.zeros((), dtype=torch.int64, device=device)  # of minibatches
+        self._seed = torch.zeros((), dtype=torch.int64, device=device)  # seed of the row order
         self._data: dict[str, Tensor] = {}
         self._loss_columns = ["mask", "action", "log_prob", "advantage", "target"]
         self._loss_columns += ["value"] * self.clip_value_loss
@@ -274,7 +274,7 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     @torch.no_grad()
     def _compute_loss_inputs(self) -> None:
-        """Compute the tensors of `_data`, which the loss of N decisions needs, [N] or [N, A] each.
+        """Compute `_data`, the inputs of the loss for N decisions, [N] or [N, A] each.
 
         If few of the A actions are legal, [N, A] becomes [N, L] with a column per legal action, and
         `action` holds the column of the action taken.

@@ -88,7 +88,7 @@ def compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor
 
 
 def build_same_type_matrix(action_types: np.ndarray, device: torch.device) -> Tensor | None:
-    """Return [A, A], 1 for actions of equal type, else 0; None if all actions differ in type."""
+    """Return a matrix [A, A] with 1 for actions of equal type; None if all types differ."""
     is_same_type = action_types[:, None] == action_types
     if is_same_type.sum() == len(action_types):
         return None

@@ -19,7 +19,7 @@ from poker_rl.learning.table_group import StepBatch
 def estimate_advantages(
     batch: RolloutBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> Tensor:
-    """Return the generalized advantages of N decisions, [N]; 0 while the next one is pending.
+    """Return the generalized advantages of N decisions, [N]; 0 if the next decision is pending.
 
     The advantages and the critic's values `value` [N] are in units of `reward_scale` chips.
     """
@@ -33,9 +33,9 @@ def estimate_step_advantages(
 ) -> tuple[Tensor, Tensor]:
     """Return the generalized advantages of a rollout, and which transitions are complete, [R, T].
 
-    A transition is complete if the hand has ended or the same seat has decided again. Other
-    decisions have advantage 0; their values only bootstrap the seat's previous decision. The
-    advantages and the critic's values `value` [R, T] are in units of `reward_scale` chips.
+    The transition of a decision is complete if the hand has ended or the same seat has decided
+    again. Otherwise its advantage is 0, and its value only bootstraps the seat's previous decision.
+    The advantages and the critic's values `value` [R, T] are in units of `reward_scale` chips.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
     advantage, is_complete = torch.zeros_like(value), torch.zeros_like(batch.is_decision)
@@ -63,7 +63,7 @@ def estimate_step_advantages(
 def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:
     """Return advantages [K, B] with mean 0 and standard deviation 1 in each replica.
 
-    `weight` [K, B] has each row's weight in its replica's mean over all processes.
+    `weight` [K, B] has the weights of the rows in means over all processes of the run.
     """
     centered = advantage - all_reduce_mean((weight * advantage).sum(1, keepdim=True))
     std = all_reduce_mean((weight * centered.square()).sum(1, keepdim=True)).sqrt()
@@ -108,7 +108,7 @@ def compute_doubly_robust_estimates(
     Args:
         batch: N decisions of finished hands, with log-probabilities of the behavior policy b.
         policy, action_values: pi and the critic's Q in units of `reward_scale` chips, [N, A].
-        min_behavior_prob: lower bound of the divisor b(x) of d, to limit the variance of d.
+        min_behavior_prob: lower bound of b(x), the divisor of d, to limit the variance.
 
     Returns:
         targets [N] and advantages [N, A], 0 at illegal actions; float32 in the units of Q.

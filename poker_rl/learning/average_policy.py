@@ -38,7 +38,7 @@ class AveragePolicySettings:
     batch_size: PositiveInt  # decisions of each replica in a gradient step
     optimizer: OptimizerName
     lr: ScheduleOverOwnSteps
-    max_grad_norm: PositiveFloat | None  # largest norm for each replica; None: no clipping
+    max_grad_norm: PositiveFloat | None  # largest gradient norm of each replica; None: any
     iteration_weight_power: NonNegativeFloat  # decisions of iteration t have weight t^power
 
 
@@ -66,7 +66,7 @@ class AveragePolicy:
         actions = services.game.action_count
         self.settings = settings
         self.module = services.build_network(actions, output_init_scale)
-        self._warm_start_iterations = 0  # newest iteration that `warm_start` copied
+        self._warm_start_iterations = 0  # newest iteration in copied reservoirs
         columns = {
             "observation": services.observation_column,
             "mask": Column(torch.bool, actions),
@@ -129,7 +129,7 @@ class AveragePolicy:
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:
-        """Return the mean loss and gradient norm since the last call, or nothing without steps.
+        """Return the mean loss and gradient norm since the last call; none without a step.
 
         The loss is a cross-entropy weighted by (iteration / newest iteration of the batch)^power,
         so it is smaller than the unweighted one unless the power is 0.

@@ -17,7 +17,7 @@ from poker_rl.learning.rollout import PendingDecisions
 
 
 class BestResponseSeats:
-    """Seats that play the best response in the current hands, and a record of who decided.
+    """Seats that play the best response in the current hands, and a record of its decisions.
 
     Args:
         sample_seats: samples the best-response seats of new hands, tables [B] -> [B, seats] bool.
@@ -37,13 +37,13 @@ class BestResponseSeats:
     def _on_deal(self, tables: np.ndarray) -> None:
         self.is_best_response[tables] = self._sample_seats(tables)
 
-    def record_rows(self, rows: PendingDecisions) -> np.ndarray:
+    def record_decisions(self, rows: PendingDecisions) -> np.ndarray:
         """Record and return whether the best response makes each of these decisions, [B] bool."""
         is_best_response: np.ndarray = self.is_best_response[rows.table, rows.seat]
         self._recorded.append(is_best_response)
         return is_best_response
 
-    def pop_recorded(self) -> np.ndarray:
+    def pop_record(self) -> np.ndarray:
         """Return and clear the record: whether the best response made each decision, [N] bool."""
         recorded = np.concatenate(self._recorded)
         self._recorded = [recorded[:0]]

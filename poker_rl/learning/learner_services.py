@@ -80,7 +80,7 @@ class LearnerServices:
     its weights are [K, ...], and each row of a batch belongs to the replica `batch.replica`.
 
     Args:
-        assignment: which network makes a decision; often the learner itself.
+        assignment: settings that assign networks to decisions; often the learner itself.
         show_hidden_cards: critics also see the other players' cards.
         include_forced_moves: a move that is a player's only legal one also counts as a decision.
         rollout_steps: actions per table and iteration, to estimate memory; 1 for whole hands.
@@ -241,7 +241,7 @@ class LearnerServices:
     def compute_logits(
         self, module: nn.Module, rows: PendingDecisions, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return each row's outputs by its replica, [B, A], or [B, L] for actions in `legal`."""
+        """Return the outputs for B decisions by their replicas, [B, A], or [B, L] with `legal`."""
         # If every table has a row, the rows are K blocks of equal size in the order of replicas.
         equal_blocks = (
             self.has_equal_blocks and len(rows.table) == self.instances * self._tables_per_instance
@@ -292,9 +292,9 @@ class LearnerServices:
         return actor_inputs, DeduplicatedInputs(critic_rows, self.device)
 
     def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return network inputs of B tables, repeated for every instance, and who decides there.
+        """Encode B tables for every instance; return the inputs and the replicas that decide.
 
-        The inputs are [instances x B, W], the replicas that decide [instances x B] int64.
+        The inputs are [instances x B, W], the replicas [instances x B] int64.
         """
         observations = np.tile(self.encoder(records), (self.instances, 1))
         network_index = get_network_index(self.game, self._network_sharing, records)
@@ -311,7 +311,7 @@ class LearnerServices:
     def assign_replicas(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return the replica that decides at each of B tables, with agent i in seat i, [B] int64.
 
-        `records` [B] are copies of the tables `table` [B] of `rollout`, perhaps played on.
+        `table` [B] has the table of `rollout` from which each record was copied.
         """
         network_index = get_network_index(self.game, self._network_sharing, records)
         first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)

@@ -28,7 +28,7 @@ class DeduplicatedInputs:
 
     def __init__(self, rows: np.ndarray, device: torch.device) -> None:
         self.rows = torch.from_numpy(rows).to(device)  # [N, W]
-        self.distinct_index: Tensor | None = None  # in `distinct_rows` [N]; None: not merged
+        self.distinct_index: Tensor | None = None  # index in `distinct_rows` [N]; None: unused
         self.distinct_rows = self.rows[:0].float()  # [U, W]
         probe = rows[:DUPLICATE_PROBE_ROWS]
         if len(find_distinct_rows(probe)[0]) < len(probe) / 2:

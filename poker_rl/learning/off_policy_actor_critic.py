@@ -42,7 +42,7 @@ class OffPolicyActorCritic:
         return is_own
 
     def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> Tensor:
-        """Take one gradient step on the sum of actor and critic losses; return its norm, []."""
+        """Take a step on the sum of actor and critic losses; return the gradient norm, []."""
         set_learning_rates(self._optimizer, actor_lr, critic_lr)
         self.updates += 1
         return take_gradient_step(loss, self._optimizer)

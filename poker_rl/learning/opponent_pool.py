@@ -37,7 +37,7 @@ class OpponentPoolSettings:
 
 
 class OpponentPool(SnapshotPool):
-    """Pool of snapshots, one of which plays as pool opponent, and the choice of its hands.
+    """Pool of snapshots, one of which plays as the pool opponent in sampled hands.
 
     Args:
         settings: see `OpponentPoolSettings`.

@@ -1,9 +1,9 @@
 """Rollouts: many tables advanced together, and batches of the learning agents' decisions.
 
 An agent is not a seat: the seating assigns an agent to each seat for each hand. A transition goes
-from a decision of an agent to the same agent's next decision in the hand. A
-decision is pending if neither that next decision nor the end of the hand has come when the batch
-ends; it is carried over to the next batch.
+from a decision of an agent to the same agent's next decision in the hand. A decision is pending if
+a batch ends before that next decision and before the end of the hand; it is carried over to the
+next batch.
 """
 
 from __future__ import annotations
@@ -84,10 +84,11 @@ class RolloutBatch:
 
     def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:
         """Return rows that form whole trajectories, with `next_row` renumbered for the result."""
+        # The last element maps HAND_ENDED, which is -1, to itself.
         new_row = np.full(len(self) + 1, HAND_ENDED)
         new_row[rows] = np.arange(len(rows))
         selected = self.select_rows(rows)
-        selected.next_row = new_row[selected.next_row]  # the last element, HAND_ENDED, stays so
+        selected.next_row = new_row[selected.next_row]
         return selected
 
 
@@ -160,7 +161,7 @@ class Rollout:
     def play_full_hands(
         self, choose_actions: ActFunction, decks: np.ndarray | None = None
     ) -> RolloutBatch:
-        """Deal a hand at every table, with decks [tables, dealt] or random cards, and play it."""
+        """Play a hand at every table to its end, with decks [tables, cards] or random ones."""
         self.deal_hands(np.arange(len(self.agent_of_seat)), decks)
         return self._collect_batch(choose_actions, None)
 

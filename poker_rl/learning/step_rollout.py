@@ -161,7 +161,7 @@ class StepRollout:
         self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
 
     def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
-        """Count decisions, and those of learners, [..., T] bool, by instance: [2, instances]."""
+        """Count all decisions, and those of learners, in each instance, [2, instances]."""
         parts = [
             np.split(column, self._services.instances, axis=-1)
             for column in (is_decision, is_decision & is_learner)
@@ -355,7 +355,7 @@ class StepRollout:
 
 @jit
 def _set_last_rows(row, seat, is_decision, is_learner, is_over, last_row, learned_last):  # type: ignore[no-untyped-def]
-    """Set the rows of the seats' last decisions [T, seats] after a step at T tables."""
+    """Update the rows of the seats' last decisions, [T, seats], after a step at T tables."""
     for i in range(len(seat)):  # without branches, which would often be mispredicted
         s = seat[i]
         last_row[i, s] = row if is_decision[i] else last_row[i, s]

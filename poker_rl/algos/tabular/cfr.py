@@ -69,8 +69,8 @@ class CFR:
         self.progress = Progress()
         self._game, self._tree = game, get_tree(game)
         check_tabular_memory(self._tree, 3)
-        self._regrets = np.zeros(self._tree.legal_mask.shape)  # [I, A] chips
-        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # unnormalized average [I, A]
+        self._regrets = np.zeros(self._tree.legal_mask.shape)  # chips [I, A]
+        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # [I, A]
         self._policy = self._tree.build_uniform_policy()
         edge_count = self._tree.legal_mask.size + game.seats
         self._reach = np.ones(edge_count)  # seats' own reach probability of each action
@@ -78,7 +78,11 @@ class CFR:
         self._recompute_reach()
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations; return the infosets' mean largest regret."""
+        """Run `iterations_per_step` iterations.
+
+        The metric is the mean over information sets of the largest regret, divided by the number of
+        iterations so far.
+        """
         tree = self._tree
         scratch = self._reach, self._counterfactual_values
         arrays = *scratch, self._regrets, self._policy_sums, self._policy

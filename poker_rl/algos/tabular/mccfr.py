@@ -53,14 +53,18 @@ class MCCFR:
         self.progress = Progress()
         self._game, self._tree = game, get_tree(game)
         check_tabular_memory(self._tree, 2)
-        self._regrets = np.zeros(self._tree.legal_mask.shape)  # [I, A] chips
-        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # unnormalized average [I, A]
+        self._regrets = np.zeros(self._tree.legal_mask.shape)  # chips [I, A]
+        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # [I, A]
         self._random_states = np.zeros(self.traversals, RANDOM_STATE_DTYPE)
         keys = np.random.SeedSequence(seed).generate_state(self.traversals, np.uint64)
         self._random_states["key"] = keys
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations; return the infosets' mean largest regret."""
+        """Run `iterations_per_step` iterations.
+
+        The metric is the mean over information sets of the largest regret, divided by the number of
+        traversals per seat so far.
+        """
         tree = self._tree
         nodes = tree.seat, tree.infoset, tree.first_child, tree.node_payoffs
         tree_arrays = tree.deal_count, *nodes, tree.legal_mask
@@ -85,7 +89,7 @@ class MCCFR:
         tree, seats, threads = self._tree, range(self._game.seats), range(self._tree.thread_count)
         arrays = self._regrets, self._policy_sums
         thread_of = np.stack([_assign_threads(parts, len(threads)) for parts in tree.part_of_deal])
-        # For each seat, the traversed hands that are not in the seat's average yet.
+        # For each seat, traversed hands whose decisions its average does not include yet.
         pending_averages: list[list[Any]] = [[] for _ in seats]
         decisions = 0
 
@@ -153,7 +157,7 @@ class MCCFR:
 
 
 def _assign_threads(part_of_deal: np.ndarray, threads: int) -> np.ndarray:
-    """Divide D deals about evenly among threads, parts undivided; return the threads, [D]."""
+    """Return the thread of each deal, [D]: about equal shares, the deals of a part together."""
     _, part, deals_per_part = np.unique(part_of_deal, return_inverse=True, return_counts=True)
     part_middle = deals_per_part.cumsum() - deals_per_part / 2
     thread: np.ndarray = (part_middle * threads / len(part_of_deal)).astype(np.int64)[part]
@@ -188,7 +192,7 @@ def _run_iterations(tree_arrays, arrays, generators, iterations):  # type: ignor
 
 @jit
 def _sample_deals(generators, deals, out):  # type: ignore[no-untyped-def]
-    """Write into `out` one deal sampled with each of the generators, [B]."""
+    """Sample a deal with each of B random generators; write the deals into `out` [B]."""
     for b in range(len(generators)):
         out[b] = int(_sample_uniform(generators[b : b + 1]) * deals)
 

@@ -58,10 +58,10 @@ class PublicCFR:
         setting = f"game: {shape[0]:,} information sets"
         check_memory(setting, shape[0] * shape[1] * BYTES_PER_ACTION, torch.device("cpu"))
         self._regrets = np.zeros(shape, np.float32)
-        self._policy_sums = np.zeros(shape, np.float32)  # unnormalized average
+        self._policy_sums = np.zeros(shape, np.float32)
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations; return the first street's mean largest regret."""
+        """Run `iterations_per_step` iterations; return the metric `regret/first_street`."""
         for _ in range(self.iterations_per_step):
             self.progress.iterations += 1
             t = self.progress.iterations
@@ -191,7 +191,7 @@ class _SeatUpdate:
 
 
 def _normalize_positive(weights: np.ndarray, legal: np.ndarray) -> np.ndarray:
-    """Return the positive weights [D * R, A], normalized; uniform in a row without any."""
+    """Return the positive weights [D * R, A], normalized by row; uniform if a row has none."""
     out = np.empty(weights.shape)
     _fill_normalized(weights, legal, out)
     return out
@@ -214,7 +214,7 @@ def _fill_normalized(weights, legal, out):
 
 @jit
 def _propagate_reach(lines, row_of_hand, hands_per_decision, policy, reach):
-    """Fill the reach [N, 2, H] of a street's lines from that of the first, which enter it."""
+    """Compute the reach [N, 2, H] of a street's lines from that of the lines that enter it."""
     entering_count, parent, action, seat, decision_row = lines
     for line in range(entering_count, len(parent)):
         parent_line = parent[line]

@@ -15,7 +15,7 @@ BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  #
 
 
 class Column(NamedTuple):
-    """Type of a column of a replay buffer, and its values per item; width None: a single one."""
+    """Column of a replay buffer: `width` values per item, or a single one if `width` is None."""
 
     dtype: torch.dtype
     width: int | None = None

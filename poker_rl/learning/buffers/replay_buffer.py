@@ -152,7 +152,7 @@ class ReplayBuffer:
         check_memory(setting, self.replicas * batch_size * item_bytes, self._device)
 
     def check_capacity(self, setting_key: str, needed_items: int) -> None:
-        """Raise ConfigError about the setting `setting_key` if it needs more than `capacity`."""
+        """Raise ConfigError about the setting `setting_key` if it exceeds the capacity."""
         if needed_items > self.capacity:
             raise ConfigError(
                 f"{setting_key}: {needed_items:,} items are needed to learn;"
@@ -162,7 +162,7 @@ class ReplayBuffer:
     @property
     def min_size(self) -> int:
         """Smallest number of items of a replica, over all processes of the run."""
-        if self._min_size is None:  # cached until the next `add`, since processes communicate
+        if self._min_size is None:  # cached, since finding it needs communication
             own_min_size = int(min(self.items_added.min(), self.capacity))
             self._min_size = -collectives.max_over_processes(-own_min_size)
         return self._min_size
@@ -180,7 +180,7 @@ class ReplayBuffer:
         return float(np.minimum(self.items_added, self.capacity).mean() / self.capacity)
 
     def add(self, replica: np.ndarray, **columns: np.ndarray) -> None:
-        """Add items, the oldest first, each to its replica [N]; columns are [N, width] or [N]."""
+        """Add item i to `replica[i]`, the oldest item first; columns are [N, width] or [N]."""
         self._min_size = None
         if not len(replica):
             return
@@ -250,7 +250,7 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`, except for the generator of another type of device."""
+        """Restore a `state_dict`; a generator state of another type of device is ignored."""
         self._load_items(state)
         self._insertion_generator.bit_generator.state = state["insertion_generator"]
         if state["sample_generator"].shape == self.sample_generator.get_state().shape:

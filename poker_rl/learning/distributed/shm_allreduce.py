@@ -19,7 +19,7 @@ SPIN_TRIES = 100_000  # tries before a waiting process sleeps; a thousand tries 
 
 
 class ShmAllReduce:
-    """All-reduce of processes, by shared memory and semaphores that one passes to the others.
+    """All-reduce by shared memory and semaphores, which one process passes to the others.
 
     Each process writes to a memory block of its own, and signals by one semaphore for each other
     process that the block is written. Two sets of blocks are used in turn: before a process reuses
@@ -44,7 +44,7 @@ class ShmAllReduce:
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
-        """Return the sum or maximum over processes of equally shaped CPU tensors, bitwise equal."""
+        """Return the sum or maximum of CPU tensors over processes, bitwise equal in all of them."""
         flat = values.contiguous().view(-1)
         chunk_size = CHUNK_BYTES // flat.element_size()
         reduced = []
