@@ -115,7 +115,7 @@ class NetworkLearner(ABC):
 
     @abstractmethod
     def players(self) -> dict[str, Player]:
-        """Return the policies by name, the headline player first."""
+        """Return the policies by name, the headline player first; see `Algorithm.players`."""
 
     @abstractmethod
     def stateful_parts(self) -> dict[str, Stateful | None]:

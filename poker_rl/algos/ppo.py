@@ -378,7 +378,7 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self._learn_epoch.reset()  # loading has replaced the moments of the optimizer
+        self._learn_epoch.reset()  # loading has replaced moments that the CUDA graph uses
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:

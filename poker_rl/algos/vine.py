@@ -167,7 +167,7 @@ class Vine(NetworkLearner):
         )
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`; after PPO, the critic's EMA starts at the critic's weights."""
+        """Copy `warm_start_parts`; from a PPO run, the critic's EMA gets the critic's weights."""
         super().warm_start(state)
         critic_ema_state = state.get("value_average")
         self._critic_ema.load_state_dict(critic_ema_state or self._critic.state_dict())

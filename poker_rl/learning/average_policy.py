@@ -38,7 +38,7 @@ class AveragePolicySettings:
     batch_size: PositiveInt  # decisions of each replica in a gradient step
     optimizer: OptimizerName
     lr: ScheduleOverOwnSteps
-    max_grad_norm: PositiveFloat | None  # largest gradient norm of each replica; None: any
+    max_grad_norm: PositiveFloat | None  # largest gradient norm of each replica; None: no limit
     iteration_weight_power: NonNegativeFloat  # decisions of iteration t have weight t^power
 
 

@@ -58,7 +58,7 @@ class BestResponseSeats:
 
 
 def make_eta_sampler(services: LearnerServices, eta: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that selects each seat independently with probability `eta`."""
+    """Return a function that samples each best-response seat with probability `eta`."""
 
     def sample_seats(tables: np.ndarray) -> np.ndarray:
         shape = (len(tables), services.rollout.agent_of_seat.shape[1])

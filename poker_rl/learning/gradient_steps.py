@@ -1,4 +1,4 @@
-"""Gradient steps; a GPU runs those on batches of replay buffers as CUDA graphs."""
+"""Gradient steps; a GPU runs them as CUDA graphs if the batches come from replay buffers."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class GradientStepper:
         self.updates = state["updates"]
         load_optimizer_state(self._optimizer, state["optimizer"])
         for step in self.captured_steps:
-            step.reset()  # loading has replaced the moments
+            step.reset()  # loading has replaced moments that graphs use
 
 
 class CapturedUpdates:

@@ -241,7 +241,7 @@ class LearnerServices:
     def compute_logits(
         self, module: nn.Module, rows: PendingDecisions, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return the outputs for B decisions by their replicas, [B, A], or [B, L] with `legal`."""
+        """Return the outputs of each decision's replica, [B, A], or of `legal` actions, [B, L]."""
         # If every table has a row, the rows are K blocks of equal size in the order of replicas.
         equal_blocks = (
             self.has_equal_blocks and len(rows.table) == self.instances * self._tables_per_instance

@@ -46,7 +46,7 @@ class DeduplicatedInputs:
     def forward_all(
         self, module: nn.Module, replica: Tensor | None, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return each row's outputs by its replica, [N, out], or [N, L] for the actions in `legal`.
+        """Return the outputs of each row's replica, [N, out], or of `legal` actions only, [N, L].
 
         `replica` [N] may be None if the rows are K blocks of equal size, one for each replica.
         """

@@ -31,7 +31,7 @@ class OpponentSettings:
     """Players that a learner trains against.
 
     Args:
-        players: the player of each name; None for `self`.
+        players: players by name; `self` has None.
         weights: relative frequency of each player; None: all are equal.
         self_interval: iterations between snapshots for `self`.
     """

@@ -219,7 +219,7 @@ class Rollout:
         return batch
 
     def count_hands(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
-        """Count the hands that ended at some tables, [B], with the chips won, [B, seats]."""
+        """Add B finished hands, with payoffs [B, seats], to the counts and opponents' results."""
         self.hands_played += len(rows)
         if self.opponents is not None:
             self.opponents.add_results(rows, self.agent_of_seat[rows], payoffs)

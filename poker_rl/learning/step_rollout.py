@@ -44,7 +44,7 @@ class StepRollout:
     """Rollout that plays a fixed number of actions at every table of `services.rollout`.
 
     Attributes:
-        best_response_seats: samples the seats that learn; None: all of them do.
+        best_response_seats: samples the seats that learn; None: all seats learn.
         batch: the decisions of the last `play`; its tensors keep their addresses.
         decisions: number of decisions in `batch` that are not pending: the hand has ended, or the
             same seat has decided again.
@@ -161,7 +161,7 @@ class StepRollout:
         self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
 
     def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
-        """Count all decisions, and those of learners, in each instance, [2, instances]."""
+        """Count all decisions, and those to learn from, in each instance, [2, instances]."""
         parts = [
             np.split(column, self._services.instances, axis=-1)
             for column in (is_decision, is_decision & is_learner)

@@ -142,18 +142,18 @@ def _run_iterations(sequences, arrays, variant, start, stop):  # type: ignore[no
 
 @jit
 def _update_parts(first_part, stop_part, sequences, arrays, variant, t):  # type: ignore[no-untyped-def]
-    """Run iteration t in parts `first_part` to `stop_part` - 1; see `_update_part`."""
+    """Run iteration t at the parts `first_part` to `stop_part` - 1; see `_update_part`."""
     for part in range(first_part, stop_part):
         _update_part(sequences, part, arrays, variant, t)
 
 
 @jit
 def _update_part(sequences, part, arrays, variant, t):  # type: ignore[no-untyped-def]
-    """Run iteration t at the information sets of one part, which belong to one seat.
+    """Run iteration t at one of the independent parts of a seat's information sets.
 
     Args:
-        arrays: reach probability and counterfactual value of each edge, [I * A + seats], regrets,
-            policy sums and policy, [I, A]; all of them change in place.
+        arrays: reach probability and counterfactual value of each edge (action at an information
+            set), [I * A + seats], regrets, policy sums and policy, [I, A]; all change in place.
         variant: alpha, beta, gamma and predictive.
     """
     reach, counterfactual_values, regrets, policy_sums, policy = arrays

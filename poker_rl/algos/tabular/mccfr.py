@@ -34,8 +34,8 @@ from poker_rl.learning.memory_budget import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
 
-# Random state for `games.game.random_bits`. The order of the fields differs from that in tables, so
-# that numba does not take a table for a subtype of this and warn.
+# Random state for `games.game.random_bits`. Tables have these fields in another order; otherwise
+# numba would take a table for a subtype of this state, and warn.
 RANDOM_STATE_DTYPE = np.dtype([("draws", "u8"), ("key", "u8")])
 MIN_PARALLEL_NODES = 100_000  # with fewer nodes in a traverser's hands, one thread is faster
 
@@ -157,7 +157,7 @@ class MCCFR:
 
 
 def _assign_threads(part_of_deal: np.ndarray, threads: int) -> np.ndarray:
-    """Return the thread of each deal, [D]: about equal shares, the deals of a part together."""
+    """Return the thread of each deal, [D]; deals with common information sets share a thread."""
     _, part, deals_per_part = np.unique(part_of_deal, return_inverse=True, return_counts=True)
     part_middle = deals_per_part.cumsum() - deals_per_part / 2
     thread: np.ndarray = (part_middle * threads / len(part_of_deal)).astype(np.int64)[part]

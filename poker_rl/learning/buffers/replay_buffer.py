@@ -162,7 +162,7 @@ class ReplayBuffer:
     @property
     def min_size(self) -> int:
         """Smallest number of items of a replica, over all processes of the run."""
-        if self._min_size is None:  # cached, since finding it needs communication
+        if self._min_size is None:  # cached, since processes must communicate
             own_min_size = int(min(self.items_added.min(), self.capacity))
             self._min_size = -collectives.max_over_processes(-own_min_size)
         return self._min_size
@@ -219,7 +219,7 @@ class ReplayBuffer:
         }
 
     def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, Tensor]]:
-        """Iterate over `count` batches as `sample` returns them; a GPU samples all in one step."""
+        """Yield `count` batches like those of `sample`; a GPU samples all of them at once."""
         if self._device.type == "cpu":
             for _ in range(count):
                 yield self.sample(batch_size)
