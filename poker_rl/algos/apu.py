@@ -198,7 +198,7 @@ class APU(NetworkLearner):
         self._other_actor = self._copied_actor
         if self._opponent_pool is not None:
             self._opponent_pool.update(self.progress.iterations)
-            if self._opponent_pool.sample_opponent_plays():
+            if self._opponent_pool.sample_whether_opponent_plays():
                 self._other_actor = self._opponent_pool.opponent_network
         learner = self._current_learner
         all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")

@@ -178,11 +178,11 @@ class Vine(NetworkLearner):
         with torch.no_grad():
             logits = services.compute_logits(module, rows, legal)
             policy = masked_softmax(logits, legal.column_mask).double().cpu().numpy()  # [B, L]
-        self._value_and_store(rows, legal.actions.cpu().numpy(), policy)
+        self._estimate_and_store_values(rows, legal.actions.cpu().numpy(), policy)
         column = sample_from_probs(policy, services.generator.random(len(policy)))
         return legal.to_action(column), np.log(policy[np.arange(len(column)), column])
 
-    def _value_and_store(
+    def _estimate_and_store_values(
         self, rows: PendingDecisions, action: np.ndarray, policy: np.ndarray
     ) -> None:
         """Estimate the values of the likely actions at some decisions and store them for replay.

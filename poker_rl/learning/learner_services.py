@@ -311,7 +311,7 @@ class LearnerServices:
     def assign_replicas(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return the replica that decides at each of B tables, with agent i in seat i, [B] int64.
 
-        `table` [B] has the table of `rollout` from which each record was copied.
+        `table` [B] has the index in `rollout` of the table that each record was copied from.
         """
         network_index = get_network_index(self.game, self._network_sharing, records)
         first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)

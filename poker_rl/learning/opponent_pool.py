@@ -66,7 +66,7 @@ class OpponentPool(SnapshotPool):
         is_learner: np.ndarray = ~has_pool_opponent | is_sole_learner
         return is_learner
 
-    def sample_opponent_plays(self) -> bool:
+    def sample_whether_opponent_plays(self) -> bool:
         """Sample whether the pool opponent plays in this iteration."""
         plays: bool = self._generator.random() < self.settings.play_prob
         return plays

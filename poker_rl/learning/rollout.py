@@ -201,7 +201,7 @@ class Rollout:
                 payoffs = tables.payoffs(ended)
                 ended_hands.append((self.last_row_of_seat[ended], payoffs))
                 self.last_row_of_seat[ended] = NO_ROW
-                self.count_hands(ended, payoffs)
+                self.record_finished_hands(ended, payoffs)
                 if steps is None:
                     rows = rows[~is_over]
                 else:
@@ -218,7 +218,7 @@ class Rollout:
             batch.reward[last_rows[has_row]] = payoffs[has_row]
         return batch
 
-    def count_hands(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
+    def record_finished_hands(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
         """Add B finished hands, with payoffs [B, seats], to the counts and opponents' results."""
         self.hands_played += len(rows)
         if self.opponents is not None:

@@ -326,7 +326,7 @@ class StepRollout:
         )
         ended = group.rows[is_over]
         if len(ended):
-            rollout.count_hands(ended, self._columns["payoffs"][step, columns][is_over])
+            rollout.record_finished_hands(ended, self._columns["payoffs"][step, columns][is_over])
             rollout.seat_agents(ended)
 
     def state_dict(self) -> dict[str, Any]:

@@ -247,7 +247,7 @@ def _add_to_averages(hand_indices, seat_infosets, arrays, visited_infosets, span
         for visit in range(spans[b, 0], spans[b, 1]):
             i = visited_infosets[visit]
             if first_infoset <= i and i < stop_infoset:
-                _match_regrets(regrets[i], legal[i], policy)
+                _fill_policy_from_regrets(regrets[i], legal[i], policy)
                 for a in range(len(policy)):
                     policy_sums[i, a] += policy[a]
 
@@ -277,7 +277,7 @@ def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):  
         node = visited[position]
         if seat[node] >= 0:
             i = infoset[node]
-            _match_regrets(regrets[i], legal[i], policy[position])
+            _fill_policy_from_regrets(regrets[i], legal[i], policy[position])
             first_child[position] = count
             if seat[node] == traverser:
                 for a in range(actions):
@@ -313,7 +313,7 @@ def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):  
 
 
 @jit
-def _match_regrets(regrets, legal, policy):  # type: ignore[no-untyped-def]
+def _fill_policy_from_regrets(regrets, legal, policy):  # type: ignore[no-untyped-def]
     """Write into `policy` [A] the positive regrets, normalized; uniform if none is positive."""
     total = 0.0
     legal_count = 0

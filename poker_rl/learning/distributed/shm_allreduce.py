@@ -36,7 +36,7 @@ class ShmAllReduce:
         ]
         self._exchanges = 0
 
-    def join(self, rank: int, check_alive: Callable[[], None]) -> None:
+    def set_up_process(self, rank: int, check_alive: Callable[[], None]) -> None:
         """Set up this process, before its first `all_reduce`.
 
         `check_alive` is called every second while waiting; it must raise if a process has ended.
