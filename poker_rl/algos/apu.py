@@ -155,7 +155,6 @@ class APU(NetworkLearner):
         self._moves_and_paid: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:
-        """Check that the variant allows opponents, and that its period has whole iterations."""
         if context.opponents is not None and self.variant != "dual_apu_ctrl":
             raise ConfigError(
                 f"variant: {self.variant} plays itself; with opponents: dual_apu_ctrl"

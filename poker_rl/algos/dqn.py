@@ -168,7 +168,6 @@ class DQN(NetworkLearner):
         )
 
     def _compute_epsilon_greedy_probs(self, values: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Return the epsilon-greedy policy for action values and action masks, all [B, A]."""
         best = np.where(mask, values, -np.inf).argmax(1)
         greedy = best[:, None] == np.arange(mask.shape[1])
         return mix_with_uniform(greedy, mask, self._epsilon)

@@ -236,7 +236,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
 
     def _compact_batch(self) -> None:
-        """Leave out cells without a decision, to save work on a CPU, where shapes may change."""
+        """Leave out the batch's cells without a decision, on a CPU, where shapes may change."""
         batch = self._step_rollout.batch
         self._cells = batch.is_decision.flatten().nonzero()[:, 0]
         observations = batch.observation.flatten(0, 1)[self._cells]
@@ -373,7 +373,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._metric_sums += torch.cat([metrics, norm[None]])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parts, and the iterations of earlier runs."""
+        """Return the state of all parts, and the number of iterations of earlier runs."""
         return super().state_dict() | {"warm_start_iterations": self._warm_start_iterations}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -135,7 +135,7 @@ class Vine(NetworkLearner):
         self._buffer.check_batch_memory("batch_size", self.batch_size)
         self._buffer.check_capacity("batch_size", self.batch_size)
         self._action_columns = max_actions
-        self._rollout_decisions = 0  # decisions in rollouts of this iteration
+        self._rollout_decisions = 0
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table, value all likely actions, and learn."""

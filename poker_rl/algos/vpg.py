@@ -49,7 +49,7 @@ from poker_rl.nets.replicas import forward_by_replica
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.player import Player
 
-MAX_DEALS = 1000  # most deals of a game for the metric value/first_move, a mean over all deals
+MAX_DEALS = 1000  # value/first_move, a mean over all deals, is logged for at most so many deals
 MAX_ROUNDS = 1000  # rounds of `hands_per_iteration` hands in a batch before an error is raised
 
 ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
@@ -162,7 +162,6 @@ class VPG(NetworkLearner, NetworkAssignment):
     def _compute_objective(
         self, advantage: Tensor, log_prob: Tensor, old_log_prob: Tensor
     ) -> Tensor:
-        """Return the objective to maximize for each decision, [N]."""
         if self.objective == "log_probability":
             return advantage * log_prob
         if self.objective == "probability":

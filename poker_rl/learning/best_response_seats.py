@@ -50,7 +50,7 @@ class BestResponseSeats:
         return recorded
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the best-response seats of the current hands; the record must be empty."""
+        """Return the best-response seats of the current hands; call `pop_record` before."""
         return {"is_best_response": torch.from_numpy(self.is_best_response.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ class BestResponseSeats:
 
 
 def make_eta_sampler(services: LearnerServices, eta: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that samples each best-response seat with probability `eta`."""
+    """Return a function that makes each seat a best-response seat with probability `eta`."""
 
     def sample_seats(tables: np.ndarray) -> np.ndarray:
         shape = (len(tables), services.rollout.agent_of_seat.shape[1])

@@ -13,7 +13,7 @@ from poker_rl.games.game_tree import GameTree
 
 BYTES_PER_GIB = 2**30
 
-_processes_on_machine = 1  # processes of this run on this machine
+_processes_on_machine = 1
 
 
 def set_processes_on_machine(process_count: int) -> None:

@@ -134,7 +134,6 @@ class CFR:
 
 @jit
 def _run_iterations(sequences, arrays, variant, start, stop):  # type: ignore[no-untyped-def]
-    """Run iterations `start` to `stop` - 1; other arguments as in `_update_part`."""
     part_count = len(sequences.first_run_of_part) - 1  # parts are ordered by seat
     for t in range(start, stop):
         _update_parts(0, part_count, sequences, arrays, variant, t)
@@ -142,7 +141,6 @@ def _run_iterations(sequences, arrays, variant, start, stop):  # type: ignore[no
 
 @jit
 def _update_parts(first_part, stop_part, sequences, arrays, variant, t):  # type: ignore[no-untyped-def]
-    """Run iteration t at the parts `first_part` to `stop_part` - 1; see `_update_part`."""
     for part in range(first_part, stop_part):
         _update_part(sequences, part, arrays, variant, t)
 

@@ -344,5 +344,4 @@ def _sample_legal_index(policy, legal, generator):  # type: ignore[no-untyped-de
 
 @jit
 def _sample_uniform(generator):  # type: ignore[no-untyped-def]
-    """Return a random number that is uniform on [0, 1)."""
     return float(random_bits(generator[0]) >> np.uint64(11)) * 2.0**-53

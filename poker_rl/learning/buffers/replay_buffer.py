@@ -44,7 +44,6 @@ class CircularInsertion:
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
         return item_number % capacity
 
 
@@ -58,7 +57,6 @@ class ReservoirInsertion(ABC):
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
         # A uniform number u stores the item if u < p; u / p is then uniform and selects the slot.
         insertion_prob = self.compute_insertion_probs(item_number, capacity)
         slot = generator.random(len(item_number)) * (capacity / insertion_prob)
@@ -70,7 +68,6 @@ class UniformReservoir(ReservoirInsertion):
     """Keep a uniform sample of all items: item i is stored with probability capacity / i."""
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return capacity / i, [N]."""
         return capacity / (item_number + 1)
 
 
@@ -81,7 +78,6 @@ class FlooredReservoir(ReservoirInsertion):
     min_insertion_prob: PositiveShare
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return max(capacity / i, min_insertion_prob), [N]."""
         return np.maximum(capacity / (item_number + 1), self.min_insertion_prob)
 
 
@@ -95,7 +91,6 @@ class ExponentialReservoir(ReservoirInsertion):
     insertion_prob: PositiveShare
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return `insertion_prob` for each item, [N]."""
         return np.full(len(item_number), self.insertion_prob)
 
 
