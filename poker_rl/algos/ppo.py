@@ -321,7 +321,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             columns |= {"legal": legal.actions, "count": legal.counts}
         else:
             self._data.pop("legal", None)
-        # On a GPU these are views of the batch, whose tensors keep their addresses.
+        # On a GPU these columns are views of the batch, whose tensors keep their addresses.
         self._data |= {**columns, "log_prob": select(batch.log_prob), "replica": replica}
         computed = {
             **log_policies,

@@ -225,7 +225,7 @@ class Rollout:
             self.opponents.add_results(rows, self.agent_of_seat[rows], payoffs)
 
     def deal_hands(self, rows: np.ndarray, decks: np.ndarray | None = None) -> None:
-        """Begin new hands at some tables, [B] indices, with these decks or random ones."""
+        """Begin new hands at the tables `rows` [B], with these decks or random ones."""
         self.tables.deal(rows, decks)
         self.seat_agents(rows)
 
