@@ -151,7 +151,7 @@ class APU(NetworkLearner):
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
         self._other_actor = self._copied_actor  # acts for agents that do not learn; None: `_actor`
         self._is_learning = np.full(game.seats, True)
-        # For B decisions of each step of play, [B, 2]: moves before, chips that the player has put in.
+        # For B decisions of each step, [B, 2]: moves before, and chips that the player has put in.
         self._moves_and_paid: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:
