@@ -215,7 +215,7 @@ def values(turn, rank):
 
 def gather_often(nearby, workers, rank):
     torch.set_num_threads(1)
-    nearby.join(rank, lambda: None)
+    nearby.set_up_process(rank, lambda: None)
     for turn in range(10):
         every = zip(*(values(turn, other) for other in range(workers)), strict=True)
         for mine, all_of_them in zip(values(turn, rank), every, strict=True):
