@@ -44,16 +44,16 @@ MESSAGE_BY_DEFAULT_DETAIL = {  # messages that replace those of starlette
     "Method Not Allowed": "This address does not take that method.",
 }
 MAX_HAND_NUMBER_DIGITS = 9
-MAX_ACTIONS, MAX_BOARD_CHARACTERS = 200, 20  # in a request for a position of the range explorer
+MAX_ACTIONS, MAX_BOARD_CHARACTERS = 200, 20  # limits in a request to the range explorer
 
 
 @dataclass
 class SessionSlot:
-    """Place for one session in memory, with a lock that lets only one request at a time use it."""
+    """Place for one session in memory, with a lock for the request that uses the session."""
 
     session: Session | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
-    active_requests: int = 0  # requests that use the slot or wait for it; it is not dropped then
+    active_requests: int = 0  # requests that use or await the slot, which they keep in memory
 
 
 class SessionStore:

@@ -10,7 +10,9 @@ from poker_rl.players.player import NonFiniteProbsError
 
 
 def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Sample one action of each row of probabilities [B, A], by uniform numbers in [0, 1), [B].
+    """Sample one action for each row of probabilities [B, A].
+
+    `uniform` holds a random number in [0, 1) for each row, [B].
 
     Raises:
         NonFiniteProbsError: if a row has no positive probability, as from a network that diverged.

@@ -75,7 +75,7 @@ def compute_chen_points(first: int, second: int) -> int:
     """Return Chen's points for two cards, from 20 for two aces to -1."""
     low_rank, high_rank = sorted((first // MAX_SUITS, second // MAX_SUITS))
     points = {12: 10.0, 11: 8.0, 10: 7.0, 9: 6.0}.get(high_rank, (high_rank + 2) / 2)
-    gap = high_rank - low_rank - 1  # number of ranks between the two
+    gap = high_rank - low_rank - 1  # number of ranks between the cards
     if gap < 0:
         points = max(5, 2 * points)
         return 6 if high_rank + 2 == 5 else int(points)
