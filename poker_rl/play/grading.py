@@ -77,7 +77,7 @@ def grade_move(
 
 
 def explain_grades(unit: str, costs: Sequence[float | None], is_solved: bool) -> str:
-    """Return a text for the person with the thresholds that decide the grades of some moves.
+    """Explain to the person which costs and probabilities decide the grades of some moves.
 
     Args:
         unit: the game's unit.

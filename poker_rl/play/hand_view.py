@@ -1,7 +1,7 @@
 """Convert a hand to plain values for the page and the terminal.
 
-All table views are built for the human player's seat, so hidden cards never leave the server; only
-the `result` of a finished hand shows all cards. A table view is the table as one seat sees it.
+A table view is the table as one seat sees it. All views are built for the human player's seat, so
+hidden cards never leave the server; only the `result` of a finished hand shows all cards.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _result_to_dict(hand: LiveHand) -> dict[str, Any]:
 
 
 def players_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return name and seat of each player, clockwise from the human player.
+    """Return the players' names and seats as plain values, clockwise from the human player.
 
     The seat is None if the player is not dealt in.
     """

@@ -2,8 +2,8 @@
 
 A visitor sees only what the visitor's seat may know. A POST with a small JSON object changes the
 session and returns the new view; a GET changes nothing. A request that is not allowed gets a 4xx
-status and `{"error": sentence}`. A request that belongs to an outdated view gets status 409 with
-the present view. `request_guard.py` checks that requests come from this page.
+status and `{"error": sentence}`. A request made from an outdated view gets status 409 with the
+present view. `request_guard.py` checks that requests come from this page.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def build_table(
 
 
 def find_playable_spec(specs: Sequence[str], load_player: Callable[[str], Player]) -> str | None:
-    """Return the first of these specs whose player can play the game; None if none can."""
+    """Return the first of the players named in `specs` that can play the game, or None."""
     for spec in specs:
         with suppress(ConfigError):
             load_player(spec)

@@ -104,7 +104,7 @@ class PositionAdvice:
         return " ".join([seat, f"{self.hand_text}{separator}{board_text}", *action_texts])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
+        """Return the advice as plain values for JSON."""
         grid_dict = None
         if self.hand_grid is not None:
             grid_dict = grid_to_dict(self.hand_grid, self.game.ranks)
@@ -282,7 +282,8 @@ def print_advice(
             printed_advice.format_text(sys.stdout.isatty() and "NO_COLOR" not in os.environ),
             is_escaped=True,
         )
-    if config.figure is not None and advice.hand_grid is not None:  # matplotlib imports slowly
+    if config.figure is not None and advice.hand_grid is not None:
+        # These modules are imported only here, because matplotlib loads slowly.
         from poker_rl.evaluation.plots.hand_grid_figures import draw_hand_grids
         from poker_rl.evaluation.plots.plotting import save_png
         from poker_rl.evaluation.plots.run_figures import shorten_player_name

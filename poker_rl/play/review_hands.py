@@ -109,9 +109,9 @@ def review_hands(
 def grade_decisions(
     game: DisplayedPoker, player: Player, decisions: RecordedDecisions
 ) -> list[dict[str, Any]]:
-    """Return a row of plain values for each decision, with its grade."""
+    """Return the grade of each decision, with its cards, action, probability and cost."""
     probs, rows = compute_type_probs(game, player, decisions.records), []
-    costs = np.full(len(probs), np.nan)  # in the game's unit
+    costs = np.full(len(probs), np.nan)  # of each decision, in the game's unit
     for start in range(0, len(probs), MAX_ROWS):
         block = slice(start, start + MAX_ROWS)
         values = player.action_values(decisions.records[block])
@@ -176,7 +176,7 @@ def build_summary(
 
 
 def build_left_out_table(decisions: RecordedDecisions) -> TextTable:
-    """Return a table of the hands that were left out or have rounded amounts, by reason."""
+    """Return a table of the hands that were left out or replayed with rounded bets, by reason."""
     rounded = [hand.name for hand in decisions.hands if hand.rounded_amounts]
     reasons = decisions.left_out | ({"replayed, with rounded amounts": rounded} if rounded else {})
     rows = [["reason", "hands", "names"]]

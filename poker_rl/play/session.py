@@ -385,7 +385,7 @@ class Session:
     def review_hand(self, hand_number: int) -> dict[str, Any]:
         """Return a finished hand with all cards face up and the human player's moves graded.
 
-        Its `before` and `after` are the numbers of the previous and next finished hands, or None.
+        `before` and `after` in the result are the numbers of the adjacent finished hands, or None.
 
         Raises:
             MoveNotAllowedError: if there is no such hand.

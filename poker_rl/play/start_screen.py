@@ -57,7 +57,7 @@ class StartScreen:
     build_table: Callable[[str | None, Sequence[str], Path | None], TableSetup]
 
     def __post_init__(self) -> None:
-        self._lock = threading.RLock()  # Hydra's global state allows only one thread
+        self._lock = threading.RLock()  # Hydra's global state allows one thread at a time
         self._path_by_game = list_options_by_group(self.option_dirs)["game"]
         self._build_cached_table = lru_cache(MAX_TABLES)(self.build_table)
 

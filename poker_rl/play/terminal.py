@@ -57,7 +57,7 @@ def run_input_loop(session: Session, resume_arguments: str) -> None:
             except MoveNotAllowedError as error:
                 print_line(str(error))
     finally:
-        with suppress(OSError):  # a terminal may be closed
+        with suppress(OSError):  # the terminal may have been closed
             print_line(f"\nResume with: poker-rl play ui=terminal {resume_arguments}")
 
 

@@ -41,7 +41,7 @@ def get_network_index(
     records: np.ndarray,
     agent_of_seat_to_act: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the index [B] int64 of the network that decides at each table, from 0 to M - 1.
+    """Return the index [B] int64, below `count_networks`, of the network that decides each table.
 
     Without `agent_of_seat_to_act` [B], agent i sits in seat i.
     """
@@ -147,7 +147,7 @@ class NetworkPlayer:
         return legal_actions.scatter(policy, legal_mask.shape[1]).cpu().numpy()
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values, see `Player.state_values`; rows as in `action_probs`."""
+        """Return the critic's values, see `Player.state_values`."""
         if self.critic is None:
             return None
         critic_values = self._compute_critic_values(self.critic, records)
@@ -157,7 +157,7 @@ class NetworkPlayer:
         return expected_values
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values, see `Player.action_values`; rows as in `action_probs`."""
+        """Return the critic's values, see `Player.action_values`."""
         if self.critic is None or not self.critic.per_action:
             return None
         legal_mask = tables_from_records(self.game, records).legal_mask()

@@ -92,7 +92,7 @@ def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
 
 
 class NonFiniteProbsError(ConfigError):
-    """Error for probabilities that are not finite, as from a network that diverged."""
+    """Error for probabilities that are not finite, for example of a network that diverged."""
 
     def __init__(self, player_name: str = "a player") -> None:
         problem = (
@@ -106,8 +106,8 @@ def compute_checked_probs(
 ) -> np.ndarray:
     """Return a player's probabilities [B, A] at tables [B], after a check that they are valid.
 
-    Rows must sum to 1 and be 0 for illegal actions; a faulty bot would get wrong results. A
-    `legal_mask` [B, A] that is None is computed.
+    Rows must sum to 1 and be 0 for illegal actions; otherwise, a faulty bot would get wrong results
+    without an error. `legal_mask` [B, A] is computed if it is None.
 
     Raises:
         NonFiniteProbsError: if a probability is not finite.

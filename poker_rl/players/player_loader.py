@@ -137,7 +137,7 @@ def resolve_spec(spec: str) -> str:
 
 
 def resolve_specs(specs: Sequence[str]) -> list[str]:
-    """Return the complete specs of players.
+    """Return the complete specs of players, see `resolve_spec`.
 
     Raises:
         ConfigError: if a snapshot is missing, damaged or empty, or a player is named twice.
@@ -164,7 +164,7 @@ def resolve_snapshot(spec: str) -> tuple[Path, str]:
 
 
 def get_headline_player(path: Path) -> str:
-    """Return the name of a snapshot's headline player.
+    """Return the name of a snapshot's headline player, the first one.
 
     Raises:
         ConfigError: if the file is missing or damaged, or holds no players.

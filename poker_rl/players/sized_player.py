@@ -1,8 +1,8 @@
 """Player of a full no-limit game, with any bets, that was trained in a game with listed bet sizes.
 
 Both games store a table in the same way, except that past bets are numbers of sizes in one game and
-chips in the other. So the player can play at a table of the full game: it sees the exact chips of
-every bet, whether its game lists that size or not. The rules of its game convert sizes to chips.
+chips in the other. So the player sees the exact chips of every bet in the full game, whether the
+size is listed or not. The rules of the game with sizes convert the player's bets to chips.
 """
 
 # Compiled functions have no annotations, since numba infers their types.
@@ -59,7 +59,7 @@ class SizedPlayer(PlayerWrapper):
         return self._player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values; NaN also for amounts that differ from all bet sizes."""
+        """Return the critic's values; NaN for illegal actions and bets of no listed size."""
         values = self._player.action_values(records)
         return None if values is None else self._convert_sizes(records, values, np.nan)
 

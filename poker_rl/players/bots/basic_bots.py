@@ -112,7 +112,7 @@ class AllInBot(PokerBot):
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         legal_mask = self.legal_mask(records)
-        # Raises are the last actions, sorted by size.
+        # The last legal action is the largest raise, else the call.
         return to_one_hot(legal_mask.shape[1] - 1 - legal_mask[:, ::-1].argmax(1), legal_mask)
 
 

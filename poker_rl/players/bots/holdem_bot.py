@@ -66,7 +66,7 @@ def get_hole_cards(records: np.ndarray) -> np.ndarray:
 
 
 def tabulate_holdings(function: Callable[[int, int], int]) -> np.ndarray:
-    """Return an array [card, card] of a function of two hole cards, whose order must not matter."""
+    """Return an array [card, card] with a symmetric function's value for each two hole cards."""
     table = np.zeros((MAX_DECK_SIZE, MAX_DECK_SIZE), np.int64)
     for first, second in combinations(range(MAX_DECK_SIZE), 2):
         table[first, second] = table[second, first] = function(first, second)

@@ -47,7 +47,7 @@ class LookaheadBot(Bot):
     policy: str  # spec of the player whose policy and critic are used
     worlds: WorldCount  # number of deals in which each action is tried
     temperature: Temperature  # in the game's unit; low values depart further from `policy`
-    min_action_prob: Probability  # less likely actions are not tried, except the most likely one
+    min_action_prob: Probability  # lowest one to be tried; the likeliest action always is
     seed: Seed
 
     def __post_init__(self, game: Game) -> None:
@@ -116,7 +116,7 @@ class LookaheadBot(Bot):
 
 @jit
 def seed_world_tables(keys, seed, worlds, tables):  # type: ignore[no-untyped-def]
-    """Set the random states of N * worlds tables from the seed and infoset keys [N, bytes]."""
+    """Seed the N * worlds tables by `seed` and the keys [N, bytes] of information sets."""
     for i in range(len(tables)):
         tables[i].key = hash_bytes(keys[i // worlds], seed)
         tables[i].draws = (i % worlds) << 32

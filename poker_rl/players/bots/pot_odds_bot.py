@@ -141,7 +141,7 @@ def compute_pot_odds(game, table):
 def find_nearest_raises(definitions, tables, bet_pot_share, all_in_share, out):
     """Write into `out` [B] the legal raise nearest to the share `bet_pot_share` of the pot.
 
-    If this raise takes at least the share `all_in_share` of the seat's chips, write the all-in.
+    If this raise takes at least the share `all_in_share` of the seat's chips, write all-in.
     """
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]

@@ -127,13 +127,13 @@ def get_share_after_raises(share_after_raises, raise_count):
 def list_range(
     preflop_share, board_share, percentiles, known_cards, cards, board_count, hole_cards
 ):
-    """Write the hole cards in a range; return their number, or 0 if all are in the range.
+    """Write the range's hole cards into `hole_cards`; return their number, or 0 for all cards.
 
     Args:
         preflop_share: share of all hole cards that is kept, the best before the flop.
         board_share: share of these that is kept, the strongest on the current board.
         cards: two cards that are overwritten, then the board cards.
-        hole_cards: output; cards a and b are written as 52 a + b.
+        hole_cards: output, in which cards a and b are 52 a + b.
     """
     if preflop_share == 1 and board_share == 1:
         return 0
