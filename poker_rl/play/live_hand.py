@@ -98,9 +98,9 @@ class TableSetup:
 def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
     """Return a unique short display name for each full name.
 
-    The short name of a bot is its name. That of a trained player is the name of its run, or its
-    algorithm if the run is named by its start time. If two short names would be equal, all of them
-    are the last parts of the full names, such as `x@300000:average`, or else the full names.
+    A trained player is named by its run, or by its algorithm if the run is named by its start time.
+    If short names would be equal, the last parts of the full names are used, such as
+    `x@300000:average`, or else the full names.
     """
 
     def name_run(full_name: str) -> str:

@@ -26,7 +26,7 @@ class MoveGroup:
 
     label: str  # such as `Call 2`, `Raise` or `about half pot`
     name: str  # name of the move if the group has only one, else ""
-    amounts: str  # what the moves bet on this street in total, as in `3 to 5 bb, 6 to 10 chips`
+    amounts: str  # total bet on this street, such as `3 to 5 bb, 6 to 10 chips`
     first_action: int
     last_action: int  # the actions of a group are consecutive
     is_part: bool  # whether all moves of the group are also in an earlier group, that of all bets

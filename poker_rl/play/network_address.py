@@ -11,8 +11,7 @@ from poker_rl.config.validation import ConfigError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 WILDCARD_HOSTS = ("0.0.0.0", "::")
-# Address in another network, which shows the network interface that the system uses for outgoing
-# packets. It is reserved for documentation (RFC 5737), and nothing is sent to it.
+# Reserved outside address (RFC 5737) that reveals the outgoing interface; nothing is sent to it.
 PROBE_ADDRESS = "192.0.2.1"
 
 

@@ -96,7 +96,7 @@ class SessionStore:
         return session
 
     def offer_session(self, session: Session) -> None:
-        """Reserve a session for the first visitor; it is not dropped until `begin_session`."""
+        """Reserve a session for the first visitor; it stays in memory until `begin_session`."""
         with self._pinned_slot(session.session_id) as slot, self._lock:
             slot.session = session
             slot.active_requests += 1

@@ -84,7 +84,7 @@ def start_play(
     Args:
         settings_dict: the settings of conf/play.yaml, changed by the command line.
         game_config: the config with the key `game`; None without game=… on the command line.
-        option_dirs: folders of option files.
+        option_dirs: folders of YAML options, such as `conf`.
 
     Raises:
         ConfigError: if a setting is not allowed, or packages are missing.
@@ -278,7 +278,7 @@ def serve_page(
         listener: the listening socket.
         url_prefix: prefix of all URL paths: a secret token on a public server, else "".
         setup: game, opponents and adviser; None if each visitor chooses on a start screen.
-        option_dirs: folders of option files.
+        option_dirs: folders of YAML options, such as `conf`.
     """
     import uvicorn
 

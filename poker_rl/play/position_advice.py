@@ -86,7 +86,7 @@ class PositionAdvice:
     player_name: str
     record: np.void
     hand_text: str  # hole cards such as `AsKd`, or a class of hands such as `AKs`
-    combination_count: int | None  # hands in the class, over which results are averaged
+    combination_count: int | None  # number of hands in the class; None for hole cards
     actions: tuple[LegalAction, ...]
     groups: list[MoveGroup]  # the legal actions again, with bets grouped by size
     expected_payoff: float | None  # of the whole hand, in chips
@@ -244,7 +244,7 @@ def print_advice(
     Args:
         settings_dict: the settings of conf/advise.yaml, changed by the command line.
         game_config: the config with the key `game`; None for the game of the run.
-        option_dirs: folders of option files.
+        option_dirs: folders of YAML options, such as `conf`.
 
     Raises:
         ConfigError: if a setting is not allowed.

@@ -33,7 +33,7 @@ from poker_rl.training.device import prepare_device
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 OUTPUT_SUFFIXES = (".csv", ".html")
-PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # worst decisions in terminal and page
+PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # worst decisions in terminal and HTML
 NAMED_HANDS = 5  # number of hands that are named for each reason to leave hands out
 
 
@@ -63,7 +63,7 @@ def review_hands(
     Args:
         settings_dict: the settings of conf/review.yaml, changed by the command line.
         game_config: the config with the key `game`; None for the game of the run.
-        option_dirs: folders of option files.
+        option_dirs: folders of YAML options, such as `conf`.
     """
     config = ReviewConfig(**convert_fields(ReviewConfig, settings_dict, "", {}))
     if config.hands is None:

@@ -132,7 +132,7 @@ class Session:
 
     @classmethod
     def _restore(cls, journal: SessionJournal, setup: TableSetup) -> Session:
-        """Return the session in a file, without a journal to write to."""
+        """Rebuild a session from its file; `resume` lets it write to the file afterwards."""
         path = journal.path
         lines, has_incomplete_line = journal.read_lines()
         first_line = lines[0] if lines else {}
@@ -260,7 +260,7 @@ class Session:
         self._set_current_hand(hand, steps_seen, decision_count)
 
     def _write_lines(self, *lines: dict[str, Any]) -> None:
-        """Append the pending and these lines to the file; without a file, keep all pending."""
+        """Append pending and new lines to the file; without a file, keep them pending."""
         lines = (*self._pending_lines, *lines)
         if self._journal is not None and lines:
             self._journal.append_lines(*lines)

@@ -37,7 +37,7 @@ class StartScreen:
 
     Args:
         folder: folder of the sessions of all games.
-        option_dirs: folders of option files.
+        option_dirs: folders of YAML options, such as `conf`.
         catalog: the players of `conf/player`.
         default_game: the game that is selected when the page opens.
         first_players: names of the players that are listed first, in this order.
@@ -103,7 +103,7 @@ class StartScreen:
         return {"seats": game.seats, "players": players}
 
     def create_session(self, game_name: str, against: Sequence[str]) -> Session:
-        """Start a session against these opponents; a single opponent takes all their seats.
+        """Start a session against these opponents; a single opponent plays in all other seats.
 
         Raises:
             MoveNotAllowedError: if there is no such game, or a player is not one of those listed.

@@ -15,7 +15,7 @@ def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     `uniform` holds a random number in [0, 1) for each row, [B].
 
     Raises:
-        NonFiniteProbsError: if a row has no positive probability, for example of a diverged network.
+        NonFiniteProbsError: if a row has no positive probability, for example after divergence.
     """
     actions = np.full(len(probs), -1)
     _fill_actions_from_probs(np.ascontiguousarray(probs, np.float64), uniform, actions)

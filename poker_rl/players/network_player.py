@@ -41,7 +41,7 @@ def get_network_index(
     records: np.ndarray,
     agent_of_seat_to_act: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the index [B] int64, below `count_networks`, of the network that decides each table.
+    """Return the index [B] int64 of the network that decides at each table.
 
     Without `agent_of_seat_to_act` [B], agent i sits in seat i.
     """

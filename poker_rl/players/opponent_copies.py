@@ -38,7 +38,7 @@ class OpponentCopies:
         self._run_folder, self._specs_in_config = run_folder, specs_in_config
 
     def bundle(self, spec: str) -> str:
-        """Add a player's file to those to copy, and return the player's spec for the config."""
+        """Plan a copy of a player's file, and return the player's spec for the run's config."""
         if spec in self._specs_in_config or self.resolve_spec(spec) != spec:
             return spec
         if (bot_name := parse_bot_name(spec)) is not None:

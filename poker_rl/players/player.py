@@ -155,6 +155,6 @@ def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
 
 
 def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
-    """Return for each player the first index at which the same object occurs, [P]."""
+    """Return the index [P] of each player object's first occurrence in `players`."""
     ids = [id(player) for player in players]
     return np.array([ids.index(player_id) for player_id in ids])

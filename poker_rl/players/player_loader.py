@@ -62,8 +62,7 @@ def load_player(
 ) -> Player:
     """Load the player that a spec names.
 
-    As on the command line, this process then computes on one thread, unless
-    `poker_rl.config.set_threads` was called.
+    This process then computes on one thread, unless `poker_rl.config.set_threads` was called.
 
     Args:
         spec: a spec as in the module's docstring.
@@ -234,7 +233,7 @@ def load_players(
     (game_of_file, player_states), game_config = load_player_states(path), game.to_dict()
     has_sizes = is_sized_game(game_of_file, game_config)
     if game_of_file != game_config and not has_sizes:
-        keys = game_config | game_of_file  # `name` is the first key
+        keys = game_config | game_of_file  # `name` is compared first
         key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))
         other_game = game_of_file.get(key) if key == "name" else f"another {game.name}: {key}"
         raise ConfigError(f"{path} is of {other_game}, not of this {game.name}")

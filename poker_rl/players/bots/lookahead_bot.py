@@ -44,7 +44,7 @@ CLASS_PATH = f"{__name__}.LookaheadBot"
 class LookaheadBot(Bot):
     """Bot that plays out the likely actions of a player in sampled deals, and prefers the best."""
 
-    policy: str  # spec of the player whose policy and critic are used
+    policy: str  # the player whose policy and critic are used
     worlds: WorldCount  # number of deals in which each action is tried
     temperature: Temperature  # in the game's unit; low values depart further from `policy`
     min_action_prob: Probability  # lowest one to be tried; the likeliest action always is

@@ -173,7 +173,7 @@ def reset_node(child, visits, chips_won, node):
 
 @jit
 def find_bet_action(game, table, legal_mask):
-    """Write the action mask; return the smallest legal raise, or 0 if no raise is legal."""
+    """Write `legal_mask`, and return the smallest legal raise, or 0 if no raise is legal."""
     legal(game, table, legal_mask)
     for action in range(BET, len(legal_mask)):
         if legal_mask[action]:

@@ -17,7 +17,7 @@ from poker_rl.games.game import Game
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot
 from poker_rl.players.player import player_from_dict
 
-STRONG_HAND_MIN_BET_PROB = 0.5  # of `reference_bot`, which decides what is strong
+STRONG_HAND_MIN_BET_PROB = 0.5  # `reference_bot` bets strong hands at least so often
 
 
 @dataclass(kw_only=True)

@@ -1,11 +1,10 @@
 """Bot that raises strong hands, calls with medium hands and folds the rest.
 
-The value of a hand is the probability that it beats all remaining opponents if they hold random
-cards: with the probability p to beat one opponent, it is p to the power of their number. From the
-flop on, p is the share of an opponent's possible hole cards that the bot's hand beats on the
-current board. Before the flop, it is the share of hole cards with fewer points by B. Chen's formula
-(L. Krieger, Hold'em Excellence, 2000). Ties count half. Board cards to come and the actions of the
-opponents are ignored.
+The strength of a hand is p^n, the probability to beat all n remaining opponents if they hold random
+cards. From the flop on, p is the share of an opponent's possible hole cards that the bot's hand
+beats on the current board. Before the flop, p is the share of hole cards with fewer points by B.
+Chen's formula (L. Krieger, Hold'em Excellence, 2000). Ties count half. Board cards to come and the
+actions of the opponents are ignored.
 """
 
 from __future__ import annotations
