@@ -172,7 +172,7 @@ def build_table(
             [f"game={config.game if saved_table is None else saved_table['game']['name']}"],
             option_dirs,
         )
-        if saved_table is not None:  # the session's settings take precedence
+        if saved_table is not None:  # saved settings replace those of conf/game
             run_config["game"] = run_config["game"] | saved_table["game"]
     device = prepare_device("cpu", 1, config.seed or 0)  # single decisions are fastest on the CPU
     game: DisplayedGame = build_instance_of(Game, run_config["game"], "game")

@@ -31,9 +31,9 @@ class ChenBot(HoldemBot):
     """Bot that bets, calls or folds by thresholds for its points, with random deviations.
 
     It bets with at least `bet_threshold` points, and calls with at least `call_thresholds`, which
-    depend on the position: early, middle or late. These are thirds of the seats from the left of
-    the button (early) to the button (late). With probability `deviation_prob` it takes a random
-    legal choice instead.
+    depend on the position: early, middle or late. The positions are thirds of the seats, from the
+    left of the button (early) to the button (late). With probability `deviation_prob` it takes a
+    random legal choice instead.
     """
 
     bet_threshold: int

@@ -32,7 +32,7 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.player import compute_checked_probs
 from poker_rl.players.player_loader import load_bot_config, load_player, parse_bot_name
-from poker_rl.players.successors import MAX_TABLES, compute_successor_values
+from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values
 
 WorldCount = Annotated[int, Range(1, 1e4)]
 Temperature = Annotated[float, Range(0, 1e9, exclude_low=True)]

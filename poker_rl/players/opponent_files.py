@@ -1,4 +1,4 @@
-"""Copies of opponents in the folder of a run, which make the folder self-contained.
+"""Copies of opponents' files in the folder of a run, which make the folder self-contained.
 
 If a run's opponent is a player of another run, or a bot given by a YAML file, then the run keeps a
 copy of the snapshot or YAML file in its own folder, and its config names the copy:
@@ -21,7 +21,7 @@ from poker_rl.players.player_loader import is_run_snapshot, parse_bot_name, reso
 OPPONENTS_FOLDER = "opponents"
 
 
-class OpponentCopies:
+class OpponentFiles:
     """Copies of opponents' files in a run's folder, existing or still to be made.
 
     Args:
