@@ -81,7 +81,8 @@ class PreferenceBot(Bot):
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         names = [game.action_name(action) for action in range(game.action_count)]
-        names_and_types = [(name, name.partition("_")[0]) for name in names]  # raise_12 is a raise
+        # The action raise_12 has the type raise.
+        names_and_types = [(name, name.partition("_")[0]) for name in names]
         for preferred_name in self.prefer:
             if not any(preferred_name in name_and_type for name_and_type in names_and_types):
                 more = ", ..." * (len(names) > MAX_LISTED_ACTIONS)

@@ -73,7 +73,7 @@ class LookaheadBot(Bot):
         probs = compute_checked_probs(self._game, self._player, records)
         threshold = np.minimum(self.min_action_prob, probs.max(1, keepdims=True))
         is_tried = (probs > 0) & (probs >= threshold)
-        is_tried &= is_tried.sum(1, keepdims=True) > 1  # the value of a single action is not needed
+        is_tried &= is_tried.sum(1, keepdims=True) > 1  # a single action needs no value
         has_choice = is_tried.any(1)
         decision, action = np.nonzero(is_tried)
         action_values = np.full(probs.shape, -np.inf)
