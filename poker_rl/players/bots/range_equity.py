@@ -25,8 +25,7 @@ from poker_rl.games.poker.betting import (
 )
 
 HOLDING_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of different hole cards
-# A range is ignored after so many hands with dealt cards; a small range may contain no others.
-MAX_TRIES = 50
+MAX_TRIES = 50  # after so many hands that contain dealt cards, the range is ignored
 
 
 @jit
