@@ -14,7 +14,7 @@ from processes import default_signals
 from servers import make_table_setup
 
 from poker_rl.play.session import Session
-from poker_rl.play.terminal import play_in_lines
+from poker_rl.play.terminal import run_input_loop
 
 COMMAND = [*PROGRAM, "play", "ui=terminal"]
 
@@ -23,7 +23,7 @@ COMMAND = [*PROGRAM, "play", "ui=terminal"]
 def play(monkeypatch, capsys):
     def play(session, lines):
         monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
-        play_in_lines(session, "'session=a file'")
+        run_input_loop(session, "'session=a file'")
         out = capsys.readouterr().out
         assert out.endswith("Resume with: poker-rl play ui=terminal 'session=a file'\n")
         return out
