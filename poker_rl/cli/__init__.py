@@ -25,9 +25,9 @@ from poker_rl.storage.disk import format_os_error, naming_path, print_error, pri
 def main() -> NoReturn:
     """Run `poker-rl` with the arguments of the process, and exit with its exit code."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # if the shell has closed it, as by `>&-`
+        if getattr(sys, name) is None:  # closed by the shell, as with `>&-`
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-    if isinstance(sys.stdout, TextIOWrapper):  # characters that its encoding lacks are no error
+    if isinstance(sys.stdout, TextIOWrapper):  # escapes characters missing in the encoding
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = run_command(sys.argv[1:])
@@ -46,7 +46,7 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # without a new target, Python's flush at exit would print a traceback
+        except OSError:  # otherwise Python's own flush at exit would print a traceback
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
 

@@ -1,7 +1,7 @@
 """Evaluator of the distance to optimal play in Kuhn poker, as in "Kuhn poker via RL" (BSM 2025).
 
-The array `bet_probs` [4, 3] describes a policy: in each situation with each card, the probability of
-a bet or, when facing a bet, of a call. Kuhn poker has one equilibrium for each alpha from 0 to 1/3,
+The array `bet_probs` [situations, cards] = [4, 3] describes a policy: it holds the probability of a
+bet or, when facing a bet, of a call. Kuhn poker has one equilibrium for each alpha from 0 to 1/3,
 where alpha is the first player's probability of a bet with the jack.
 """
 

@@ -29,7 +29,7 @@ class CompilationNotice(Listener):
         if not self._was_printed:
             self._was_printed = True
             with naming_path("standard output"):
-                tqdm.write(COMPILING_MESSAGE)  # if a progress bar is visible, prints above it
+                tqdm.write(COMPILING_MESSAGE)  # above a progress bar, if there is one
 
     def on_end(self, event: Event) -> None:
         pass

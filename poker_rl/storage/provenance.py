@@ -73,7 +73,7 @@ def get_peak_memory_mib() -> int:
 def _collect_versions() -> dict[str, str]:
     versions = {}
     for package in RECORDED_PACKAGES:
-        with suppress(PackageNotFoundError):  # raised in a checkout that is not installed
+        with suppress(PackageNotFoundError):  # raised if the project is not installed
             versions[package] = version(package)
     return versions | {plugin.distribution: plugin.version for plugin in list_plugins()}
 

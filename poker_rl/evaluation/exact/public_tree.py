@@ -208,7 +208,7 @@ def _fill_reach(entering, parent, action, seat, state_of_line, probs, row_of_han
 def _fill_terminal_values(
     hands, hand_order, hand_ranks, terminal_lines, folded, stakes, reach, values_out
 ):
-    """Write the values of each hand on terminal lines, [N, 2, H]; return those of the first seat."""
+    """Write the values [N, 2, H] of hands on terminal lines; return what the first seat wins."""
     value = 0.0
     for i in range(len(terminal_lines)):
         line = terminal_lines[i]
