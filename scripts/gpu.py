@@ -1,11 +1,11 @@
 """Check every learner on this machine's GPU, and measure its speed beside one CPU core.
 
     python scripts/gpu.py > gpu.md                     # everything, in at most 8 minutes
-    python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word; or `check`, or `speed`
+    python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word, or `check`, `speed`
 
-A row is the check or the measurement of one configuration. Each row runs in a process of its own,
-so that an error or the time limit of one row does not end others. The result is Markdown on stdout,
-written row by row; progress and tracebacks go to stderr. Without a GPU, only the CPU is checked and
+A row of the result is the check or the speed of one configuration. It runs in a process of its own,
+so that its error or time limit does not end other rows. The result is Markdown on stdout, written
+row by row; progress and tracebacks go to stderr. Without a GPU, only the CPU is checked and
 measured.
 """
 
@@ -62,7 +62,7 @@ EXPERIMENTS = """ppo_lhe nfsp_2000_code nfsp_lhe nfsp_lhe_paper big2_ppo_fast pp
     dual_apu_linear sd_cfr_leduc ac_leduc ac_lhe big2_ppo apu"""
 CORE_SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
 CORE_SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
-SPEEDS = {  # for each row of the GPU, the row of one core to compare it with
+SPEEDS = {  # settings on the GPU, and those on one core with which they are compared
     "experiment=ppo_lhe hardware=gpu_ppo": "experiment=ppo_lhe",
     "experiment=ppo_lhe hardware=gpu_ppo algo.tables=131072": "experiment=ppo_lhe",
     f"{WIDE} hardware=gpu_ppo": f"{WIDE} algo.tables=8192",
@@ -72,7 +72,7 @@ SPEEDS = {  # for each row of the GPU, the row of one core to compare it with
     "experiment=ppo_leduc hardware=gpu_ppo": "experiment=ppo_leduc",
     "game=kuhn algo=ppo hardware=gpu_ppo": "game=kuhn algo=ppo",
 } | {row: row for row in CORE_SPEEDS}
-# Settings with which an iteration takes milliseconds.
+# Settings for checks, with which an iteration takes milliseconds.
 SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches=2 traversals=20
     episodes_per_iteration=2 training_period=2 agent_switch_period=4 actor_copy_period=4
     batch_size=8 capacity=500 replay_capacity=500 learning_starts=8 regret_gradient_steps=2
@@ -108,7 +108,7 @@ def learn_finite(learner: Any, updates: int) -> None:
 def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
     """Raise a ValueError unless two players' probabilities agree to 1e-3 at 99 % of tables.
 
-    They may differ at the others, because a player may choose any of several best actions.
+    At other tables they may differ, because a player may choose any of several best actions.
     """
     tables, generator = Tables(game, 300, seed=1), np.random.default_rng(1)
     tables.deal()
@@ -122,7 +122,7 @@ def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
 
 
 def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Check learning, saving, loading and moving players to the CPU, on each device.
+    """Check on each device that a learner learns, can be loaded, and has the same players on a CPU.
 
     Yields an empty result if all went well; raises an exception otherwise.
     """
@@ -144,7 +144,7 @@ def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the decisions per second; on a GPU also its memory in GiB, and later its busy share."""
+    """Yield the decisions per second and GPU memory in GiB; then also the GPU's busy share."""
     learner = build_learner(overrides)[1]
     on_gpu = learner.services.device.type == "cuda"
 
@@ -168,8 +168,8 @@ def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]
     if on_gpu:
         with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             profiled_calls, _ = learn(0.2)
-        # Profiling slows down the CPU but not the kernels, so the time of the calls before it,
-        # which were not profiled, is used.
+        # Profiling slows down the CPU but not the kernels, so their time is compared with that of
+        # the calls without profiling.
         busy = sum_busy_seconds(profiler.events()) / profiled_calls
         yield result | {"GPU busy": busy / (elapsed / calls)}
 
