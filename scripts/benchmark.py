@@ -41,13 +41,12 @@ from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 WINDOW, WINDOWS = 0.25, 12  # seconds of a time window; number of windows for each rate
-BATCH = 512  # tables; their records, observations and hand strengths fit into a core's cache
-# Tables of a thread if there are two. Between calls the threads wait for Python's global lock;
-# larger batches make this rarer.
+BATCH = 512  # tables whose records and observations fit into a core's cache
+# Two threads have larger batches, because they wait for Python's global lock at each call.
 BATCH_OF_TWO = 4 * BATCH
-CFR_STEP = 100  # iterations per call
+CFR_STEP = 100  # CFR iterations per call
 LARGE_STEP = 10  # iterations per call in the game with a million information sets
-TRAVERSALS = 1000  # traversals of MCCFR per iteration, in the same game
+TRAVERSALS = 1000  # MCCFR traversals per iteration in the game with a million information sets
 
 Work = Callable[[], int]
 """Benchmark: a function that does some work and returns its amount, such as decisions."""
@@ -98,7 +97,7 @@ def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
         bits ^= bits << np.uint64(17)
         legal = np.uint64(1) + np.uint64(masks[i, 0]) + np.uint64(masks[i, 2])
         chosen = np.int64(((bits >> np.uint64(32)) * legal) >> np.uint64(32))
-        actions[i] = chosen + (not masks[i, 0])  # skip an illegal fold
+        actions[i] = chosen + (not masks[i, 0])  # skip fold if it is illegal
     state[0] = bits
 
 
@@ -118,7 +117,8 @@ def sample_any_action(masks, state, actions):  # type: ignore[no-untyped-def]
                     bits ^= bits << np.uint64(13)
                     bits ^= bits >> np.uint64(7)
                     bits ^= bits << np.uint64(17)
-                    if (bits >> np.uint64(32)) * seen >> np.uint64(32) == 0:  # probability 1 / seen
+                    # Reservoir sampling: take the new action with probability 1 / seen.
+                    if (bits >> np.uint64(32)) * seen >> np.uint64(32) == 0:
                         actions[at] = cell - at * width
     state[0] = bits
 
@@ -244,8 +244,8 @@ def create_rlcard_play() -> Work:
     return play_hand
 
 
-# Environments: decisions per second of random legal play, each with an observation and a mask. In
-# the vector environment, only the learner's decisions count; the bot `call` plays the other seat.
+# Environments: decisions per second of random legal play, each with an observation and a mask.
+# The vector environment counts only the learner's decisions; the bot `call` has the other seat.
 
 
 def create_vector_environment_play() -> Work:
@@ -291,7 +291,7 @@ def create_environment_plays(rlcard: bool) -> dict[str, Work]:
     }
     if rlcard:
         works["RLCard"] = create_rlcard_play()
-        if find_spec("pygame") is not None:  # imported by PettingZoo's environment
+        if find_spec("pygame") is not None:  # PettingZoo's environment imports pygame
             from pettingzoo.classic import texas_holdem_v4
 
             works["PettingZoo"] = create_pettingzoo_play(texas_holdem_v4.env())
@@ -333,7 +333,7 @@ def create_pgx_play(tables: int = 2048, steps: int = 16) -> Work:
     return step
 
 
-# Hand strength of seven cards
+# Hand strength: hands of seven cards per second
 
 
 def deal_random_hands() -> np.ndarray:
@@ -453,7 +453,7 @@ def compare_hand_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarr
     return wins
 
 
-# Solving Leduc
+# Solving Leduc hold'em: evaluations and iterations per second
 
 
 def create_open_spiel_nash_conv() -> dict[str, Work]:
@@ -533,7 +533,8 @@ def create_open_spiel_mccfr() -> Work:
 
 # NFSP on Leduc hold'em: decisions per second of both agents, after learning has started
 
-NFSP_SETTINGS = {  # of OpenSpiel's nfsp_leduc_pytorch.py and of experiment=nfsp_leduc_openspiel
+# The settings are those of OpenSpiel's nfsp_leduc_pytorch.py and experiment=nfsp_leduc_openspiel.
+NFSP_SETTINGS = {
     "hidden_layers_sizes": [128],
     "replay_buffer_capacity": 200_000,
     "reservoir_buffer_capacity": 2_000_000,
@@ -728,7 +729,7 @@ def main() -> None:
         )
 
     works = {"ours": create_nfsp_training()}
-    if open_spiel and find_spec("tree") is not None:  # also needed by its NFSP
+    if open_spiel and find_spec("tree") is not None:  # OpenSpiel's NFSP needs dm-tree
         works["OpenSpiel PyTorch"] = create_open_spiel_nfsp()
     print_rates("NFSP on Leduc, decisions", works)
 

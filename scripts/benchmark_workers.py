@@ -22,7 +22,7 @@ RUNS = 2
 
 
 def measure_run(experiment: str, workers: int) -> tuple[float, float]:
-    """Return a run's decisions per second and share of time for communication, in its second half.
+    """Return decisions per second and the share of communication time in a run's second half.
 
     Raises:
         CalledProcessError: if the run fails.

@@ -46,8 +46,9 @@ from poker_rl.training.train import build_root_config
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
 TIME_LIMIT, CHECK_LIMIT, GPU_LIMIT, CPU_LIMIT = 450, 120, 40, 100
 ONE_CORE = "device=cpu threads=1"
-MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # largest number of processes at once
-WARMUP_SECONDS, WARMUP_CALLS = 3, 2  # to compile rules, fill buffers and record CUDA graphs
+MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # processes that run at once
+# A warm-up compiles the rules, fills buffers and records CUDA graphs.
+WARMUP_SECONDS, WARMUP_CALLS = 3, 2
 
 CHECKS = [f"experiment={name}" for name in ("ppo_lhe", "nfsp_nlhe", "ppo_lhe_6p", "dual_apu")]
 CHECKS += ["game=nolimit_holdem algo=ppo net=amounts_lstm"]
@@ -55,14 +56,15 @@ CHECKS += [
     f"game={game} algo={algo}"
     for game in ("limit_holdem", "nolimit_holdem", "limit_holdem_6p", "big2")
     for algo in ("ppo", "actor_critic", "apu", "vine")
-    if (game, algo) != ("big2", "apu")  # APU is for poker
+    if (game, algo) != ("big2", "apu")  # APU supports only poker
 ]
 WIDE = "experiment=ppo_lhe net.hidden_sizes=[1024,512,1024,512]"
 EXPERIMENTS = """ppo_lhe nfsp_2000_code nfsp_lhe nfsp_lhe_paper big2_ppo_fast ppo_lhe_6p ppo_leduc
     dual_apu_linear sd_cfr_leduc ac_leduc ac_lhe big2_ppo apu"""
 CORE_SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
 CORE_SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
-SPEEDS = {  # settings on the GPU, and those on one core with which they are compared
+# Settings for the GPU, each with the settings for one core that it is compared with.
+SPEEDS = {
     "experiment=ppo_lhe hardware=gpu_ppo": "experiment=ppo_lhe",
     "experiment=ppo_lhe hardware=gpu_ppo algo.tables=131072": "experiment=ppo_lhe",
     f"{WIDE} hardware=gpu_ppo": f"{WIDE} algo.tables=8192",
@@ -168,8 +170,7 @@ def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]
     if on_gpu:
         with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             profiled_calls, _ = learn(0.2)
-        # Profiling slows down the CPU but not the kernels, so their time is compared with that of
-        # the calls without profiling.
+        # Profiling slows down the CPU but not the kernels, so divide by the time without profiling.
         busy = sum_busy_seconds(profiler.events()) / profiled_calls
         yield result | {"GPU busy": busy / (elapsed / calls)}
 
@@ -182,7 +183,7 @@ def sum_busy_seconds(events: Iterable[Any]) -> float:
     for start, end in sorted((span.start, span.end) for span in spans):
         busy += max(0.0, end - max(start, last_end))
         last_end = max(last_end, end)
-    return busy / 1e6  # times are in microseconds
+    return busy / 1e6  # profiler times are in microseconds
 
 
 def run_worker(task: str, seconds: float, overrides: Sequence[str]) -> None:
@@ -222,7 +223,7 @@ def run_row(task: str, row: str, seconds: float, limit: float, end: float) -> di
 
 
 def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
-    """Measure rows on the GPU one after another and on single cores, and print a table."""
+    """Measure the speed of rows on the GPU and on single cores, and print a table."""
     columns = {"one core": ",.0f"}
     if has_gpu := torch.cuda.is_available():
         columns |= {"GPU": ",.0f", "ratio": ".2f", "GPU busy": ".0%", "GPU GiB": ".1f"}

@@ -45,13 +45,12 @@ from poker_rl.games.tables import Tables
 GAMES = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
 GAMES += ["limit_holdem_2to9"]
 STACKS, LIMIT_STACKS, SHORT_DECK = RANDOM_STACKS = ("stacks", "limit_stacks", "short_deck")
-BATCH = 1000  # tables that are played at once, before their hands are replayed
+BATCH = 1000  # hands that are played before the other engine replays them
 HANDS_OF_STACKS = 10  # hands before the stacks change
 TIES = 5  # every fifth hand of hold'em has a royal flush on the board, so that pots are split
 ROYAL_FLUSH = range(32, 52, 4)
-WEIGHTS = np.array(
-    [[1, 1, 1], [1, 8, 4]]
-)  # of fold, call and raise in two kinds of hands; in the second, most reach a showdown
+# Weights of fold, call and raise in two kinds of hands; most of the second kind reach a showdown.
+WEIGHTS = np.array([[1, 1, 1], [1, 8, 4]])
 
 
 class EnginesDifferError(Exception):
@@ -64,9 +63,9 @@ class Decision(NamedTuple):
     seat: int
     legal: list[int]  # which of fold, call and raise are legal
     action: int  # fold, call or raise
-    raises: Sequence[int] = ()  # games with stacks: all legal actions that are raises
-    chosen: int = 0  # games with stacks: the action that was taken
-    raised_to: int = 0  # games with stacks: chips that the seat has paid in the hand after a raise
+    raises: Sequence[int] = ()  # in games with stacks, all legal raises
+    chosen: int = 0  # in games with stacks, the action that was taken
+    raised_to: int = 0  # in games with stacks, chips paid in this hand after a raise
 
 
 class Hand(NamedTuple):
@@ -75,8 +74,8 @@ class Hand(NamedTuple):
     game: PokerGame
     deck: list[int]  # the cards dealt: hole cards seat by seat, then the board
     decisions: list[Decision]
-    paid: list[int]  # chips put in, by seat
-    won: list[int]  # chips, by seat
+    paid: list[int]  # chips that each seat put in
+    won: list[int]  # chips that each seat won
     showdown: bool
 
     def check_equal(self, what: str, ours: object, theirs: object) -> None:
@@ -406,7 +405,7 @@ def create_pokerkit_state(game: PokerGame) -> Any:
     else:
         structure = BettingStructure.FIXED_LIMIT
         raises = list(zip(game.raise_sizes, game.max_raises, strict=True))
-    order = -1 if game.seats == 2 else 1  # heads-up, PokerKit lists them in reverse
+    order = -1 if game.seats == 2 else 1  # heads-up, PokerKit lists antes and blinds in reverse
     deck, kind = Deck.STANDARD, StandardHighHand
     if has_three_card_hands(game):
         kind = RhodeIslandHoldemHand
@@ -429,7 +428,7 @@ def create_pokerkit_state(game: PokerGame) -> Any:
             for i, (count, (size, most)) in enumerate(zip(game.board_cards, raises, strict=True))
         ),
         structure,
-        not any(game.dead_antes),  # False keeps unequal antes as they are
+        not any(game.dead_antes),  # unequal antes must not be trimmed
         game.antes[::order],
         game.blinds[::order] or 0,
         0,
@@ -476,7 +475,7 @@ def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_a
                 "legal actions", sorted(map_actions(legal).values()), state.legal_actions()
             )
             state.apply_action(map_actions(legal)[action])
-        deal()  # the board's last cards, which some games deal after the last action
+        deal()  # some games deal the last board cards after the last action
         hand.check_equal("the hand is over", True, state.is_terminal())
         # OpenSpiel splits an odd chip, and this project gives it to one winner.
         for ours, theirs in zip(hand.won, state.returns(), strict=True):

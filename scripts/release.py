@@ -71,7 +71,7 @@ def share_layers(player: dict[str, Any], count: int) -> None:
     In training both shared these layers, and a file contains a shared tensor only once. If the
     policy is an EMA of weights, the critic's values change a little, because it was no EMA.
     """
-    if player.get("critic") is None:  # as after training with discounted rewards
+    if player.get("critic") is None:  # no critic, as after training with discounted rewards
         return
     for name, weight in player["weights"].items():
         if any(name.startswith(f"layers.{layer}.") for layer in range(count)):

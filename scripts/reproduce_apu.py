@@ -85,7 +85,7 @@ EXPERIMENTS = (
     *AGAINST_BOTS,
     *(f"{name}_{history}" for name in ("apu", "dual_apu") for history in ("fc", "none")),
 )
-OURS = ("ppo_lhe_6p", "ppo_lhe_6p_fc", "ppo_lhe_6p_none")  # evaluated if the user gives runs
+OURS = ("ppo_lhe_6p", "ppo_lhe_6p_fc", "ppo_lhe_6p_none")  # evaluated only if the user gives runs
 REWARDS = {"published": "", "linear": "_linear"}  # suffix of the experiment's name by reward
 PUBLISHED_MS = 7.3  # published milliseconds per decision
 CPU = torch.device("cpu")
@@ -104,10 +104,8 @@ def train_experiment(
             return folder
     else:
         words = [f"experiment={experiment}", f"seed={seed}", f"name={name}", f"outputs={out}"]
-        words += [
-            "evaluation.opponents=[]",
-            "evaluation.earlier_self=false",
-        ]  # this script measures
+        # Runs play no matches, because this script does.
+        words += ["evaluation.opponents=[]", "evaluation.earlier_self=false"]
         words += ["evaluate_every=600"]  # a row every 100 episodes, for the curves of losses
         words += ["figures=false", *settings]
         done = 0.0
@@ -118,7 +116,7 @@ def train_experiment(
             try:
                 process.wait(timeout=left)
             except subprocess.TimeoutExpired:
-                process.terminate()  # the run saves its state
+                process.terminate()  # the run then saves a checkpoint
     if not read_last_metrics_row(folder):
         sys.exit(f"{experiment} did not train")
     return folder
@@ -147,7 +145,7 @@ def measure_winnings(
     for k, candidate in enumerate(candidates):
         five = [others[(k + 1 + i) % len(others)] for i in range(rest)]
         blocks.append(play_deals(game, [candidate, *five], deals, seed=0)[:, 0] / game.unit_chips)
-    mean = np.mean(blocks, axis=0)  # [deals], which are the same for all
+    mean = np.mean(blocks, axis=0)  # [deals]
     return float(mean.mean()), compute_half_width(mean)
 
 
@@ -158,8 +156,8 @@ class Matches:
     game: FixedLimitPoker
     deals: int
     results_file: Path
-    runs: dict[str, list[Path]]  # by experiment, one run for each seed
-    players: dict[str, list[list[Player]]] = field(default_factory=dict)  # by experiment, by seed
+    runs: dict[str, list[Path]]  # runs of each experiment, one for each seed
+    players: dict[str, list[list[Player]]] = field(default_factory=dict)  # by experiment and seed
     known: dict[str, list[float]] = field(default_factory=dict)  # mean and half-width by match
 
     def __post_init__(self) -> None:

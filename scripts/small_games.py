@@ -260,7 +260,7 @@ def choose_measure(game: str) -> str:
 class SavedRow:
     """Results of a row in docs/benchmark/, which this or another machine trained."""
 
-    about: CsvRow  # the row of rows.csv
+    about: CsvRow  # the learner's row in rows.csv
     points: list[CsvRow]  # all measurements, ordered by seed
 
     @property

@@ -24,9 +24,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcrip
 HANDS, DECISIONS = 12, 500
 MAX_LISTED_RAISES = 5
 
-# A transcript lists a field of the table record, with a number for each seat. For this field, texts
-# for the header: what an information set's name contains after the seat and its cards, and what the
-# field counts.
+# Header texts of a transcript, by the field of the table record that it prints for each seat.
+# The first explains the names of information sets after the seat's cards, the second the field.
 HEADER_TEXTS = {
     "paid": ("board, actions so far", "chips put in by each seat"),
     "left": ("hand to beat|cards the others have left", "cards left in each hand"),

@@ -25,9 +25,9 @@ from poker_rl.storage.disk import format_os_error, naming_path, print_error, pri
 def main() -> NoReturn:
     """Run `poker-rl` with the arguments of the process, and exit with its exit code."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the shell, as with `>&-`
+        if getattr(sys, name) is None:  # the shell has closed it, as with `>&-`
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-    if isinstance(sys.stdout, TextIOWrapper):  # escapes characters missing in the encoding
+    if isinstance(sys.stdout, TextIOWrapper):  # escape characters that the encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = run_command(sys.argv[1:])
@@ -40,13 +40,13 @@ def main() -> NoReturn:
         code = 130
     except BrokenPipeError:  # the reader of the output, such as `head`, has ended
         code = 128 + signal.SIGPIPE
-    except OSError as error:  # such as a full disk, or a folder that was removed
+    except OSError as error:  # a failure of the machine, such as a full disk
         print_error(format_os_error(error))
         code = 1
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # otherwise Python's own flush at exit would print a traceback
+        except OSError:  # redirect, so that Python's flush at exit can't fail
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
 

@@ -19,7 +19,7 @@ from poker_rl.storage.disk import print_error, print_line
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-SETTING_PATTERN = re.compile(r"\w+=")  # a setting key=value; few paths begin like this
+SETTING_PATTERN = re.compile(r"\w+=")  # matches key=value; few paths begin like this
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
 
 
@@ -66,7 +66,7 @@ class SettingsCommand:
     function: str  # dotted name of the function, which is imported when the command runs
     arguments: tuple[str, ...] = ("settings", "group_config", "option_dirs")
     groups: tuple[str, ...] = ("game",)  # groups of options, as in game=leduc
-    main_settings: tuple[str, ...] = ()  # explained by --help; others by --help=all
+    main_settings: tuple[str, ...] = ()  # settings that --help explains; --help=all explains all
 
 
 def format_main_settings(command: str, yaml_text: str, keys: Sequence[str]) -> str:

@@ -89,7 +89,7 @@ class PlayerEvaluator:
     def check_exact_possible(self) -> None:
         """Raise `ConfigError` if exact values can't be computed."""
         if self.tree is None:
-            PublicTree(self._game, merge_suits=True)  # raises ConfigError if it is too large
+            PublicTree(self._game, merge_suits=True)  # ConfigError if the public tree is too large
             if self.other_seats_player is not None:
                 raise ConfigError(
                     "needs evaluation.other_seats_player=null: the player must have all seats"

@@ -71,8 +71,7 @@ def measure_recorded_decisions(
     _, hand = np.unique(decisions.hand, return_inverse=True)
     results = []
     for (measure, unit), values in values_by_measure.items():
-        # A mean over decisions is a ratio of means over hands: sum of values by number of
-        # decisions. The delta method replaces the ratio by these residuals.
+        # A mean over decisions is the ratio of two means over hands, so use the delta method.
         residuals = np.bincount(hand, values - values.mean())
         half_width = None
         if len(residuals) >= MIN_DEALS:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # as in "exploitability/p50"
+PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # percentiles, as in "exploitability/p50"
 EXACT, AGAINST = "exact", "against "  # prefixes of `Result.kind`
 
 

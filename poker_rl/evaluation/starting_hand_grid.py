@@ -37,16 +37,17 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 
-ANSI_COLORS = ("\x1b[30;48;5;252m", "\x1b[30;48;5;117m", "\x1b[97;48;5;166m")  # fold, call, raise
+# Terminal colors of fold, call and raise.
+ANSI_COLORS = ("\x1b[30;48;5;252m", "\x1b[30;48;5;117m", "\x1b[97;48;5;166m")
 ANSI_RESET = "\x1b[0m"
 FLOPS_OF_TEXTURE = {
     "dry": ("Kd7s2c", "Qh8s3d", "Jc6d2h"),
     "paired": ("KhKd6c", "9s9d4h", "6h6s2d"),
-    "connected": ("JhTh8c", "9s8s6d", "7c6c4d"),  # two cards of one suit
+    "connected": ("JhTh8c", "9s8s6d", "7c6c4d"),
     "one suit": ("AsQs5s", "Jd8d4d", "9c6c3c"),
 }
 MADE_HANDS = ("two pair or better", "top pair or overpair", "lower pair", "draw", "high card")
-ACTION_TYPE_COUNT = 3  # fold, call, and raise of any size
+ACTION_TYPE_COUNT = 3  # fold, call, and raises of any size
 
 Situation = tuple[str, list[int], np.void]
 """A title, the board cards, and the record of a table."""
@@ -81,7 +82,7 @@ def compute_hand_probs(
     The policy [H, 3] holds the probabilities of fold, call and raise.
     """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
-    hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
+    hands = np.array(list(combinations(cards, 2)))  # the second card of a hand is higher
     records = copy_with_cards(game, record, hands, board_cards)
     probs = compute_checked_probs(game, player, records)  # [H, A]
     return hands, probs @ np.eye(ACTION_TYPE_COUNT)[game.action_types]
@@ -95,7 +96,7 @@ def compute_hand_grid(
     Of `record`, only the actions so far matter; its cards are ignored.
     """
     hands, action_type_probs = compute_hand_probs(game, player, record, board_cards)
-    low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # the ace is row 0
+    low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # row 0 is the ace
     is_suited = hands[:, 0] % MAX_SUITS == hands[:, 1] % MAX_SUITS
     cells = tuple(np.where(is_suited, (high_rows, low_rows), (low_rows, high_rows)))
     cell_probs = _average_cells(cells, action_type_probs, MAX_RANKS, MAX_RANKS)
@@ -255,7 +256,7 @@ def classify_made_hands(hands: np.ndarray, flop: np.ndarray) -> np.ndarray:
     has_two_pair = (category == TWO_PAIR) & matches.all(1) & ~is_pocket_pair
     suit_counts = (cards[..., None] % MAX_SUITS == np.arange(MAX_SUITS)).sum(1)
     held = (cards[..., None] // MAX_SUITS == np.arange(MAX_RANKS)).any(1)  # [H, 13]
-    held = np.hstack([held[:, -1:], held])  # the ace is also the lowest rank
+    held = np.hstack([held[:, -1:], held])  # in straights, the ace is also the lowest rank
     straight_counts = np.lib.stride_tricks.sliding_window_view(held, 5, axis=1).sum(2)
     is_draw = (suit_counts.max(1) == 4) | (straight_counts.max(1) == 4)
     conditions = [(category >= TRIPS) | has_two_pair, pair_rank >= flop_ranks.max(), pair_rank >= 0]
@@ -271,7 +272,7 @@ def _list_flop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str,
     while tables.records["street"][0] == 0:
         should_fold = tables.records["live"][0] > 2 and tables.legal_mask()[0, FOLD]
         tables.step(np.array([FOLD if should_fold else CALL]))
-        if tables.records["over"][0]:  # the blinds are all-in
+        if tables.records["over"][0]:  # the hand is over because the blinds are all-in
             return []
     first_record = tables.records[0].copy()
     pot = int(first_record["paid"].sum()) + sum(variant_game.dead_antes)

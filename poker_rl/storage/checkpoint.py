@@ -70,7 +70,7 @@ def find_non_finite_tensors(tree: Any, path: str = "") -> Iterator[str]:
     """Yield the dotted paths of the floating-point tensors that hold a NaN or an infinity."""
     if isinstance(tree, torch.Tensor):
         if tree.is_floating_point() and tree.numel():
-            low, high = tree.aminmax()  # both are NaN if any value is NaN
+            low, high = tree.aminmax()  # minimum and maximum are NaN if any value is
             if not (low.isfinite() and high.isfinite()):
                 yield path
     elif isinstance(tree, Mapping | list | tuple):

@@ -82,7 +82,7 @@ def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
         yield new_path
         fsync_path(new_path)
         os.replace(new_path, path)
-        fsync_path(path.parent)  # until then, a power cut could undo the renaming
+        fsync_path(path.parent)  # without this flush, a power cut could undo the renaming
     except BaseException as error:
         with suppress(OSError):
             new_path.unlink()

@@ -29,7 +29,7 @@ class CompilationNotice(Listener):
         if not self._was_printed:
             self._was_printed = True
             with naming_path("standard output"):
-                tqdm.write(COMPILING_MESSAGE)  # above a progress bar, if there is one
+                tqdm.write(COMPILING_MESSAGE)  # tqdm.write prints above a progress bar
 
     def on_end(self, event: Event) -> None:
         pass

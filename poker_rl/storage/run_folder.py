@@ -43,7 +43,7 @@ CONFIG_FILE = "config.yaml"
 MANIFEST_FILE = "manifest.json"
 METRICS_FILE = "metrics.jsonl"
 FIGURES_FOLDER = "figures"
-MAX_LABEL_CHARACTERS = 80  # in the part of a folder's name before the time
+MAX_LABEL_CHARACTERS = 80  # characters of a folder's name before the time
 # Top-level settings that only determine the folder of a run.
 LOCATION_SETTINGS = {"outputs", "name", "resume"}
 # Enough for 100,000 rows of 2.5 KB. Parsed rows take many times as much memory as the file.
@@ -64,7 +64,7 @@ def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str])
     for override in overrides:
         key, _, value = override.lstrip("+~").partition("=")
         if key not in ("game", "algo") and key.partition(".")[0] not in omitted_keys:
-            file_name = value.strip("[]{}'\"").rpartition("/")[2]  # the last component of a path
+            file_name = value.strip("[]{}'\"").rpartition("/")[2]
             word = f"{key.removeprefix('algo.')}-{file_name}"
             words.append(re.sub(r"[^A-Za-z0-9._-]+", "-", word).strip("-"))
     return "_".join(words)[:MAX_LABEL_CHARACTERS]

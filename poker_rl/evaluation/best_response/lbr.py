@@ -181,9 +181,8 @@ class ResponderPlay:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.trace_boards(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
-        # From the first street on, the player's actions are sampled only from hands without cards
-        # of the final board, which the player can't hold. The responder chooses its own actions
-        # with the view of the present street, because it knows only the board cards dealt so far.
+        # The player's actions are sampled only from hands that share no card with the final board.
+        # The responder chooses its actions with the board cards of the present street alone.
         last_street = len(self._boards) - 1
         view, rows = self._get_view_of_street(last_street), self.get_view_rows(last_street)
         self._is_disjoint = view.is_disjoint[rows]
@@ -220,8 +219,7 @@ class ResponderPlay:
             view_rows = self.get_view_rows(table["street"])[hand_rows]
             actions = self.choose_actions(state, seat)[view_rows]
         else:
-            # With the same random number for all hands, most of them follow the same betting line,
-            # so the player's policy is computed at fewer states.
+            # One random number for all hands keeps most of them on one betting line, to save time.
             uniform = np.full(len(hand_rows), self._responder.generator.random())
             actions = sample_from_probs(self.compute_player_probs(state, hand_rows), uniform)
         for action in np.unique(actions):
@@ -265,7 +263,7 @@ class ResponderPlay:
         record_after_call = step(record, CALL)
         table = record_after_call[0]
         if not table["over"] and table["paid"][table["to_act"]] < table["price"]:
-            record_after_call = step(record_after_call, CALL)  # the player has a bet to call too
+            record_after_call = step(record_after_call, CALL)
         action_values = [expected_margin * compute_showdown_stake(record_after_call)]
         for action in self._responder.list_raises(record):
             raised_state = self.get_child_state(state, action)

@@ -19,8 +19,8 @@ from poker_rl.games.game import jit
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.ranges import BLOCKED_STRENGTH, Ranges, compute_strengths
 
-MAX_ENUMERATED_BOARDS = 1500  # more than the 1,176 boards that can follow a flop of hold'em
-SAMPLED_BOARDS = 2000  # boards that are sampled where there are too many, as before a flop
+MAX_ENUMERATED_BOARDS = 1500  # a flop of hold'em has 1,176 possible final boards
+SAMPLED_BOARDS = 2000  # number of boards to sample if not all are used
 
 
 def compute_win_margins(
@@ -30,9 +30,9 @@ def compute_win_margins(
     board_cards: np.ndarray,
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """Return the win margin of each own hand at a showdown against every hand, [R, H].
+    """Return the win minus the loss probability of each own hand against every hand, [R, H].
 
-    The margin is 0 for two hands that share a card. `own_hands` [R] are indices among all H hands,
+    The result is 0 for two hands that share a card. `own_hands` [R] are indices among all H hands,
     and `board_cards` are those dealt so far. If at most `MAX_ENUMERATED_BOARDS` final boards are
     possible, all are used; otherwise `SAMPLED_BOARDS` of them are sampled.
     """
@@ -54,8 +54,8 @@ def compute_win_margins(
     )
     net_wins = np.zeros((len(own_hands), len(ranges.hands)), np.int16)
     _accumulate_net_wins(own_hands, opponent_ranks, own_ranks, net_wins)
-    is_possible = (own_ranks > 0).astype(np.float32)  # exact up to 2**24 boards
-    board_counts = is_possible[:, own_hands].T @ is_possible  # boards possible with both hands
+    is_possible = (own_ranks > 0).astype(np.float32)  # float32 counts exactly up to 2**24
+    board_counts = is_possible[:, own_hands].T @ is_possible
     margins: np.ndarray = (
         net_wins * ranges.mask_disjoint_hands(own_hands) / np.maximum(board_counts, 1)
     )

@@ -23,7 +23,7 @@ from poker_rl.players.network_player import NetworkPlayer, get_network_index
 from poker_rl.players.player import NonFiniteProbsError, Player
 
 SEPARABLE_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
-CPU_BLOCK_ROWS = 4096  # rows of a forward pass, whose activations fit in the cache
+CPU_BLOCK_ROWS = 4096  # rows per forward pass, so that activations fit in the cache
 GPU_BLOCK_ROWS = 65_536  # with fewer rows, launching a GPU kernel takes longer than running it
 
 
@@ -32,7 +32,7 @@ def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
     return (
         isinstance(player, NetworkPlayer)
         and player.net_config.features in SEPARABLE_FEATURES
-        and type(player).action_probs is NetworkPlayer.action_probs  # not overridden
+        and type(player).action_probs is NetworkPlayer.action_probs
     )
 
 

@@ -149,8 +149,7 @@ class _PublicTreeWalk:
     ) -> Iterator[tuple[np.ndarray, float]]:
         """Yield the two values that `average_over_boards` averages, for one board after another."""
         is_last_street = street_index + 1 == len(self.tree.streets)
-        # Only the last street uses threads, because a board of an earlier street would occupy a
-        # thread while it waits for boards of the last street.
+        # Only the last street uses threads; earlier boards would block them while they wait.
         run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
         walk_board = partial(self._walk_board, street_index, reach)
         states = self.tree.streets[street_index].decision_records
@@ -167,7 +166,8 @@ class _PublicTreeWalk:
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
         state_of_line = np.cumsum(street.seat >= 0) - 1
-        row_of_hand = np.maximum(policy.row_of_hand, 0)  # any row if reach is 0
+        # Impossible hands (-1) may use any row, because their reach is 0.
+        row_of_hand = np.maximum(policy.row_of_hand, 0)
         lines = street.entering_count, street.parent_line, street.action, street.seat
         _fill_reach(*lines, state_of_line, policy.probs, row_of_hand, line_reach)
         best_response_values = np.zeros(line_reach.shape)
@@ -233,7 +233,7 @@ def _propagate_values(entering, parent, seat, line_values):
 
     It is their maximum for the seat to act and their sum for the other seat.
     """
-    has_value = np.zeros(len(parent), np.bool_)  # after the line's first action
+    has_value = np.zeros(len(parent), np.bool_)
     for line in range(len(parent) - 1, entering - 1, -1):
         parent_line = parent[line]
         actor = seat[parent_line]

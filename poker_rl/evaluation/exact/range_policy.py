@@ -14,8 +14,8 @@ from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
-MAX_ROWS_PER_CALL = 4096  # tables in one call of the player; its activations fit in the cache
-# One query of a network covers several boards until it has so many pairs of a state and a hand.
+MAX_ROWS_PER_CALL = 4096  # tables per call of a player, so that activations fit in the cache
+# Boards are queried together until there are so many pairs of a state and a hand.
 MIN_ROWS_PER_QUERY = 2**19
 
 
@@ -147,7 +147,7 @@ class RangePolicy:
         queries = (self._start_group_query(player, states, group, on_progress) for group in groups)
         finish_previous = next(queries, None)
         while finish_previous is not None:
-            finish_next = next(queries, None)  # started before waiting for the previous one
+            finish_next = next(queries, None)  # start a query before waiting for the previous one
             yield finish_previous()
             finish_previous = finish_next
 

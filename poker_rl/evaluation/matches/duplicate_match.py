@@ -24,11 +24,11 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 
-MIN_DEALS = 30  # with fewer deals, the distribution of the mean is too far from normal
-MAX_DEALS = 10_000_000  # 2 GB of memory, because a deal of nine seats takes 216 bytes
+MIN_DEALS = 30  # the mean of fewer deals is too far from normally distributed
+MAX_DEALS = 10_000_000  # a deal with nine seats takes 216 bytes, 2 GB in all
 DealCount = Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
 MAX_TABLES = 16_384  # tables in a batch, of 0.8 kB each
-MAX_PROBS = 2**22  # size of an array of the action probabilities at all tables of a batch
+MAX_PROBS = 2**22  # number of action probabilities in a batch
 
 HandObserver = Callable[[Tables, np.ndarray], None]
 """Function called with finished tables [B] and the seat of the first player at each, [B]."""
@@ -86,12 +86,12 @@ def _play_rotations(
     """Play a batch of deals and return each player's mean winnings in a deal, [deals, players]."""
     game, seats_of_deal = dealer.game, dealer.count_seats()[:deals]
     deal_of_table = np.repeat(np.arange(deals), seats_of_deal)  # [B]
-    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # first table of each deal, [deals]
+    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # index of each deal's first table
     rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
     dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
     tables = Tables(game, len(deal_of_table), 0)
     tables.deal_unchecked(dealt["deck"], dealt["variant"])
-    first_occurrences = find_first_occurrences(players)  # one call for all seats of a player
+    first_occurrences = find_first_occurrences(players)  # each player is called once
     seats_of_table = seats_of_deal[deal_of_table]
     rows = np.arange(len(deal_of_table))
     while len(rows):

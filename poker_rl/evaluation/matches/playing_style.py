@@ -38,7 +38,7 @@ class StyleCounter:
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Count finished hands [B], in which the first player has seat `rotation` [B]."""
-        records = copy_records(tables.records)  # a replay changes records
+        records = copy_records(tables.records)  # `_count_hands` changes records
         _count_hands(tables.gather_definitions(), records, rotation, self.counts)
 
     def list_results(self, player: str, opponent: str) -> list[Result]:
@@ -74,7 +74,7 @@ def is_holdem(game: Game) -> bool:
 @jit
 def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
     """Replay finished hands, and add to the counts [2, 6] of the player and its opponents."""
-    hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # counts of one hand by seat
+    hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # counts of one hand for each seat
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
         hand_counts[:] = 0

@@ -12,7 +12,7 @@ from math import log
 
 import numpy as np
 
-ELO_PER_LOG_ODDS = 400 / log(10)  # a lead of 400 points wins ten of eleven deals
+ELO_PER_LOG_ODDS = 400 / log(10)  # a rating higher by 400 wins ten of eleven deals
 MAX_NEWTON_STEPS = 1000
 CONVERGENCE_TOLERANCE = 1e-10
 
@@ -79,7 +79,7 @@ def find_largest_cycle(winnings: np.ndarray, half_width: np.ndarray) -> tuple[in
     significant_winnings = np.where(winnings > half_width, winnings, 0.0)
     best_margin, best_cycle = 0.0, tuple[int, ...]()
     for a, b, c in permutations(range(len(winnings)), 3):
-        if a < min(b, c):  # skip the other two rotations of a cycle
+        if a < min(b, c):  # visit only one rotation of each cycle
             wins = [significant_winnings[pair] for pair in ((a, b), (b, c), (c, a))]
             if min(wins) > best_margin:
                 best_margin, best_cycle = float(min(wins)), (a, b, c)

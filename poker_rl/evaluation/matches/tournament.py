@@ -55,7 +55,7 @@ def create_seat_orders(
     generator = np.random.default_rng(seed)
     seat_orders = []
     for _ in range(rounds):
-        # The players are arranged in a circle, and each table takes the next ones.
+        # Each table gets the next players of a random circle.
         circle = generator.permutation(player_count)
         for table in range(player_count // gcd(player_count, game.seats)):
             positions = np.arange(table * game.seats, (table + 1) * game.seats) % player_count
@@ -174,11 +174,12 @@ def compute_tournament_results(
             design_rows.append(design_row)
             mean_results.append(deal_results.mean())
     centered_results = np.array(mean_results)
-    if game.seats > 2:  # to be alone against copies of one player may be an advantage
+    if game.seats > 2:
+        # Remove the advantage that any player may have alone against copies of another player.
         centered_results -= centered_results.mean()
     mean_of_player = {
         player: np.mean(deal_results, axis=0) for player, deal_results in results_of_player.items()
-    }  # [deals] for each player
+    }
     ranked = sorted(mean_of_player, key=lambda player: -mean_of_player[player].mean())
 
     def summarize(player: int, measure: str, deal_results: np.ndarray, kind: str) -> Result:

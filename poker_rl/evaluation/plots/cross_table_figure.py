@@ -20,7 +20,7 @@ from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
 CELL_WIDTH = 0.85  # inches
 NAME_LINE_LENGTH = 18  # characters in a line of a player's name
-LINEAR_SHARE = 0.1  # of the largest result; beyond it the color scale is logarithmic
+LINEAR_SHARE = 0.1  # the color scale is linear up to this share of the largest result
 
 
 def draw_cross_table(results: TournamentResults) -> Figure:

@@ -102,7 +102,7 @@ def _finish_figure(figure: Figure, title: str, note: str) -> None:
     figure.legend(
         [Patch(color=ACTION_COLORS[action_type]) for action_type in ACTION_TYPE_ORDER],
         [ACTION_TYPE_NAMES[action_type] for action_type in ACTION_TYPE_ORDER],
-        loc="outside upper right",  # so that the grids have the full width
+        loc="outside upper right",  # a legend in the margin leaves the grids their width
         ncols=len(ACTION_TYPE_ORDER),
         borderpad=0,
         frameon=False,

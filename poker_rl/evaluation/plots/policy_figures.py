@@ -24,7 +24,7 @@ ACTION_COLORS = (
     *("#C9D3DC", "#56B4E9", "#D55E00", "#009E73"),
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
-MAX_INFOSETS = 2000  # more cells would be too small
+MAX_INFOSETS = 2000  # cells for more information sets would be too small
 PIXELS_PER_CELL = 50  # pixels across the width of a cell
 MAX_LABELED_COLUMNS = 8  # with more columns, probabilities do not fit in the cells
 

@@ -31,8 +31,7 @@ from poker_rl.games.tables import Tables, copy_records
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_BATCH = 2**16  # tables in a batch; a table of no-limit poker takes 1.5 kB
-# First column of each kind of term: on each street the cards, the actions of the measured seat and
-# those of the other seats; then a single column for the cards that follow an all-in.
+# First column of each kind of term; every kind but the last has a column for each street.
 CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
     street * MAX_STREETS for street in range(4)
 )
@@ -146,7 +145,7 @@ def _compute_batch_terms(
         weighted_values, np.flatnonzero(np.diff(decision_of_branch, prepend=-1))
     )
     is_taken = action_of_branch == taken_actions[decision_of_branch]
-    taken_values = branch_values[is_taken]  # before any new board cards
+    taken_values = branch_values[is_taken]  # values before the next board cards are dealt
     is_measured_seat = acting_seat == measured_seat[hand_of_decision]
     terms_by_column = np.zeros((hand_count, COLUMN_COUNT, branch_values.shape[1]))
     column = np.where(is_measured_seat, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN) + street
@@ -158,7 +157,7 @@ def _compute_batch_terms(
         is_over,
         board_cards_by_street[hand_of_decision].max(1),
         board_cards_by_street[hand_of_decision, street_after],
-    )  # `shown` has an extra column for the street after the last one
+    )
     dealing_decisions = np.flatnonzero(board_cards_after > board_cards_known)
     values_after_deal = _select_seat(
         value_function.compute_values(

@@ -18,7 +18,7 @@ from poker_rl.games.poker.record_dtypes import has_stacks
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
 MAX_CACHED_SHARES = 64  # size of the cache of pot shares in one deal
-HOLE_CARDS_UNKNOWN = -1  # as number of known board cards before the hole cards are dealt
+HOLE_CARDS_UNKNOWN = -1  # number of known board cards before hole cards are dealt
 
 
 class EquityValueFunction:
@@ -55,7 +55,8 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
     """Write the values [B, seats, 2] of tables [B]; see `EquityValueFunction.compute_values`."""
     cached_shares = np.empty((MAX_CACHED_SHARES, MAX_SEATS))
     mean_payoffs = np.empty(MAX_SEATS)
-    cache_keys = np.empty((MAX_CACHED_SHARES, 2), np.int64)  # number of board cards, folded seats
+    # A key is the number of known board cards and the bits of folded seats.
+    cache_keys = np.empty((MAX_CACHED_SHARES, 2), np.int64)
     cache_size = 0
     for i in range(len(tables)):
         game = definitions[i]
@@ -89,7 +90,7 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
             values_out[i, seat, 0] = share * pot - _compute_called_stake(game, table, seat)
             values_out[i, seat, 1] = share
         if table.over:
-            scratch_table[0] = tables[i]  # restore the deck
+            scratch_table[0] = tables[i]  # `_average_over_boards` changed the deck
             _average_over_boards(game, table, known_cards, max_boards, True, mean_payoffs)
             for seat in range(game.seats):
                 values_out[i, seat, 0] = mean_payoffs[seat]

@@ -28,17 +28,17 @@ from poker_rl.players.player import Player, compute_checked_probs, find_first_oc
 
 VarianceReductionMethod = Literal["none", "control_variate", "aivat"]
 MIN_SPREAD = 0.1  # lower bound of a column's standard deviation, in the game's unit or in equity
-PRIOR_WEIGHT_DEALS = 30  # the prior counts like so many deals, so that few deals do not fit noise
+PRIOR_WEIGHT_DEALS = 30  # the prior counts like 30 deals, because fits to few deals are noisy
 
 
 class ControlVariateReducer:
     """Reducer that subtracts a multiple of the winnings of a control player in the same deals."""
 
-    duplicate = False  # whether the hands of a deal have the same cards
+    duplicate = False  # each hand has its own cards
 
     def __init__(self, game: Game, control_player: Player, seed: int) -> None:
         self._game, self._control_player = game, control_player
-        seed_sequence = np.random.SeedSequence([seed, 1])  # other random numbers than the match
+        seed_sequence = np.random.SeedSequence([seed, 1])  # other random numbers than in the match
         self._generator = np.random.Generator(np.random.PCG64(seed_sequence))
         self._control_results: list[np.ndarray] = []
 
@@ -67,7 +67,7 @@ class ControlVariateReducer:
 class AivatReducer:
     """Reducer that adds the AIVAT terms of every hand; it needs the policies of all players."""
 
-    duplicate = True  # whether the hands of a deal have the same cards
+    duplicate = True  # all hands of a deal have the same cards
 
     def __init__(self, game: Game, players: Sequence[Player]) -> None:
         self._game, self._value_function = game, EquityValueFunction(game)
@@ -89,10 +89,10 @@ class AivatReducer:
 
         The weights are fitted because the value function ignores bets on later streets.
         """
-        deal_terms = np.concatenate(self._terms)  # [deals, columns, V]
+        deal_terms = np.concatenate(self._terms)  # AIVAT terms [deals, columns, V]
         prior = np.zeros(deal_terms.shape[1:])
         min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
-        # The first value is in chips and has the weight 1 in AIVAT; the second one is equity.
+        # In AIVAT, the value in chips has the weight 1, and the equity has the weight 0.
         prior[:, 0] = 1
         min_spread[:, 0] *= self._game.unit_chips
         return add_control_variates(
