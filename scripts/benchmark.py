@@ -67,7 +67,7 @@ LIMIT_HOLDEM = {
 
 
 def measure_rates(works: dict[str, Work]) -> dict[str, float]:
-    """Run the benchmarks; return the highest rate of each, in units of its amount per second."""
+    """Run the benchmarks; return the largest amount of work per second of each."""
     best = dict.fromkeys(works, 0.0)
     for work in works.values():
         work()  # compiles
@@ -89,7 +89,7 @@ def build_game(name: str) -> Game:
 
 @jit
 def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample a legal action of three at each table, with xorshift (Marsaglia 2003)."""
+    """Sample one of up to three legal actions at each table, with xorshift (Marsaglia 2003)."""
     bits = state[0]
     for i in range(len(actions)):
         bits ^= bits << np.uint64(13)
@@ -103,7 +103,7 @@ def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
 
 @jit
 def sample_any_action(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample a legal action of many at each table; eight entries of the masks are read at once."""
+    """Sample one of many legal actions at each table; eight mask entries are read at once."""
     bits, width, row, seen = state[0], masks.shape[1], -1, np.uint64(0)
     words = masks.reshape(-1).view(np.uint64)
     for place in range(len(words)):
@@ -508,7 +508,7 @@ def compare_thread_counts(create_work: Callable[[], Work]) -> dict[str, Work]:
 
 
 def create_large_solver(name: str, **settings: Any) -> Work:
-    """Return a benchmark of a solver in the large game: iterations, or traversals of MCCFR."""
+    """Return a benchmark of a variant of CFR in the game with a million information sets."""
     config = {
         **load_option("algo", "mccfr" if name == "mccfr" else "cfr"),
         **load_option("algo", name),
@@ -585,7 +585,7 @@ def create_training(experiment: str, counter: str) -> Work:
 
     Args:
         experiment: option of conf/experiment.
-        counter: unit of the amount: decisions or updates.
+        counter: what is counted, "decisions" or "updates".
     """
     ours = build_learner(experiment)
     metrics: Mapping[str, float] = {}

@@ -124,7 +124,7 @@ def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
 
 
 def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Check on each device that a learner learns, can be loaded, and has the same players on a CPU.
+    """Check on each device that a learner learns, can be loaded, and can move players to a CPU.
 
     Yields an empty result if all went well; raises an exception otherwise.
     """
@@ -146,7 +146,7 @@ def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the decisions per second and GPU memory in GiB; then also the GPU's busy share."""
+    """Yield decisions per second and GPU memory in GiB; then also the GPU's share of busy time."""
     learner = build_learner(overrides)[1]
     on_gpu = learner.services.device.type == "cuda"
 
@@ -247,7 +247,7 @@ def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
 
 
 def main() -> None:
-    """Run all rows, or only those that contain a word of `--only`."""
+    """Run all checks and measurements, or only those that contain a word of `--only`."""
     if sys.argv[1:2] == ["--worker"]:
         return run_worker(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
     end = monotonic() + TIME_LIMIT

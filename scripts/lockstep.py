@@ -10,11 +10,10 @@ Three further games have two to nine seats and random stacks, which change every
 is no-limit hold'em, `limit_stacks` is fixed-limit hold'em, and `short_deck` is no-limit short-deck
 hold'em. Half of the games of the last two have antes that differ between seats.
 
-The rules differ on who may raise after an all-in for less than a full raise. Every second game has
-the rule of PokerKit, `short_bets_reopen`. In the others a raise is legal if PokerKit allows it and
-the tournament rules, which this script implements independently, do not forbid it. In fixed limit
-only the tournament rules decide, because PokerKit requires a full bet where they require half of
-one.
+There are two rules on who may raise after an all-in for less than a full raise. Every second game
+has the rule of PokerKit, `short_bets_reopen`. In the others a raise is legal if both PokerKit and
+the tournament rules, which this script implements independently, allow it. In fixed limit only the
+tournament rules decide, because PokerKit requires a full bet where they require half of one.
 """
 
 from __future__ import annotations

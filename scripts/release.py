@@ -69,7 +69,8 @@ def share_layers(player: dict[str, Any], count: int) -> None:
     """Replace the critic's first `count` layers by those of the policy, to make the file smaller.
 
     In training both shared these layers, and a file contains a shared tensor only once. If the
-    policy is an EMA of weights, the critic's values change a little, because it was no EMA.
+    policy is an EMA of weights, the critic's values change a little, because it was trained without
+    averaging.
     """
     if player.get("critic") is None:  # no critic, as after training with discounted rewards
         return

@@ -172,7 +172,7 @@ class Row:
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the row's runs."""
+        """Return the folder of the learner's runs on the game."""
         return OUTPUTS / self.game / self.algo
 
     def train(self, seeds: int, workers: int) -> None:
@@ -228,7 +228,7 @@ def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
 
 
 def list_points(row: Row, group: RunGroup) -> Iterator[CsvRow]:
-    """Yield a row of <game>.csv for each measurement of a row's runs."""
+    """Yield a row of <game>.csv for each measurement of a learner's runs."""
     (name,) = build_comparison(group, row.game).measures
     for run in group.runs:
         places, antes = run.get_points(name, "decisions")
@@ -247,7 +247,7 @@ def list_points(row: Row, group: RunGroup) -> Iterator[CsvRow]:
 
 
 def build_comparison(group: RunGroup, game: str) -> Comparison:
-    """Return the comparison of a row's runs, which computes means over seeds."""
+    """Return a comparison of a learner's runs, which computes means over seeds."""
     return Comparison(group.runs, CompareConfig(tags=[choose_measure(game)]))
 
 

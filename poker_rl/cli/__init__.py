@@ -25,7 +25,7 @@ from poker_rl.storage.disk import format_os_error, naming_path, print_error, pri
 def main() -> NoReturn:
     """Run `poker-rl` with the arguments of the process, and exit with its exit code."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # the shell has closed it, as with `>&-`
+        if getattr(sys, name) is None:  # the shell has closed the stream
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     if isinstance(sys.stdout, TextIOWrapper):  # escape characters that the encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -59,7 +59,7 @@ def measure_recorded_decisions(
 
     Args:
         game: the full game that `decisions` belong to.
-        kind: the kind of the results, which names the recorded player.
+        kind: `Result.kind` of the results, which names the recorded player.
     """
     probs = compute_type_probs(game, player, decisions.records)
     types = game.action_types[decisions.actions]

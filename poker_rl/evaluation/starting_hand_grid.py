@@ -82,7 +82,7 @@ def compute_hand_probs(
     The policy [H, 3] holds the probabilities of fold, call and raise.
     """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
-    hands = np.array(list(combinations(cards, 2)))  # the second card of a hand is higher
+    hands = np.array(list(combinations(cards, 2)))  # the higher card is the second one
     records = copy_with_cards(game, record, hands, board_cards)
     probs = compute_checked_probs(game, player, records)  # [H, A]
     return hands, probs @ np.eye(ACTION_TYPE_COUNT)[game.action_types]
@@ -106,7 +106,7 @@ def compute_hand_grid(
 def _average_cells(
     cells: tuple[np.ndarray, ...], probs: np.ndarray, rows: int, columns: int
 ) -> np.ndarray:
-    """Return the mean of the probabilities [N, 3] in each cell, [rows, columns, 3], or NaN."""
+    """Return the mean probabilities [N, 3] in each cell, [rows, columns, 3]; NaN if empty."""
     sums = np.zeros((rows, columns, ACTION_TYPE_COUNT))
     counts = np.zeros((rows, columns, 1))
     np.add.at(sums, cells, probs)

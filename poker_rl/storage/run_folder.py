@@ -57,8 +57,8 @@ def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str])
     """Return a label made of overrides, for the name of a folder: `entropy_coef.start-0.5_seed-1`.
 
     The label has no character with a special meaning for shells or for Hydra, so that the folder
-    can be typed in `resume=FOLDER`. Overrides of `omitted_keys`, of the game and of the algorithm
-    are left out, because parent folders have these names.
+    can be typed in `resume=FOLDER`. Overrides of `omitted_keys` are left out, and so are the game
+    and the algorithm, because they are the names of parent folders.
     """
     words = []
     for override in overrides:

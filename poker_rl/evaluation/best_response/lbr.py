@@ -45,7 +45,7 @@ class PublicState:
     Attributes:
         record: record of a table in this state, [1]; its cards are ignored.
         reach: for each hand, the probability that the player reaches the state with it, [H].
-        children: cache of the states after each action, unless a board card was dealt in between.
+        children: stored states after each action, except those after a new board card.
         action_probs: the player's policy with each hand, [A, H]; None until it is computed.
         best_actions: the responder's action with each of its hands, [R]; None until computed.
     """
@@ -59,7 +59,7 @@ class PublicState:
 
 @dataclass(frozen=True)
 class ResponderView:
-    """Comparison of R hands of the responder with H hands of the player on one board.
+    """Information about one board: arrays for R hands of the responder and H hands of the player.
 
     Attributes:
         representative_hands: the hands of the player for which its policy is computed.
@@ -117,12 +117,12 @@ class LocalBestResponse:
 
     @property
     def max_hands(self) -> int:
-        """The number of different hands that share no card with a board of all streets."""
+        """The number of different hands that can be dealt beside a complete board."""
         remaining_cards = self.game.deck_size - sum(self.game.board_cards)
         return comb(remaining_cards, self.game.hole_cards)
 
     def get_root_state(self, seat: int) -> PublicState:
-        """Return the state before the first move if the responder has this seat."""
+        """Return the state before the first move for a responder in this seat."""
         return self._create_root_state() if self.game.board_cards[0] else self._root_states[seat]
 
     def _create_root_state(self) -> PublicState:
@@ -130,11 +130,11 @@ class LocalBestResponse:
 
     @cached_property
     def preflop_view(self) -> ResponderView:
-        """The view before any board card, with all hands."""
+        """The view before any board card, for all hands of the responder."""
         return self.build_view(self.boards.root, np.arange(len(self.ranges.hands)))
 
     def build_view(self, board: Board, own_hands: np.ndarray) -> ResponderView:
-        """Compare the responder's hands with these indices [R] with all hands of the player."""
+        """Return the view of a board for the responder's hands with these indices, [R]."""
         is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
         is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
         win_margins = compute_win_margins(
@@ -150,7 +150,7 @@ class LocalBestResponse:
         return self.tables.records
 
     def list_raises(self, record: np.ndarray) -> list[int]:
-        """Return the raises that the responder considers at a table with this record, [1].
+        """Return the raises that the responder considers at a table with this record.
 
         In no-limit games these are the smallest and the largest raise and `POT_RAISE_SIZES`, in
         other games all legal raises.
@@ -203,14 +203,14 @@ class ResponderPlay:
         return self._views_by_street[street]
 
     def get_view_rows(self, street: int) -> np.ndarray:
-        """Return the row of each of the G hands in the arrays of a street's view, [G]."""
+        """Return the index of each of the G hands along the axis R of a street's view, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 
     def _play_from_state(
         self, state: PublicState, seat: int, hand_rows: np.ndarray, payoffs_out: np.ndarray
     ) -> None:
-        """Play the hands in `hand_rows` [n] to the end; write their winnings, `payoffs_out` [G]."""
+        """Play the hands `hand_rows` [n] from a state to the end; write what they win, [G]."""
         table = state.record[0]
         if table["over"]:
             payoffs_out[hand_rows] = self.compute_payoffs(state, seat, hand_rows)
@@ -251,7 +251,7 @@ class ResponderPlay:
         return state.action_probs
 
     def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
-        """Return the responder's best action with each hand of its view, [R]."""
+        """Return the responder's best action at a state with each of its R hands, [R]."""
         if state.best_actions is not None:
             return state.best_actions
         step, record = self._responder.step_record, state.record
@@ -282,7 +282,7 @@ class ResponderPlay:
     def compute_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
         """Return the player's action probabilities given each of the responder's hands, [n, A].
 
-        They are means over the hands that the player may hold and that share no card with it.
+        They are means over the hands that the player may hold beside the responder's hand.
         """
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))

@@ -73,7 +73,7 @@ class EvaluatedPublicTree(PublicTree):
         )
 
     def _iterate_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
-        """Yield all boards that can follow a board on this and later streets, with the street."""
+        """Yield each board of this and later streets that extends `board`, with its street."""
         for next_board in self.boards.list_next_boards(board, street_index):
             yield street_index, next_board
             if street_index + 1 < len(self.streets):
@@ -147,7 +147,7 @@ class _PublicTreeWalk:
     def iterate_board_values(
         self, street_index: int, boards: Iterable[Board], reach: np.ndarray
     ) -> Iterator[tuple[np.ndarray, float]]:
-        """Yield the two values that `average_over_boards` averages, for one board after another."""
+        """Yield the two values of `average_over_boards` for each board alone, in order."""
         is_last_street = street_index + 1 == len(self.tree.streets)
         # Only the last street uses threads; earlier boards would block them while they wait.
         run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
@@ -160,7 +160,7 @@ class _PublicTreeWalk:
     def _walk_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
-        """Return the two values that `average_over_boards` averages, for the board of `policy`."""
+        """Return the two values of `average_over_boards` for the board of `policy` alone."""
         street, board = self.tree.streets[street_index], policy.board
         is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))

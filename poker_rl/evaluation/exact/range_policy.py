@@ -26,8 +26,8 @@ class BoardPolicy:
     Attributes:
         probs: the policy at each state with each of R hands, [D, R, A]; boards that were queried
             together share this array.
-        row_of_hand: index of each hand in the second axis of `probs`, [H]; -1 for hands that share
-            a card with the board.
+        row_of_hand: index of each hand along the axis R of `probs`, [H]; -1 for hands that share a
+            card with the board.
     """
 
     board: Board
@@ -39,8 +39,8 @@ class BoardPolicy:
 class RepresentativeHands:
     """The R hands for which the policy is computed on a board.
 
-    If the player ignores how suits are named, a hand represents all hands into which permutations
-    of the suits that keep the board convert it. The policy with these hands is the same.
+    A player that ignores how suits are named has the same policy with two hands if a permutation of
+    the suits keeps the board and converts one hand into the other. One hand represents all of them.
 
     Attributes:
         representatives: index of each representative among all hands, [R].

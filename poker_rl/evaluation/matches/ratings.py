@@ -72,8 +72,8 @@ def compute_explained_variance(design: np.ndarray, results: np.ndarray) -> float
 def find_largest_cycle(winnings: np.ndarray, half_width: np.ndarray) -> tuple[int, ...]:
     """Return three players of whom each beats the next and the last beats the first; () if none.
 
-    `winnings` [players, players] is what the row's player won from the column's player. It beats
-    this player if the winnings exceed the half-width of their interval. Of several cycles, the one
+    `winnings` [players, players] is what the player of the row won from the player of the column. A
+    player beats another if this exceeds the half-width of its interval. Of several cycles, the one
     whose smallest winnings are largest is returned.
     """
     significant_winnings = np.where(winnings > half_width, winnings, 0.0)

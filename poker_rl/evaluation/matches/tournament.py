@@ -155,8 +155,8 @@ def compute_tournament_results(
 ) -> TournamentResults:
     """Rank the players of a tournament by the results of its tables.
 
-    For each table there is its seat order, see `create_seat_orders`, and in `blocks` what each of
-    its `list_counted_players` won in each deal, [counted players, deals] in chips a hand.
+    `seat_orders` come from `create_seat_orders`. For each of these tables, `blocks` holds what its
+    `list_counted_players` won in each deal, [counted players, deals] in chips a hand.
     """
     scale, unit = get_result_unit(game)
     results_of_player: dict[int, list[np.ndarray]] = {}
