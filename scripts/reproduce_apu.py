@@ -85,7 +85,8 @@ EXPERIMENTS = (
     *AGAINST_BOTS,
     *(f"{name}_{history}" for name in ("apu", "dual_apu") for history in ("fc", "none")),
 )
-OURS = ("ppo_lhe_6p", "ppo_lhe_6p_fc", "ppo_lhe_6p_none")  # evaluated only if the user gives runs
+# Experiments with PPO that are evaluated if the user gives runs of them.
+OURS = ("ppo_lhe_6p", "ppo_lhe_6p_fc", "ppo_lhe_6p_none")
 REWARDS = {"published": "", "linear": "_linear"}  # suffix of the experiment's name by reward
 PUBLISHED_MS = 7.3  # published milliseconds per decision
 CPU = torch.device("cpu")

@@ -19,7 +19,7 @@ from poker_rl.storage.disk import print_error, print_line
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-SETTING_PATTERN = re.compile(r"\w+=")  # matches key=value; few paths begin like this
+SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
 
 

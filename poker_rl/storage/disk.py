@@ -23,7 +23,7 @@ PARTIAL_SUFFIX = ".part"  # suffix of a file that is not yet complete
 
 @contextmanager
 def naming_path(path: Path | str) -> Iterator[None]:
-    """Add a path to an OSError that is raised in this context without one."""
+    """Add `path` to an OSError that is raised in this context, unless it has a path."""
     try:
         yield
     except OSError as error:

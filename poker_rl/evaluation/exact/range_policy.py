@@ -15,7 +15,7 @@ from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_CALL = 4096  # tables per call of a player, so that activations fit in the cache
-# Boards are queried together until there are so many pairs of a state and a hand.
+# Smallest number of pairs of a state and a hand in a query of a network, except the last one.
 MIN_ROWS_PER_QUERY = 2**19
 
 
@@ -56,7 +56,7 @@ class RepresentativeHands:
 
 
 class RangePolicy:
-    """Queries of the policies of heads-up poker players with all hands at public states."""
+    """Queries for the policy of a heads-up poker player with every hand at public states."""
 
     def __init__(self, game: Game, ranges: Ranges, boards: Boards) -> None:
         self._game, self._poker_game = game, check_heads_up(game)

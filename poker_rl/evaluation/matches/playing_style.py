@@ -38,7 +38,7 @@ class StyleCounter:
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Count finished hands [B], in which the first player has seat `rotation` [B]."""
-        records = copy_records(tables.records)  # `_count_hands` changes records
+        records = copy_records(tables.records)  # a copy, because `_count_hands` changes it
         _count_hands(tables.gather_definitions(), records, rotation, self.counts)
 
     def list_results(self, player: str, opponent: str) -> list[Result]:

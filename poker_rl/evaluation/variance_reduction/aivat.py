@@ -31,7 +31,7 @@ from poker_rl.games.tables import Tables, copy_records
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_BATCH = 2**16  # tables in a batch; a table of no-limit poker takes 1.5 kB
-# First column of each kind of term; every kind but the last has a column for each street.
+# First columns of the kinds of terms: each has a column for every street, all-ins only one.
 CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
     street * MAX_STREETS for street in range(4)
 )

@@ -55,7 +55,7 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
     """Write the values [B, seats, 2] of tables [B]; see `EquityValueFunction.compute_values`."""
     cached_shares = np.empty((MAX_CACHED_SHARES, MAX_SEATS))
     mean_payoffs = np.empty(MAX_SEATS)
-    # A key is the number of known board cards and the bits of folded seats.
+    # A cache key is the number of known board cards and a bit mask of the folded seats.
     cache_keys = np.empty((MAX_CACHED_SHARES, 2), np.int64)
     cache_size = 0
     for i in range(len(tables)):
@@ -185,7 +185,7 @@ def _count_combinations(count, size):
 
 @jit
 def _advance_combination(positions, size, count):
-    """Change ascending positions to the next combination, if there is one."""
+    """Change the ascending positions of a combination to those of the next one, if any."""
     j = size - 1
     while j >= 0 and positions[j] == count - size + j:
         j -= 1
