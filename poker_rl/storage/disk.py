@@ -22,7 +22,7 @@ PARTIAL_SUFFIX = ".part"  # suffix of a file that is not yet complete
 
 
 @contextmanager
-def naming_path(path: Path | str) -> Iterator[None]:
+def error_path(path: Path | str) -> Iterator[None]:
     """Add `path` to an OSError that is raised in this context, unless it has a path."""
     try:
         yield
@@ -58,7 +58,7 @@ def print_line(text: str, is_escaped: bool = False) -> None:
     Control characters are escaped, unless `is_escaped` says that the caller has escaped all
     untrusted text.
     """
-    with naming_path("standard output"):
+    with error_path("standard output"):
         print(text if is_escaped else escape_control_characters(text), flush=True)
 
 
@@ -113,7 +113,7 @@ def check_is_folder(path: Path) -> None:
             raise ConfigError(f"{folder} is not a folder")
 
 
-def list_complete_names(folder: Path) -> set[str]:
+def list_complete_files(folder: Path) -> set[str]:
     """Return the names in a folder, except those of incomplete files."""
     return {path.name for path in folder.iterdir() if path.suffix != PARTIAL_SUFFIX}
 

@@ -36,7 +36,7 @@ from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.disk import (
     atomic_replacement,
     check_is_folder,
-    list_complete_names,
+    list_complete_files,
 )
 
 CONFIG_FILE = "config.yaml"
@@ -88,7 +88,7 @@ def create_run_folder(
         except FileExistsError:
             if name is None:
                 continue  # another run started in the same microsecond, so try again
-            if not folder.is_dir() or list_complete_names(folder) - FILES_BEFORE_MANIFEST:
+            if not folder.is_dir() or list_complete_files(folder) - FILES_BEFORE_MANIFEST:
                 hint = f"give another name, or resume it with resume={folder}"
                 raise ConfigError(f"name: {folder} is there already; {hint}") from None
         return folder

@@ -30,7 +30,7 @@ from poker_rl.evaluation.exact.exploitability import (
     compute_seat_values,
 )
 from poker_rl.evaluation.exact.network_query import has_separable_features
-from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
+from poker_rl.evaluation.exact.public_tree import PublicTreeEvaluator
 from poker_rl.games.cards import evaluate_hand
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
@@ -63,7 +63,7 @@ def test_random_policies_are_measured_as_by_the_enumerated_tree(definition):
     """Apart by at most 4e-15 in the small games and 2e-14 on twelve cards: sums in other orders."""
     tree = get_tree(definition)
     (policy,) = random_policies(definition, seed=3)
-    found = EvaluatedPublicTree(definition, merge_suits=False).evaluate_player(
+    found = PublicTreeEvaluator(definition, merge_suits=False).evaluate_player(
         Policies(definition, [policy])
     )
     assert found[1] == pytest.approx(compute_seat_values(tree, policy)[0], abs=1e-12)
@@ -77,7 +77,7 @@ def test_merging_suits_changes_nothing(definition):
     """Of a network that is blind to suits; the sums run in float64, the network in float32."""
     player = build_network_player(definition, "sorted_suits")
     assert player.is_suit_invariant
-    merged, whole = (EvaluatedPublicTree(definition, merge) for merge in (True, False))
+    merged, whole = (PublicTreeEvaluator(definition, merge) for merge in (True, False))
     assert merged.count_queries() < whole.count_queries()
     query_counts = []
     less, all_ = merged.evaluate_player(player, query_counts.append), whole.evaluate_player(player)
@@ -126,7 +126,7 @@ class Renamed:
 
 def test_who_always_folds_loses_750_thousandths_of_a_big_blind():
     short = replace(FLOP, name="short", ranks="TJQKA", suits="cd")
-    found = EvaluatedPublicTree(short, merge_suits=True).evaluate_player(loader(short)("fold"))
+    found = PublicTreeEvaluator(short, merge_suits=True).evaluate_player(loader(short)("fold"))
     assert found[0].sum() / 2 / FLOP.unit_chips == 0.75
 
 
@@ -154,7 +154,7 @@ def against_a_caller(definition):
 
 def test_who_always_calls_loses_what_can_be_counted():
     short = replace(FLOP, name="short", ranks="9TJQKA", suits="cdh")
-    found = EvaluatedPublicTree(short, merge_suits=True).evaluate_player(loader(short)("call"))
+    found = PublicTreeEvaluator(short, merge_suits=True).evaluate_player(loader(short)("call"))
     np.testing.assert_allclose(found[0], against_a_caller(short), atol=1e-9)
     assert found[1] == pytest.approx(0, abs=1e-12)
 
@@ -180,7 +180,7 @@ def test_who_always_calls_in_rhode_island_holdem_loses_what_can_be_counted():
         size * np.maximum(each, 0).sum() / deals
         for size, each in zip(RHODE_ISLAND.raise_sizes, by_street, strict=True)
     )
-    found = EvaluatedPublicTree(RHODE_ISLAND, merge_suits=True).evaluate_player(
+    found = PublicTreeEvaluator(RHODE_ISLAND, merge_suits=True).evaluate_player(
         loader(RHODE_ISLAND)("call")
     )
     np.testing.assert_allclose(found[0], best, atol=1e-9)
@@ -191,7 +191,7 @@ def test_who_always_calls_in_rhode_island_holdem_loses_what_can_be_counted():
     ("player", "nash_conv"), [("fold", 2), ("raise", 10.220040), ("uniform", 11.399091)]
 )
 def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, nash_conv):
-    found = EvaluatedPublicTree(RHODE_ISLAND, merge_suits=True).evaluate_player(
+    found = PublicTreeEvaluator(RHODE_ISLAND, merge_suits=True).evaluate_player(
         loader(RHODE_ISLAND)(player)
     )
     assert found[0].sum() / RHODE_ISLAND.ante == pytest.approx(nash_conv, abs=1e-6)
@@ -207,7 +207,7 @@ def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, n
 )
 def test_what_cannot_be_walked_is_refused(name, why):
     with pytest.raises(ConfigError, match=why):
-        EvaluatedPublicTree(game(name), merge_suits=True)
+        PublicTreeEvaluator(game(name), merge_suits=True)
 
 
 NO_LIMIT = game("nolimit_leduc")
@@ -228,7 +228,7 @@ class ByTable:
 
 def policies(player, definition, street):
     """The policy of all possible hands at all states of some boards, [boards, S, possible, A]."""
-    tree = EvaluatedPublicTree(definition, merge_suits=False)
+    tree = PublicTreeEvaluator(definition, merge_suits=False)
     board = tree.boards.root
     for i in range(street):
         board = tree.boards.list_next_boards(board, i)[-1]
@@ -297,7 +297,7 @@ def test_networks_of_plugins_are_queried_by_tables():
 
 @two_cores
 def test_threads_change_nothing():
-    tree, found = EvaluatedPublicTree(NINE, True), []
+    tree, found = PublicTreeEvaluator(NINE, True), []
     player = build_network_player(NINE, "sorted_suits")
     for threads in (1, 2):
         numba.set_num_threads(threads)

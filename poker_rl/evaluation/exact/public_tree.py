@@ -39,7 +39,7 @@ def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.
         Two arrays [2] in chips a hand: how much more each seat wins with its best response, and
         what each seat wins if both seats play the player's policy.
     """
-    tree = EvaluatedPublicTree(game, player.is_suit_invariant)
+    tree = PublicTreeEvaluator(game, player.is_suit_invariant)
     bar_options = {"desc": "exact", "unit_scale": True, "leave": False}
     with create_progress_bar(tree.count_queries(), "hands", **bar_options) as bar:
         best_values, value = tree.evaluate_player(player, bar.update)
@@ -49,7 +49,7 @@ def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.
 
 def describe_exact_cost(game: Game, player: Player) -> str:
     """Return a line with the number of policy queries and the memory of an exact evaluation."""
-    tree = EvaluatedPublicTree(game, player.is_suit_invariant)
+    tree = PublicTreeEvaluator(game, player.is_suit_invariant)
     suits_text = "merged" if player.is_suit_invariant else "distinguished"
     return (
         f"exact: {tree.count_queries():,} hands at public states, suits {suits_text}; about"
@@ -57,8 +57,8 @@ def describe_exact_cost(game: Game, player: Player) -> str:
     )
 
 
-class EvaluatedPublicTree(PublicTree):
-    """Public tree that computes the exact values of players."""
+class PublicTreeEvaluator(PublicTree):
+    """Public tree with an exact evaluation of players."""
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         super().__init__(game, merge_suits)
@@ -115,7 +115,7 @@ class EvaluatedPublicTree(PublicTree):
 class _PublicTreeWalk:
     """Evaluation of one player by a walk of the public tree."""
 
-    tree: EvaluatedPublicTree
+    tree: PublicTreeEvaluator
     player: Player
     on_progress: Callable[[int], object]
     threads: ThreadPoolExecutor
@@ -166,7 +166,7 @@ class _PublicTreeWalk:
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
         state_of_line = np.cumsum(street.seat >= 0) - 1
-        # Impossible hands (-1) may use any row, because their reach is 0.
+        # Impossible hands have the row -1; any row will do for them, because their reach is 0.
         row_of_hand = np.maximum(policy.row_of_hand, 0)
         lines = street.entering_count, street.parent_line, street.action, street.seat
         _fill_reach(*lines, state_of_line, policy.probs, row_of_hand, line_reach)
