@@ -152,14 +152,20 @@ def measure_winnings(
 
 @dataclass
 class Matches:
-    """Players and the results of their matches, which are saved in a file."""
+    """Players and the results of their matches, which are saved in a file.
+
+    Attributes:
+        runs: runs of each experiment, one for each seed.
+        players: actors of each experiment for each seed.
+        known: mean winnings and their half-width for each match.
+    """
 
     game: FixedLimitPoker
     deals: int
     results_file: Path
-    runs: dict[str, list[Path]]  # runs of each experiment, one for each seed
-    players: dict[str, list[list[Player]]] = field(default_factory=dict)  # by experiment and seed
-    known: dict[str, list[float]] = field(default_factory=dict)  # mean and half-width by match
+    runs: dict[str, list[Path]]
+    players: dict[str, list[list[Player]]] = field(default_factory=dict)
+    known: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Load the players and the saved results."""
