@@ -378,7 +378,7 @@ def compute_pot_winnings(state: Any) -> list[int]:
 def create_pokerkit_state(game: PokerGame) -> Any:
     """Return PokerKit's state at the start of a hand.
 
-    PokerKit's own fixed-limit game is not used, since it allows one more raise before the flop.
+    PokerKit's own fixed-limit game is not used, because it allows one more raise before the flop.
     """
     from pokerkit import (
         Automation,

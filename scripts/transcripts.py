@@ -24,8 +24,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcrip
 HANDS, DECISIONS = 12, 500
 MAX_LISTED_RAISES = 5
 
-# A transcript prints a field of the table record for each seat; its header contains these texts.
-# The first names what an information set shows after the seat's cards, the second the field.
+# By record field: what information sets show after the seat's cards, and what the field counts.
 HEADER_TEXTS = {
     "paid": ("board, actions so far", "chips put in by each seat"),
     "left": ("hand to beat|cards the others have left", "cards left in each hand"),

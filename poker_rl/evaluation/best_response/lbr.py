@@ -134,7 +134,7 @@ class LocalBestResponse:
         return self.build_view(self.boards.root, np.arange(len(self.ranges.hands)))
 
     def build_view(self, board: Board, own_hands: np.ndarray) -> ResponderView:
-        """Return the view of a board for the responder's hands with these indices, [R]."""
+        """Return the `ResponderView` of a board for hands with these indices, [R]."""
         is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
         is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
         win_margins = compute_win_margins(
