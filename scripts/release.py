@@ -2,7 +2,7 @@
 
     python scripts/release.py outputs/leduc/actor_critic/RUN leduc_ac
 
-It writes the run's headline player and its critic, with weights in float16, to
+It writes the run's headline (first) player and its critic, with weights in float16, to
 `poker_rl/released/NAME.pt`. The file also contains the player's origin, which is printed: command,
 experiment, seed, decisions, commit and date. The script also updates the checksums in
 `poker_rl/released/SHA256SUMS`, and writes `conf/player/NAME.yaml` unless that file exists.
