@@ -1,4 +1,4 @@
-"""Measure the share of units of a network, by layer, whose output differs between positions.
+"""Measure in each layer of a network the share of units whose output differs between positions.
 
     python scripts/alive_units.py limit_holdem outputs/limit_holdem/nfsp/RUN:greedy
 

@@ -41,16 +41,15 @@ from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 WINDOW, WINDOWS = 0.25, 12  # seconds of a time window; number of windows for each rate
-BATCH = 512  # tables; their records, observations and hand strengths fit into a core's cache
-# Tables of each of two threads. Between calls the threads pass Python's lock to each other, which
-# takes as long as an action at some hundred tables; larger batches make this rarer.
+BATCH = 512  # tables whose records and observations fit into a core's cache
+# Two threads have larger batches, because they wait for Python's global lock at each call.
 BATCH_OF_TWO = 4 * BATCH
-CFR_STEP = 100  # iterations per call
-LARGE_STEP = 10  # iterations per call, in the game with a million information sets
-TRAVERSALS = 1000  # traversals that threads share, in the game with a million information sets
+CFR_STEP = 100  # CFR iterations per call
+LARGE_STEP = 10  # iterations per call in the game with a million information sets
+TRAVERSALS = 1000  # MCCFR traversals per iteration in the game with a million information sets
 
 Work = Callable[[], int]
-"""Function that does some work and returns its amount, such as the number of decisions."""
+"""Benchmark: a function that does some work and returns its amount, such as decisions."""
 
 LIMIT_HOLDEM = {
     "betting": "limit",
@@ -68,7 +67,7 @@ LIMIT_HOLDEM = {
 
 
 def measure_rates(works: dict[str, Work]) -> dict[str, float]:
-    """Return the highest rate of each work, in units of its amount per second."""
+    """Run the benchmarks; return the largest amount of work per second of each."""
     best = dict.fromkeys(works, 0.0)
     for work in works.values():
         work()  # compiles
@@ -81,7 +80,7 @@ def measure_rates(works: dict[str, Work]) -> dict[str, float]:
     return best
 
 
-def game(name: str) -> Game:
+def build_game(name: str) -> Game:
     return build(load_option("game", name), "game")
 
 
@@ -90,7 +89,7 @@ def game(name: str) -> Game:
 
 @jit
 def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample a legal action of each table with three actions, by xorshift (Marsaglia 2003)."""
+    """Sample one of up to three legal actions at each table, with xorshift (Marsaglia 2003)."""
     bits = state[0]
     for i in range(len(actions)):
         bits ^= bits << np.uint64(13)
@@ -98,13 +97,13 @@ def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
         bits ^= bits << np.uint64(17)
         legal = np.uint64(1) + np.uint64(masks[i, 0]) + np.uint64(masks[i, 2])
         chosen = np.int64(((bits >> np.uint64(32)) * legal) >> np.uint64(32))
-        actions[i] = chosen + (not masks[i, 0])  # without fold, calls come first
+        actions[i] = chosen + (not masks[i, 0])  # skip fold if it is illegal
     state[0] = bits
 
 
 @jit
 def sample_any_action(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample a legal action of each table with many actions; read eight of them at once."""
+    """Sample one of many legal actions at each table; eight mask entries are read at once."""
     bits, width, row, seen = state[0], masks.shape[1], -1, np.uint64(0)
     words = masks.reshape(-1).view(np.uint64)
     for place in range(len(words)):
@@ -118,7 +117,8 @@ def sample_any_action(masks, state, actions):  # type: ignore[no-untyped-def]
                     bits ^= bits << np.uint64(13)
                     bits ^= bits >> np.uint64(7)
                     bits ^= bits << np.uint64(17)
-                    if (bits >> np.uint64(32)) * seen >> np.uint64(32) == 0:  # one in `seen`
+                    # Reservoir sampling: take the new action with probability 1 / seen.
+                    if (bits >> np.uint64(32)) * seen >> np.uint64(32) == 0:
                         actions[at] = cell - at * width
     state[0] = bits
 
@@ -157,7 +157,7 @@ def play_without_observations(definitions, tables, actions, masks, won):  # type
 
 
 class RandomPlay:
-    """Random play of one hand after another at a batch of tables; a call is a `Work`."""
+    """Benchmark of random play at a batch of tables, one hand after another."""
 
     def __init__(self, game: Game, seed: int, batch: int = BATCH) -> None:
         self.batch = batch
@@ -204,19 +204,19 @@ class RandomPlay:
         return ended
 
 
-def two_threads(game: Game) -> Work:
-    """Return the work of random play in two threads, each with its own batch of tables."""
+def create_threaded_play(game: Game) -> Work:
+    """Return a benchmark of random play in two threads, each with its own batch of tables."""
     plays = [RandomPlay(game, seed, BATCH_OF_TWO) for seed in (1, 2)]
     pool = ThreadPoolExecutor(2)
     return lambda: sum(pool.map(lambda play: play(), plays))
 
 
-def open_spiel_rules() -> Work:
+def create_open_spiel_play() -> Work:
     import pyspiel
 
     game, generator = pyspiel.load_game("universal_poker", LIMIT_HOLDEM), random.Random(1)
 
-    def hand() -> int:
+    def play_hand() -> int:
         decisions, state = 0, game.new_initial_state()
         while not state.is_terminal():
             if not state.is_chance_node():
@@ -226,29 +226,29 @@ def open_spiel_rules() -> Work:
             state.apply_action(generator.choice(state.legal_actions()))
         return decisions
 
-    return hand
+    return play_hand
 
 
-def rlcard_rules() -> Work:
+def create_rlcard_play() -> Work:
     import rlcard
 
     environment, generator = rlcard.make("limit-holdem"), random.Random(1)
 
-    def hand() -> int:
+    def play_hand() -> int:
         decisions, (state, _) = 0, environment.reset()
         while not environment.is_over():
             state, _ = environment.step(generator.choice(list(state["legal_actions"])))
             decisions += 1
         return decisions
 
-    return hand
+    return play_hand
 
 
-# Environments: decisions per second of random legal play, each with an observation and a mask. In
-# the vector environment, only the learner's decisions count; the bot `call` plays the other seat.
+# Environments: decisions per second of random legal play, each with an observation and a mask.
+# The vector environment counts only the learner's decisions; the bot `call` has the other seat.
 
 
-def vector_environment() -> Work:
+def create_vector_environment_play() -> Work:
     from poker_rl.integrations.gymnasium import GameVectorEnv
 
     environment, generator = GameVectorEnv("limit_holdem", 2048, "call"), np.random.default_rng(1)
@@ -262,12 +262,12 @@ def vector_environment() -> Work:
     return step
 
 
-def agent_environment(environment: Any) -> Work:
-    """Return the work of playing a hand in a PettingZoo environment."""
+def create_pettingzoo_play(environment: Any) -> Work:
+    """Return a benchmark of random play in a PettingZoo environment."""
     generator = random.Random(1)
     environment.reset(seed=1)
 
-    def hand() -> int:
+    def play_hand() -> int:
         decisions = 0
         environment.reset()
         for _ in environment.agent_iter():
@@ -279,27 +279,27 @@ def agent_environment(environment: Any) -> Work:
             decisions += 1
         return decisions
 
-    return hand
+    return play_hand
 
 
-def environments(rlcard: bool) -> dict[str, Work]:
+def create_environment_plays(rlcard: bool) -> dict[str, Work]:
     from poker_rl.integrations import pettingzoo
 
     works = {
-        "ours, Gymnasium, 2,048 tables": vector_environment(),
-        "ours, PettingZoo": agent_environment(pettingzoo.env("limit_holdem")),
+        "ours, Gymnasium, 2,048 tables": create_vector_environment_play(),
+        "ours, PettingZoo": create_pettingzoo_play(pettingzoo.env("limit_holdem")),
     }
     if rlcard:
-        works["RLCard"] = rlcard_rules()
-        if find_spec("pygame") is not None:  # which PettingZoo's environment imports
+        works["RLCard"] = create_rlcard_play()
+        if find_spec("pygame") is not None:  # PettingZoo's environment imports pygame
             from pettingzoo.classic import texas_holdem_v4
 
-            works["PettingZoo"] = agent_environment(texas_holdem_v4.env())
+            works["PettingZoo"] = create_pettingzoo_play(texas_holdem_v4.env())
     return works
 
 
-def pgx_rules(tables: int = 2048, steps: int = 16) -> Work:
-    """Return the work of random play of Leduc at many tables in one compiled call of JAX."""
+def create_pgx_play(tables: int = 2048, steps: int = 16) -> Work:
+    """Return a benchmark of random play at many tables of Leduc, compiled by JAX."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})  # JAX starts one thread per core that it may use
     import jax
@@ -333,11 +333,11 @@ def pgx_rules(tables: int = 2048, steps: int = 16) -> Work:
     return step
 
 
-# Hand strength of seven cards
+# Hand strength: hands of seven cards per second
 
 
-def random_hands() -> np.ndarray:
-    tables = Tables(game("limit_holdem"), 10_000, 0)
+def deal_random_hands() -> np.ndarray:
+    tables = Tables(build_game("limit_holdem"), 10_000, 0)
     tables.deal()
     return tables.records["deck"][:, :7].copy()
 
@@ -350,7 +350,7 @@ def find_strongest(hands):  # type: ignore[no-untyped-def]
     return best
 
 
-def phevaluator_strength(hands: list[list[int]]) -> Work:
+def create_phevaluator_benchmark(hands: list[list[int]]) -> Work:
     from phevaluator import evaluate_cards
 
     return count_calls(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
@@ -363,8 +363,8 @@ RIVER = np.array([0, 5, 22, 31, 46])
 
 
 @jit
-def all_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
-    """Compute the results of `compute_showdown_values` by a loop over all pairs of hands.
+def compute_values_by_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
+    """Compute the values of `compute_showdown_values` by a loop over all pairs of hands.
 
     `ranks` is the strength of each hand; it is negative if the board has one of its cards.
     """
@@ -380,8 +380,8 @@ def all_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
         out[one] = won
 
 
-def range_showdowns() -> dict[str, Work]:
-    ranges = Ranges(game("limit_holdem"))  # type: ignore[arg-type]
+def create_showdown_benchmarks() -> dict[str, Work]:
+    ranges = Ranges(build_game("limit_holdem"))  # type: ignore[arg-type]
     free = ranges.mask_compatible_hands(RIVER)
     reach = np.random.default_rng(0).random(len(free)) * free
     out, ranks = np.empty(len(free)), np.full(len(free), -1, np.int32)
@@ -397,7 +397,7 @@ def range_showdowns() -> dict[str, Work]:
             lambda: compute_showdown_values(ranges.hands, order, sorted_ranks, reach, out)
         ),
         "double loop, strengths known": count_calls(
-            lambda: all_pairs(ranges.hands, ranks, reach, out)
+            lambda: compute_values_by_pairs(ranges.hands, ranks, reach, out)
         ),
     }
     hands, board = ranges.hands[free].tolist(), RIVER.tolist()
@@ -415,12 +415,12 @@ def range_showdowns() -> dict[str, Work]:
         names = ["".join(card_name(c, RANK_NAMES, SUIT_NAMES) for c in hand) for hand in hands]
         shown = tuple(Card.parse("".join(card_name(c, RANK_NAMES, SUIT_NAMES) for c in board)))
 
-        def pokerkit_ranks() -> list[int]:
+        def rank_with_pokerkit() -> list[int]:
             made = [StandardHighHand.from_game(tuple(Card.parse(name)), shown) for name in names]
             return [hand.entry.index for hand in made]
 
         works["PokerKit and NumPy"] = count_calls(
-            lambda: compare_hand_pairs(pokerkit_ranks(), hands, reach[free])
+            lambda: compare_hand_pairs(rank_with_pokerkit(), hands, reach[free])
         )
     return works
 
@@ -428,9 +428,9 @@ def range_showdowns() -> dict[str, Work]:
 RANK_NAMES, SUIT_NAMES = "23456789TJQKA", "cdhs"
 
 
-def local_best_response() -> Work:
-    """Return the work of hands of the local best response to a network of 3 x 128 units."""
-    limit = game("limit_holdem")
+def create_lbr_benchmark() -> Work:
+    """Return a benchmark of the local best response to a network with 3 layers of 128 units."""
+    limit = build_game("limit_holdem")
     net = MLPConfig(
         hidden_sizes=[128, 128, 128], activation="relu", init="orthogonal", features="sorted_suits"
     )
@@ -453,10 +453,10 @@ def compare_hand_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarr
     return wins
 
 
-# Solving Leduc
+# Solving Leduc hold'em: evaluations and iterations per second
 
 
-def open_spiel_nash_conv() -> dict[str, Work]:
+def create_open_spiel_nash_conv() -> dict[str, Work]:
     import pyspiel
     from open_spiel.python import policy
     from open_spiel.python.algorithms import exploitability
@@ -467,7 +467,7 @@ def open_spiel_nash_conv() -> dict[str, Work]:
     trees = [pyspiel.TabularBestResponse(game, seat, uniform) for seat in range(2)]
 
     def compute_on_built_trees() -> None:
-        """Compute `nash_conv` without the time to build the trees and the value of the policy."""
+        """Compute the best-response values of both players on trees that are already built."""
         for tree in trees:
             tree.set_policy(uniform)
             tree.value_from_state(root)
@@ -479,7 +479,7 @@ def open_spiel_nash_conv() -> dict[str, Work]:
     }
 
 
-def open_spiel_cfr_plus() -> dict[str, Work]:
+def create_open_spiel_cfr_plus() -> dict[str, Work]:
     import pyspiel
     from open_spiel.python.algorithms import cfr
 
@@ -495,7 +495,7 @@ def open_spiel_cfr_plus() -> dict[str, Work]:
 
 
 def compare_thread_counts(create_work: Callable[[], Work]) -> dict[str, Work]:
-    """Return a work in one thread and again in two threads."""
+    """Return a benchmark in one thread, and another one of the same kind in two threads."""
 
     def run(work: Work, threads: int) -> int:
         numba.set_num_threads(threads)
@@ -507,19 +507,19 @@ def compare_thread_counts(create_work: Callable[[], Work]) -> dict[str, Work]:
     }
 
 
-def large_solver(name: str, **settings: Any) -> Work:
-    """Return the work of iterations of a solver, or of traversals of MCCFR, in the large game."""
+def create_large_solver(name: str, **settings: Any) -> Work:
+    """Return a benchmark of a variant of CFR in the game with a million information sets."""
     config = {
         **load_option("algo", "mccfr" if name == "mccfr" else "cfr"),
         **load_option("algo", name),
     }
-    large = game("leduc_4_streets")
+    large = build_game("leduc_4_streets")
     config |= {"iterations_per_step": LARGE_STEP, **settings}
     amount = LARGE_STEP * settings.get("traversals", 1)
     return count_calls(build(config, "algo", game=large, seed=0).learn, amount)
 
 
-def open_spiel_mccfr() -> Work:
+def create_open_spiel_mccfr() -> Work:
     import pyspiel
 
     streets = {"numRounds": 4, "numSuits": 2, "numRanks": 3, "numHoleCards": 1}
@@ -533,7 +533,8 @@ def open_spiel_mccfr() -> Work:
 
 # NFSP on Leduc hold'em: decisions per second of both agents, after learning has started
 
-NFSP_SETTINGS = {  # of OpenSpiel's nfsp_leduc_pytorch.py and of experiment=nfsp_leduc_openspiel
+# The settings are those of OpenSpiel's nfsp_leduc_pytorch.py and experiment=nfsp_leduc_openspiel.
+NFSP_SETTINGS = {
     "hidden_layers_sizes": [128],
     "replay_buffer_capacity": 200_000,
     "reservoir_buffer_capacity": 2_000_000,
@@ -566,7 +567,7 @@ def build_learner(experiment: str) -> Any:
     return build_algorithm(settings, build(settings["game"], "game"), torch.device("cpu"), seed=0)
 
 
-def train_nfsp() -> Work:
+def create_nfsp_training() -> Work:
     ours = build_learner("nfsp_leduc_openspiel")
 
     def iteration() -> int:
@@ -579,12 +580,12 @@ def train_nfsp() -> Work:
     return iteration
 
 
-def train_experiment(experiment: str, counter: str) -> Work:
-    """Return the work of an iteration, after all networks have started to learn.
+def create_training(experiment: str, counter: str) -> Work:
+    """Return a benchmark of training iterations, after all networks have started to learn.
 
     Args:
         experiment: option of conf/experiment.
-        counter: unit of the amount: decisions or updates.
+        counter: what is counted, "decisions" or "updates".
     """
     ours = build_learner(experiment)
     metrics: Mapping[str, float] = {}
@@ -600,7 +601,7 @@ def train_experiment(experiment: str, counter: str) -> Work:
     return iteration
 
 
-def open_spiel_nfsp() -> Work:
+def create_open_spiel_nfsp() -> Work:
     from open_spiel.python import rl_environment
     from open_spiel.python.pytorch import nfsp
 
@@ -609,7 +610,7 @@ def open_spiel_nfsp() -> Work:
     actions = environment.action_spec()["num_actions"]
     agents = [nfsp.NFSP(i, size, actions, **NFSP_SETTINGS) for i in range(2)]
 
-    def hand() -> int:
+    def play_hand() -> int:
         decisions, step = 0, environment.reset()
         while not step.last():
             decisions += 1
@@ -620,12 +621,12 @@ def open_spiel_nfsp() -> Work:
         return decisions
 
     while any(agent.loss[0] is None for agent in agents):
-        hand()
-    return hand
+        play_hand()
+    return play_hand
 
 
 def count_calls(work: Callable[[], Any], amount: int = 1) -> Work:
-    """Return a `Work` that calls a function and always counts as the same amount."""
+    """Return a benchmark that calls a function, and counts each call as the same amount."""
 
     def run() -> int:
         work()
@@ -634,7 +635,7 @@ def count_calls(work: Callable[[], Any], amount: int = 1) -> Work:
     return run
 
 
-def report(title: str, works: dict[str, Work]) -> None:
+def print_rates(title: str, works: dict[str, Work]) -> None:
     """Print the rates of this project and of other libraries, and their ratios."""
     measured = measure_rates(works)
     peers = [name for name in works if not name.startswith("ours")]
@@ -644,86 +645,93 @@ def report(title: str, works: dict[str, Work]) -> None:
         print(f"  {name:32}{rate:>14,.0f}", *(ratios if name not in peers else ()))
 
 
-def report_large(open_spiel: bool) -> None:
-    tree = get_tree(game("leduc_4_streets"))
+def print_large_rates(open_spiel: bool) -> None:
+    tree = get_tree(build_game("leduc_4_streets"))
     uniform = tree.build_uniform_policy()
     works = compare_thread_counts(lambda: count_calls(lambda: nash_conv(tree, uniform)))
-    report("NashConv, a million infosets", works)
-    report("CFR+, a million infosets", compare_thread_counts(lambda: large_solver("cfr_plus")))
-    works = compare_thread_counts(lambda: large_solver("mccfr", traversals=TRAVERSALS))
+    print_rates("NashConv, a million infosets", works)
+    print_rates(
+        "CFR+, a million infosets", compare_thread_counts(lambda: create_large_solver("cfr_plus"))
+    )
+    works = compare_thread_counts(lambda: create_large_solver("mccfr", traversals=TRAVERSALS))
     if open_spiel:
-        works["OpenSpiel C++"] = open_spiel_mccfr()
-    report("MCCFR, traversals of each seat", works)
+        works["OpenSpiel C++"] = create_open_spiel_mccfr()
+    print_rates("MCCFR, traversals of each seat", works)
     numba.set_num_threads(1)
 
 
 def main() -> None:
     open_spiel, rlcard = find_spec("pyspiel") is not None, find_spec("rlcard") is not None
 
-    holdem = game("limit_holdem")
+    holdem = build_game("limit_holdem")
     works: dict[str, Work] = {
         "ours": RandomPlay(holdem, 0),
-        "ours, two threads": two_threads(holdem),
+        "ours, two threads": create_threaded_play(holdem),
     }
     if open_spiel:
-        works["OpenSpiel Python"] = open_spiel_rules()
+        works["OpenSpiel Python"] = create_open_spiel_play()
     if rlcard:
-        works["RLCard"] = rlcard_rules()
-    report("Heads-up limit hold'em, decisions", works)
+        works["RLCard"] = create_rlcard_play()
+    print_rates("Heads-up limit hold'em, decisions", works)
 
     if find_spec("pettingzoo") is not None:
-        report("Environments of limit hold'em", environments(rlcard))
-    works = {"ours": RandomPlay(game("leduc"), 0)}
+        print_rates("Environments of limit hold'em", create_environment_plays(rlcard))
+    works = {"ours": RandomPlay(build_game("leduc"), 0)}
     if find_spec("pgx") is not None:
-        works["pgx"] = pgx_rules()
-    report("Leduc hold'em, decisions", works)
+        works["pgx"] = create_pgx_play()
+    print_rates("Leduc hold'em, decisions", works)
 
     for name in ("nolimit_holdem_sizes", "nolimit_holdem", "nolimit_holdem_6p"):
-        play = RandomPlay(game(name), 0)
+        play = RandomPlay(build_game(name), 0)
         works = {"ours": play, "ours, without observations": play.play_unobserved}
-        report(f"{name}, decisions", works)
+        print_rates(f"{name}, decisions", works)
 
-    big2 = game("big2")
-    report(
-        "Big 2, decisions", {"ours": RandomPlay(big2, 0), "ours, two threads": two_threads(big2)}
+    big2 = build_game("big2")
+    print_rates(
+        "Big 2, decisions",
+        {"ours": RandomPlay(big2, 0), "ours, two threads": create_threaded_play(big2)},
     )
-    report("Big 2, games", {"ours": RandomPlay(big2, 0).play_and_count_hands})
+    print_rates("Big 2, games", {"ours": RandomPlay(big2, 0).play_and_count_hands})
 
-    hands = random_hands()
+    hands = deal_random_hands()
     works = {"ours": count_calls(lambda: find_strongest(hands), len(hands))}
     if find_spec("phevaluator") is not None:
-        works["phevaluator"] = phevaluator_strength(hands.tolist())
-    report("Strength of seven cards, hands", works)
+        works["phevaluator"] = create_phevaluator_benchmark(hands.tolist())
+    print_rates("Strength of seven cards, hands", works)
 
-    report("Range against range on the river, showdowns", range_showdowns())
+    print_rates("Range against range on the river, showdowns", create_showdown_benchmarks())
     torch.set_num_threads(1)
-    report("Local best response to 3 x 128, hands", {"ours": local_best_response()})
+    print_rates("Local best response to 3 x 128, hands", {"ours": create_lbr_benchmark()})
 
-    leduc = game("leduc")
+    leduc = build_game("leduc")
     tree = get_tree(leduc)
     uniform = tree.build_uniform_policy()
     works = {"ours": count_calls(lambda: nash_conv(tree, uniform))}
-    report("NashConv of a Leduc policy", works | (open_spiel_nash_conv() if open_spiel else {}))
+    print_rates(
+        "NashConv of a Leduc policy", works | (create_open_spiel_nash_conv() if open_spiel else {})
+    )
 
     settings = {**load_option("algo", "cfr"), **load_option("algo", "cfr_plus")}
     solver = build({**settings, "iterations_per_step": CFR_STEP}, "algo", game=leduc)
     works = {"ours": count_calls(solver.learn, CFR_STEP)}
-    report("CFR+ on Leduc, iterations", works | (open_spiel_cfr_plus() if open_spiel else {}))
+    print_rates(
+        "CFR+ on Leduc, iterations", works | (create_open_spiel_cfr_plus() if open_spiel else {})
+    )
 
-    report_large(open_spiel)
+    print_large_rates(open_spiel)
     for experiment, counter in (
         ("ppo_lhe", "decisions"),
         ("big2_ppo_fast", "decisions"),
         ("nfsp_2000", "updates"),
     ):
-        report(
-            f"experiment={experiment}, {counter}", {"ours": train_experiment(experiment, counter)}
+        print_rates(
+            f"experiment={experiment}, {counter}", {"ours": create_training(experiment, counter)}
         )
 
-    works = {"ours": train_nfsp()}
-    if open_spiel and find_spec("tree") is not None:  # its NFSP needs dm-tree besides
-        works["OpenSpiel PyTorch"] = open_spiel_nfsp()
-    report("NFSP on Leduc, decisions", works)
+    works = {"ours": create_nfsp_training()}
+    if open_spiel and find_spec("tree") is not None:  # OpenSpiel's NFSP needs dm-tree
+        works["OpenSpiel PyTorch"] = create_open_spiel_nfsp()
+    print_rates("NFSP on Leduc, decisions", works)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ RUNS = 2
 
 
 def measure_run(experiment: str, workers: int) -> tuple[float, float]:
-    """Return the decisions per second and the share of communication in a run's second half.
+    """Return decisions per second and the share of communication time in a run's second half.
 
     Raises:
         CalledProcessError: if the run fails.

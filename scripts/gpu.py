@@ -1,11 +1,11 @@
 """Check every learner on this machine's GPU, and measure its speed beside one CPU core.
 
     python scripts/gpu.py > gpu.md                     # everything, in at most 8 minutes
-    python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word; or `check`, or `speed`
+    python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word, or `check`, `speed`
 
-A row is the check or the measurement of one configuration. Each row runs in a process of its own,
-so that an error or the time limit of one row does not end others. The result is Markdown on stdout,
-written row by row; progress and tracebacks go to stderr. Without a GPU, only the CPU is checked and
+A row of the result is the check or the speed of one configuration. It runs in a process of its own,
+so that its error or time limit does not end other rows. The result is Markdown on stdout, written
+row by row; progress and tracebacks go to stderr. Without a GPU, only the CPU is checked and
 measured.
 """
 
@@ -46,8 +46,9 @@ from poker_rl.training.train import build_root_config
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
 TIME_LIMIT, CHECK_LIMIT, GPU_LIMIT, CPU_LIMIT = 450, 120, 40, 100
 ONE_CORE = "device=cpu threads=1"
-MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # largest number of processes at once
-WARMUP_SECONDS, WARMUP_CALLS = 3, 2  # to compile rules, fill buffers and record CUDA graphs
+MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # processes that run at once
+# A warm-up compiles the rules, fills buffers and records CUDA graphs.
+WARMUP_SECONDS, WARMUP_CALLS = 3, 2
 
 CHECKS = [f"experiment={name}" for name in ("ppo_lhe", "nfsp_nlhe", "ppo_lhe_6p", "dual_apu")]
 CHECKS += ["game=nolimit_holdem algo=ppo net=amounts_lstm"]
@@ -55,14 +56,15 @@ CHECKS += [
     f"game={game} algo={algo}"
     for game in ("limit_holdem", "nolimit_holdem", "limit_holdem_6p", "big2")
     for algo in ("ppo", "actor_critic", "apu", "vine")
-    if (game, algo) != ("big2", "apu")  # APU is for poker
+    if (game, algo) != ("big2", "apu")  # APU supports only poker
 ]
 WIDE = "experiment=ppo_lhe net.hidden_sizes=[1024,512,1024,512]"
 EXPERIMENTS = """ppo_lhe nfsp_2000_code nfsp_lhe nfsp_lhe_paper big2_ppo_fast ppo_lhe_6p ppo_leduc
     dual_apu_linear sd_cfr_leduc ac_leduc ac_lhe big2_ppo apu"""
 CORE_SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
 CORE_SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
-SPEEDS = {  # for each row of the GPU, the row of one core to compare it with
+# Settings for the GPU, each with the settings for one core that it is compared with.
+SPEEDS = {
     "experiment=ppo_lhe hardware=gpu_ppo": "experiment=ppo_lhe",
     "experiment=ppo_lhe hardware=gpu_ppo algo.tables=131072": "experiment=ppo_lhe",
     f"{WIDE} hardware=gpu_ppo": f"{WIDE} algo.tables=8192",
@@ -72,7 +74,7 @@ SPEEDS = {  # for each row of the GPU, the row of one core to compare it with
     "experiment=ppo_leduc hardware=gpu_ppo": "experiment=ppo_leduc",
     "game=kuhn algo=ppo hardware=gpu_ppo": "game=kuhn algo=ppo",
 } | {row: row for row in CORE_SPEEDS}
-# Settings with which an iteration takes milliseconds.
+# Settings for checks, with which an iteration takes milliseconds.
 SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches=2 traversals=20
     episodes_per_iteration=2 training_period=2 agent_switch_period=4 actor_copy_period=4
     batch_size=8 capacity=500 replay_capacity=500 learning_starts=8 regret_gradient_steps=2
@@ -108,7 +110,7 @@ def learn_finite(learner: Any, updates: int) -> None:
 def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
     """Raise a ValueError unless two players' probabilities agree to 1e-3 at 99 % of tables.
 
-    They may differ at the others, because a player may choose any of several best actions.
+    At other tables they may differ, because a player may choose any of several best actions.
     """
     tables, generator = Tables(game, 300, seed=1), np.random.default_rng(1)
     tables.deal()
@@ -122,7 +124,7 @@ def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
 
 
 def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Check learning, saving, loading and moving players to the CPU, on each device.
+    """Check on each device that a learner learns, can be loaded, and can move players to a CPU.
 
     Yields an empty result if all went well; raises an exception otherwise.
     """
@@ -144,7 +146,7 @@ def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the decisions per second; on a GPU also its memory in GiB, and later its busy share."""
+    """Yield decisions per second and GPU memory in GiB; then also the GPU's share of busy time."""
     learner = build_learner(overrides)[1]
     on_gpu = learner.services.device.type == "cuda"
 
@@ -168,8 +170,7 @@ def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]
     if on_gpu:
         with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             profiled_calls, _ = learn(0.2)
-        # Profiling slows down the CPU but not the kernels, so the time of the calls before it,
-        # which were not profiled, is used.
+        # Profiling slows down the CPU but not the kernels, so divide by the time without profiling.
         busy = sum_busy_seconds(profiler.events()) / profiled_calls
         yield result | {"GPU busy": busy / (elapsed / calls)}
 
@@ -182,7 +183,7 @@ def sum_busy_seconds(events: Iterable[Any]) -> float:
     for start, end in sorted((span.start, span.end) for span in spans):
         busy += max(0.0, end - max(start, last_end))
         last_end = max(last_end, end)
-    return busy / 1e6  # times are in microseconds
+    return busy / 1e6  # profiler times are in microseconds
 
 
 def run_worker(task: str, seconds: float, overrides: Sequence[str]) -> None:
@@ -222,7 +223,7 @@ def run_row(task: str, row: str, seconds: float, limit: float, end: float) -> di
 
 
 def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
-    """Measure rows on the GPU one after another and on single cores, and print a table."""
+    """Measure the speed of rows on the GPU and on single cores, and print a table."""
     columns = {"one core": ",.0f"}
     if has_gpu := torch.cuda.is_available():
         columns |= {"GPU": ",.0f", "ratio": ".2f", "GPU busy": ".0%", "GPU GiB": ".1f"}
@@ -246,7 +247,7 @@ def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
 
 
 def main() -> None:
-    """Run all rows, or only those that contain a word of `--only`."""
+    """Run all checks and measurements, or only those that contain a word of `--only`."""
     if sys.argv[1:2] == ["--worker"]:
         return run_worker(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
     end = monotonic() + TIME_LIMIT

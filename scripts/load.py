@@ -116,7 +116,7 @@ def read_memory(process: int) -> str:
 async def run(address: str, process: int, args: argparse.Namespace) -> bool:
     """Print all measurements; return whether the response time is low enough."""
     people = [SimulatedPerson(address, seed) for seed in range(args.sessions)]
-    await people[0].client.get("")  # is answered when everything is loaded
+    await people[0].client.get("")  # the server answers when it is ready
     print(f"{read_memory(process)}, before the first session")
     start = time.perf_counter()
     await asyncio.gather(*(person.post("begin") for person in people))

@@ -10,11 +10,10 @@ Three further games have two to nine seats and random stacks, which change every
 is no-limit hold'em, `limit_stacks` is fixed-limit hold'em, and `short_deck` is no-limit short-deck
 hold'em. Half of the games of the last two have antes that differ between seats.
 
-The rules differ on who may raise after an all-in for less than a full raise. Every second game has
-the rule of PokerKit, `short_bets_reopen`. In the others a raise is legal if PokerKit allows it and
-the tournament rules, which this script implements independently, do not forbid it. In fixed limit
-only the tournament rules decide, because PokerKit requires a full bet where they require half of
-one.
+There are two rules on who may raise after an all-in for less than a full raise. Every second game
+has the rule of PokerKit, `short_bets_reopen`. In the others a raise is legal if both PokerKit and
+the tournament rules, which this script implements independently, allow it. In fixed limit only the
+tournament rules decide, because PokerKit requires a full bet where they require half of one.
 """
 
 from __future__ import annotations
@@ -45,13 +44,12 @@ from poker_rl.games.tables import Tables
 GAMES = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
 GAMES += ["limit_holdem_2to9"]
 STACKS, LIMIT_STACKS, SHORT_DECK = RANDOM_STACKS = ("stacks", "limit_stacks", "short_deck")
-BATCH = 1000  # tables that are played at once, before their hands are replayed
+BATCH = 1000  # hands that are played before the other engine replays them
 HANDS_OF_STACKS = 10  # hands before the stacks change
 TIES = 5  # every fifth hand of hold'em has a royal flush on the board, so that pots are split
 ROYAL_FLUSH = range(32, 52, 4)
-WEIGHTS = np.array(
-    [[1, 1, 1], [1, 8, 4]]
-)  # of fold, call and raise in two kinds of hands; most hands of the second reach a showdown
+# Weights of fold, call and raise in two kinds of hands; most of the second kind reach a showdown.
+WEIGHTS = np.array([[1, 1, 1], [1, 8, 4]])
 
 
 class EnginesDifferError(Exception):
@@ -62,11 +60,11 @@ class Decision(NamedTuple):
     """Decision in a hand that was played by this project's rules."""
 
     seat: int
-    legal: list[int]  # the legal ones of fold, call and raise
+    legal: list[int]  # which of fold, call and raise are legal
     action: int  # fold, call or raise
-    raises: Sequence[int] = ()  # games with stacks: all legal actions that are raises
-    chosen: int = 0  # games with stacks: the action that was taken
-    to: int = 0  # games with stacks: chips of the seat over the whole hand after a raise; else 0
+    raises: Sequence[int] = ()  # in games with stacks, all legal raises
+    chosen: int = 0  # in games with stacks, the action that was taken
+    raised_to: int = 0  # in games with stacks, chips paid in this hand after a raise
 
 
 class Hand(NamedTuple):
@@ -75,18 +73,20 @@ class Hand(NamedTuple):
     game: PokerGame
     deck: list[int]  # the cards dealt: hole cards seat by seat, then the board
     decisions: list[Decision]
-    paid: list[int]  # chips put in, by seat
-    won: list[int]  # chips, by seat
+    paid: list[int]  # chips that each seat put in
+    won: list[int]  # chips that each seat won
     showdown: bool
 
-    def expect(self, what: str, ours: object, theirs: object) -> None:
+    def check_equal(self, what: str, ours: object, theirs: object) -> None:
         """Compare a value in this project with that in the other engine.
 
         Raises:
             EnginesDifferError: if they differ.
         """
         if ours != theirs:
-            moves = "".join("fcr"[d.action] + (f"{d.to}" if d.to else "") for d in self.decisions)
+            moves = "".join(
+                "fcr"[d.action] + (f"{d.raised_to}" if d.raised_to else "") for d in self.decisions
+            )
             cards = " ".join(card_name(c, self.game.ranks, self.game.suits) for c in self.deck)
             where = f"{self.game.name}, cards {cards}, actions {moves}"
             if self.game.starting_stacks:
@@ -132,7 +132,7 @@ def play_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> I
                 if has_stacks:
                     raises = (RAISE + np.flatnonzero(legal[i, RAISE:])).tolist()
                     to = int(put[i]) if kind[i] == RAISE else 0
-                    here = here._replace(raises=raises, chosen=int(actions[i]), to=to)
+                    here = here._replace(raises=raises, chosen=int(actions[i]), raised_to=to)
                 decisions[row].append(here)
         won = tables.payoffs()
         for row, record in enumerate(tables.records[: hands - first]):
@@ -212,7 +212,7 @@ def put_royal_flush_on_board(record: np.void, game: PokerGame | VariableSeatsPok
 
 
 def get_variant_game(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
-    """Return the game that is played at a table; with variable seats, that for its seats."""
+    """Return the game at a table; if the number of seats varies, the game with its number."""
     return game if isinstance(game, PokerGame) else game.variant_games[record["variant"]]
 
 
@@ -220,7 +220,7 @@ def get_variant_game(game: PokerGame | VariableSeatsPoker, record: np.void) -> P
 
 
 class TournamentStreet:
-    """State of a street's betting by rules 43 and 47 of the Tournament Directors Association (TDA).
+    """Right to raise on a street by rules 43 and 47 of the Tournament Directors Association (TDA).
 
     No-limit:
 
@@ -245,7 +245,7 @@ class TournamentStreet:
 
 
 def replay_in_pokerkit(hand: Hand) -> None:
-    """Replay a hand of hold'em in PokerKit, whose player indices are our seats.
+    """Replay a hand of hold'em in PokerKit, where player i has seat i.
 
     Raises:
         EnginesDifferError: at the first difference.
@@ -253,25 +253,25 @@ def replay_in_pokerkit(hand: Hand) -> None:
     state, game = create_pokerkit_state(hand.game), hand.game
     limit = isinstance(game, FixedLimitPoker)
     tournament = limit or (isinstance(game, NoLimitPoker) and not game.short_bets_reopen)
-    hand.expect("blinds", game.blinds or [0] * game.seats, list(state.bets))
+    hand.check_equal("blinds", game.blinds or [0] * game.seats, list(state.bets))
     cards = [card_name(card, game.ranks, game.suits) for card in hand.deck]
     for seat in range(game.seats):
         first = seat * game.hole_cards
         state.deal_hole("".join(cards[first : first + game.hole_cards]), seat)
     board, street = cards[game.seats * game.hole_cards :], 0
 
-    def begun_street() -> TournamentStreet:
+    def start_street() -> TournamentStreet:
         bet = state.streets[street].min_completion_betting_or_raising_amount
         return TournamentStreet(bet, limit)
 
-    betting = begun_street()
+    betting = start_street()
 
     def deal_board() -> None:
         nonlocal board, street, betting
         while state.can_deal_board() or state.can_show_or_muck_hole_cards():
             if state.can_deal_board():
                 street += 1
-                betting = begun_street()
+                betting = start_street()
                 count = game.board_cards[street]
                 state.deal_board("".join(board[:count]))
                 board = board[count:]
@@ -280,8 +280,8 @@ def replay_in_pokerkit(hand: Hand) -> None:
 
     for decision in hand.decisions:
         deal_board()
-        hand.expect("seat to act", decision.seat, state.actor_index)
-        if limit:  # PokerKit's own rule for short raises is turned off
+        hand.check_equal("seat to act", decision.seat, state.actor_index)
+        if limit:  # turn off PokerKit's rule for short raises
             state.consecutive_short_all_in_amounts.clear()
             state.completion_betting_or_raising_amount = 0
         add_up_all_ins(state)
@@ -289,7 +289,7 @@ def replay_in_pokerkit(hand: Hand) -> None:
         facing, price = state.checking_or_calling_amount or 0, max(state.bets)
         if tournament and not betting.is_open_to(decision.seat, facing):
             legal[RAISE] = False
-        hand.expect("legal actions", decision.legal, np.flatnonzero(legal).tolist())
+        hand.check_equal("legal actions", decision.legal, np.flatnonzero(legal).tolist())
         to = None
         if game.starting_stacks:
             seat = decision.seat
@@ -297,13 +297,13 @@ def replay_in_pokerkit(hand: Hand) -> None:
             before -= game.dead_antes[seat]
             amounts = list_raise_amounts(game, state, before) if legal[RAISE] else []
             if game.raise_size_options != []:
-                hand.expect("number of raises", len(decision.raises), len(amounts))
+                hand.check_equal("number of raises", len(decision.raises), len(amounts))
             else:
-                hand.expect("raises", decision.raises, amounts)
-            if decision.to:
+                hand.check_equal("raises", decision.raises, amounts)
+            if decision.raised_to:
                 place = decision.raises.index(decision.chosen)
-                hand.expect("chips raised to", decision.to, amounts[place])
-                to = decision.to - before
+                hand.check_equal("chips raised to", decision.raised_to, amounts[place])
+                to = decision.raised_to - before
         if decision.action == FOLD:
             state.fold()
         elif decision.action == CALL:
@@ -317,12 +317,12 @@ def replay_in_pokerkit(hand: Hand) -> None:
         state.kill_hand()
     while state.can_push_chips():
         state.push_chips()
-    hand.expect("the hand is over", True, not state.status)
+    hand.check_equal("the hand is over", True, not state.status)
     pushed = [int(chips) for chips in state.payoffs]
     won = winnings or pushed
-    hand.expect("chips won", hand.won, won)
+    hand.check_equal("chips won", hand.won, won)
     apart = max(abs(ours - theirs) for ours, theirs in zip(won, pushed, strict=True))
-    hand.expect("but for odd chips, chips won", True, apart < 2 * game.seats)
+    hand.check_equal("but for odd chips, chips won", True, apart < 2 * game.seats)
 
 
 def add_up_all_ins(state: Any) -> None:
@@ -336,7 +336,7 @@ def add_up_all_ins(state: Any) -> None:
 
 
 def list_raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
-    """Return the legal raises, each as the chips that the seat then has paid in the whole hand.
+    """Return each legal raise as the chips that the seat has then paid in the whole hand.
 
     Args:
         game: the game of the hand.
@@ -359,9 +359,9 @@ def list_raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
 def compute_pot_winnings(state: Any) -> list[int]:
     """Return the chips won by each seat if PokerKit's pots are divided by this project's rules.
 
-    PokerKit gives all odd chips of a pot to the first winner, and this project gives one each to
-    the first winners. PokerKit merges pots after the hands that separated them have lost, and this
-    project divides each pot by itself.
+    PokerKit gives all odd chips of a pot to the first winner; this project gives one each to the
+    first winners. PokerKit merges pots that have the same contenders after losing hands are gone;
+    this project divides each pot by itself.
     """
     won = [int(chips) for chips in state.payoffs]
     for pot in state.pots:
@@ -378,7 +378,7 @@ def compute_pot_winnings(state: Any) -> list[int]:
 def create_pokerkit_state(game: PokerGame) -> Any:
     """Return PokerKit's state at the start of a hand.
 
-    PokerKit's own fixed-limit game is not used, since it allows one more raise before the flop.
+    PokerKit's own fixed-limit game is not used, because it allows one more raise before the flop.
     """
     from pokerkit import (
         Automation,
@@ -404,7 +404,7 @@ def create_pokerkit_state(game: PokerGame) -> Any:
     else:
         structure = BettingStructure.FIXED_LIMIT
         raises = list(zip(game.raise_sizes, game.max_raises, strict=True))
-    order = -1 if game.seats == 2 else 1  # heads-up it gives the first entry to the second player
+    order = -1 if game.seats == 2 else 1  # heads-up, PokerKit lists antes and blinds in reverse
     deck, kind = Deck.STANDARD, StandardHighHand
     if has_three_card_hands(game):
         kind = RhodeIslandHoldemHand
@@ -427,7 +427,7 @@ def create_pokerkit_state(game: PokerGame) -> Any:
             for i, (count, (size, most)) in enumerate(zip(game.board_cards, raises, strict=True))
         ),
         structure,
-        not any(game.dead_antes),  # antes that differ are not trimmed to the smallest
+        not any(game.dead_antes),  # unequal antes must not be trimmed
         game.antes[::order],
         game.blinds[::order] or 0,
         0,
@@ -437,7 +437,7 @@ def create_pokerkit_state(game: PokerGame) -> Any:
 
 
 def has_three_card_hands(game: PokerGame) -> bool:
-    """Return whether hands have three cards; OpenSpiel has no straights and flushes of three."""
+    """Return whether hands have three cards, which make no straight or flush in OpenSpiel."""
     return game.hole_cards + sum(game.board_cards) == THREE_CARD_HAND
 
 
@@ -469,24 +469,28 @@ def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_a
 
         for seat, legal, action, *_ in hand.decisions:
             deal()
-            hand.expect("seat to act", seat, state.current_player())
-            hand.expect("legal actions", sorted(map_actions(legal).values()), state.legal_actions())
+            hand.check_equal("seat to act", seat, state.current_player())
+            hand.check_equal(
+                "legal actions", sorted(map_actions(legal).values()), state.legal_actions()
+            )
             state.apply_action(map_actions(legal)[action])
-        deal()  # the board's last cards, which some games deal after the last action
-        hand.expect("the hand is over", True, state.is_terminal())
+        deal()  # some games deal the last board cards after the last action
+        hand.check_equal("the hand is over", True, state.is_terminal())
         # OpenSpiel splits an odd chip, and this project gives it to one winner.
         for ours, theirs in zip(hand.won, state.returns(), strict=True):
             apart = abs(ours - theirs)
-            hand.expect("chips won", True, apart == 0 or (apart < 1 and theirs != round(theirs)))
+            hand.check_equal(
+                "chips won", True, apart == 0 or (apart < 1 and theirs != round(theirs))
+            )
 
     return engine
 
 
 def load_universal_poker(game: FixedLimitPoker) -> Any:
-    """Return the game in OpenSpiel, where players are numbered from 1 and antes are blinds."""
+    """Load the same game in OpenSpiel, which numbers players from 1 and treats antes as blinds."""
     import pyspiel
 
-    def words(numbers: Any) -> str:
+    def join_numbers(numbers: Any) -> str:
         return " ".join(map(str, numbers))
 
     return pyspiel.load_game(
@@ -495,14 +499,14 @@ def load_universal_poker(game: FixedLimitPoker) -> Any:
             "betting": "limit",
             "numPlayers": game.seats,
             "numRounds": len(game.board_cards),
-            "blind": words(game.definitions["post"][0, : game.seats]),
-            "firstPlayer": words(seat + 1 for seat in game.openers),
-            "raiseSize": words(game.raise_sizes),
-            "maxRaises": words(game.max_raises),
+            "blind": join_numbers(game.definitions["post"][0, : game.seats]),
+            "firstPlayer": join_numbers(seat + 1 for seat in game.openers),
+            "raiseSize": join_numbers(game.raise_sizes),
+            "maxRaises": join_numbers(game.max_raises),
             "numSuits": len(game.suits),
             "numRanks": len(game.ranks),
             "numHoleCards": game.hole_cards,
-            "numBoardCards": words(game.board_cards),
+            "numBoardCards": join_numbers(game.board_cards),
         },
     )
 
@@ -518,7 +522,7 @@ def count_special_cases(hand: Hand, winners: int) -> dict[str, int]:
 def compare_engines(
     game: PokerGame | VariableSeatsPoker, engine: Engine, hands: int, seed: int
 ) -> Counter[str]:
-    """Play random hands in both engines; return the numbers of compared hands, decisions and so on.
+    """Play random hands in both engines; return counts such as those of hands and decisions.
 
     Raises:
         EnginesDifferError: at the first difference.
@@ -590,7 +594,7 @@ def load_holdem(name: str) -> PokerGame | VariableSeatsPoker:
 def compare_and_print(
     name: str, other: str, games: list[Any], engine: Engine, hands: int, seed: int
 ) -> None:
-    """Compare `hands` hands of each game, and print their numbers; exit at a difference."""
+    """Compare `hands` hands of each game, and print counts; exit at a difference."""
     start, counts = time.perf_counter(), Counter[str]()
     for i, game in enumerate(games):
         try:

@@ -2,7 +2,7 @@
 
     python scripts/release.py outputs/leduc/actor_critic/RUN leduc_ac
 
-It writes the run's headline player and its critic, with weights in float16, to
+It writes the run's headline (first) player and its critic, with weights in float16, to
 `poker_rl/released/NAME.pt`. The file also contains the player's origin, which is printed: command,
 experiment, seed, decisions, commit and date. The script also updates the checksums in
 `poker_rl/released/SHA256SUMS`, and writes `conf/player/NAME.yaml` unless that file exists.
@@ -39,7 +39,7 @@ from poker_rl.storage.run_folder import describe_origin, read_run_folder
 
 
 def collect_released_parts(run: Path) -> dict[str, Any]:
-    """Return the contents of the file: the game, the run's headline player and its origin.
+    """Return what the released file contains: the game, the run's headline player and its origin.
 
     Raises:
         ConfigError: if the run is still training or has failed, or if it was not self-play.
@@ -69,9 +69,10 @@ def share_layers(player: dict[str, Any], count: int) -> None:
     """Replace the critic's first `count` layers by those of the policy, to make the file smaller.
 
     In training both shared these layers, and a file contains a shared tensor only once. If the
-    policy is an EMA of weights, the critic's values change a little, since the critic is no EMA.
+    policy is an EMA of weights, the critic's values change a little, because it was trained without
+    averaging.
     """
-    if player.get("critic") is None:  # such as after training with discounted rewards
+    if player.get("critic") is None:  # no critic, as after training with discounted rewards
         return
     for name, weight in player["weights"].items():
         if any(name.startswith(f"layers.{layer}.") for layer in range(count)):

@@ -56,8 +56,7 @@ BOTS = {
     "mcts": ("mcts", "mcts_few"),
 }
 EVERY_BOT = tuple(bot for both in BOTS.values() for bot in both)
-# Published winnings against each bot of BOTS, in small bets per hand. The publication calls APU
-# against APU without a history "APU-1".
+# Published winnings against each bot of BOTS, in small bets per hand.
 AGAINST_BOTS = {
     "apu": (4.083, 0.957, 3.265, 3.895),
     "dual_apu": (1.833, 0.542, 2.167, 3.376),
@@ -86,8 +85,9 @@ EXPERIMENTS = (
     *AGAINST_BOTS,
     *(f"{name}_{history}" for name in ("apu", "dual_apu") for history in ("fc", "none")),
 )
-OURS = ("ppo_lhe_6p", "ppo_lhe_6p_fc", "ppo_lhe_6p_none")  # evaluated if the user gives runs
-REWARDS = {"published": "", "linear": "_linear"}  # end of an experiment's name, by reward
+# Experiments with PPO that are evaluated if the user gives runs of them.
+OURS = ("ppo_lhe_6p", "ppo_lhe_6p_fc", "ppo_lhe_6p_none")
+REWARDS = {"published": "", "linear": "_linear"}  # suffix of the experiment's name by reward
 PUBLISHED_MS = 7.3  # published milliseconds per decision
 CPU = torch.device("cpu")
 
@@ -95,7 +95,7 @@ CPU = torch.device("cpu")
 def train_experiment(
     out: Path, experiment: str, seed: int, minutes: float, settings: Sequence[str]
 ) -> Path:
-    """Train for at most so many minutes, including those of earlier commands; return the folder."""
+    """Train for at most `minutes`, those of earlier commands included; return the run folder."""
     name = f"{experiment}_seed{seed}"
     folder = out / "limit_holdem_6p" / "apu" / name
     if folder.exists():
@@ -105,7 +105,8 @@ def train_experiment(
             return folder
     else:
         words = [f"experiment={experiment}", f"seed={seed}", f"name={name}", f"outputs={out}"]
-        words += ["evaluation.opponents=[]", "evaluation.earlier_self=false"]  # measured here
+        # Runs play no matches, because this script does.
+        words += ["evaluation.opponents=[]", "evaluation.earlier_self=false"]
         words += ["evaluate_every=600"]  # a row every 100 episodes, for the curves of losses
         words += ["figures=false", *settings]
         done = 0.0
@@ -116,7 +117,7 @@ def train_experiment(
             try:
                 process.wait(timeout=left)
             except subprocess.TimeoutExpired:
-                process.terminate()  # it saves its work
+                process.terminate()  # the run then saves a checkpoint
     if not read_last_metrics_row(folder):
         sys.exit(f"{experiment} did not train")
     return folder
@@ -128,7 +129,7 @@ def find_snapshot(folder: Path) -> Path:
 
 
 def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
-    """Return the actors of the headline player in a run's newest snapshot."""
+    """Return the actors of the first player in a run's newest snapshot."""
     player = next(iter(load_players(find_snapshot(folder), game, CPU).values()))
     return [player.select_instance(k) for k in range(player.instance_count)]
 
@@ -145,20 +146,26 @@ def measure_winnings(
     for k, candidate in enumerate(candidates):
         five = [others[(k + 1 + i) % len(others)] for i in range(rest)]
         blocks.append(play_deals(game, [candidate, *five], deals, seed=0)[:, 0] / game.unit_chips)
-    mean = np.mean(blocks, axis=0)  # [deals]; all of them had the same deals
+    mean = np.mean(blocks, axis=0)  # [deals]
     return float(mean.mean()), compute_half_width(mean)
 
 
 @dataclass
 class Matches:
-    """Players and the results of their matches, which are saved in a file."""
+    """Players and the results of their matches, which are saved in a file.
+
+    Attributes:
+        runs: runs of each experiment, one for each seed.
+        players: actors of each experiment for each seed.
+        known: mean winnings and their half-width for each match.
+    """
 
     game: FixedLimitPoker
     deals: int
     results_file: Path
-    runs: dict[str, list[Path]]  # by experiment, one run for each seed
-    players: dict[str, list[list[Player]]] = field(default_factory=dict)  # by experiment, by seed
-    known: dict[str, list[float]] = field(default_factory=dict)  # mean and half-width by match
+    runs: dict[str, list[Path]]
+    players: dict[str, list[list[Player]]] = field(default_factory=dict)
+    known: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Load the players and the saved results."""
@@ -198,7 +205,7 @@ class Matches:
 
 
 def measure_decision_ms(game: FixedLimitPoker, player: Player, count: int = 200) -> float:
-    """Return the mean time of a single decision in milliseconds, at tables after eight calls."""
+    """Return the mean time that a player takes for a decision, in milliseconds."""
     tables = Tables(game, count, 0)
     tables.deal()
     for _ in range(8):

@@ -62,7 +62,7 @@ Rows = list[dict[str, Any]]
 
 
 def train_metrics(run: str) -> Rows:
-    """Train a run and return its rows without times.
+    """Train a run; return the rows of its metrics without times.
 
     Raises:
         CalledProcessError: if the run fails.
@@ -79,7 +79,7 @@ def train_metrics(run: str) -> Rows:
 
 
 def compare_metrics(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> Iterator[str]:
-    """Yield a line for each run of `before`: equal, or the tags that differ."""
+    """Yield a line for each run of `before`: "equal", or the tags of the metrics that differ."""
     for run, rows in before.items():
         others = after.get(run, [])
         tags = {

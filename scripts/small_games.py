@@ -7,10 +7,10 @@
 
 A row of the page is a learner on a game. It is trained by a sweep over seeds, and the page contains
 the command. The script can be stopped at any time: it does not repeat finished runs, and it resumes
-interrupted ones. The page contains each row with at least one finished seed. It is written from the
-files in docs/benchmark/: rows.csv has the resources that each row took, and <game>.csv has all
-measurements. Rows that were trained on this machine replace those in the files; all other rows in
-the files stay, since another machine trained them.
+interrupted ones. The page has each row with at least one finished seed, from the files in
+docs/benchmark/: rows.csv has the resources that each row took, and <game>.csv has all measurements.
+Rows that were trained on this machine replace those in the files; all other rows stay, because
+another machine trained them.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Row:
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the row's runs."""
+        """Return the folder of the learner's runs on the game."""
         return OUTPUTS / self.game / self.algo
 
     def train(self, seeds: int, workers: int) -> None:
@@ -228,7 +228,7 @@ def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
 
 
 def list_points(row: Row, group: RunGroup) -> Iterator[CsvRow]:
-    """Yield a row of <game>.csv for each measurement of a row's runs."""
+    """Yield a row of <game>.csv for each measurement of a learner's runs."""
     (name,) = build_comparison(group, row.game).measures
     for run in group.runs:
         places, antes = run.get_points(name, "decisions")
@@ -247,12 +247,12 @@ def list_points(row: Row, group: RunGroup) -> Iterator[CsvRow]:
 
 
 def build_comparison(group: RunGroup, game: str) -> Comparison:
-    """Return the comparison of a row's runs, which computes means over seeds."""
+    """Return a comparison of a learner's runs, which computes means over seeds."""
     return Comparison(group.runs, CompareConfig(tags=[choose_measure(game)]))
 
 
 def choose_measure(game: str) -> str:
-    """Return the measure of the players of a game that the page shows."""
+    """Return the measure that the page shows for a game."""
     return "nash_conv" if game == "kuhn_3p" else "exploitability"
 
 
@@ -260,7 +260,7 @@ def choose_measure(game: str) -> str:
 class SavedRow:
     """Results of a row in docs/benchmark/, which this or another machine trained."""
 
-    about: CsvRow  # its row of rows.csv
+    about: CsvRow  # the learner's row in rows.csv
     points: list[CsvRow]  # all measurements, ordered by seed
 
     @property
@@ -279,18 +279,18 @@ class SavedRow:
 
     @property
     def mean(self) -> tuple[float, float | None]:
-        """Return the mean of the final checkpoints over the seeds, and its half-width."""
+        """Return the mean of the final results over seeds, and half its 95 % interval."""
         mean = estimate([float(antes[-1]) for _, _, antes in self.curves], "mean")
         return mean.value, mean.half_width
 
     @property
-    def figure(self) -> str:
-        """Return the mean of the final checkpoints with its interval, as text."""
+    def formatted_mean(self) -> str:
+        """Return the mean of the final results over seeds with its interval, as text."""
         mean, width = self.mean
         return f"{mean:.2g}" if width is None else format_number(mean, width)
 
     @property
-    def seconds(self) -> str:
+    def formatted_seconds(self) -> str:
         """Return the mean seconds of a run, as text."""
         seconds = float(self.about["seconds"])
         return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}"
@@ -300,16 +300,16 @@ class SavedRow:
         command = self.about["command"].removeprefix("poker-rl train ").removeprefix("-m ")
         return [
             self.learner,
-            self.figure,
+            self.formatted_mean,
             format_step_count(float(self.about["decisions"])),
-            self.seconds,
+            self.formatted_seconds,
             f"`{command.removesuffix(' seed=0,1,2,3,4')}`",
         ]
 
     def build_line(self, x: str) -> CurveLine:
         """Return the mean curve over seeds, with decisions or seconds as the x axis.
 
-        The mean is over the values at equal decisions; with seconds, x is the mean time at them.
+        Means are over values at equal numbers of decisions; seconds are the mean times of these.
         """
         line = build_line_over_runs(
             self.learner, [(places, antes) for places, _, antes in self.curves], band="range"
@@ -339,7 +339,13 @@ def format_solvers(games: dict[str, list[SavedRow]]) -> Iterator[str]:
     for algo in SOLVERS:
         found = [cells.get((game, algo)) for game in games]
         lines.append(
-            [f"`{algo}`", *(f"{row.figure} ({row.seconds})" if row else "" for row in found)]
+            [
+                f"`{algo}`",
+                *(
+                    f"{row.formatted_mean} ({row.formatted_seconds})" if row else ""
+                    for row in found
+                ),
+            ]
         )
     yield format_table(lines)
 

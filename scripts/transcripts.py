@@ -24,9 +24,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcrip
 HANDS, DECISIONS = 12, 500
 MAX_LISTED_RAISES = 5
 
-# Texts for the header of a transcript, by the field of the table record that counts something for
-# each seat: the rest of an information set's name after the seat and its cards, and a description
-# of the field.
+# By record field: what information sets show after the seat's cards, and what the field counts.
 HEADER_TEXTS = {
     "paid": ("board, actions so far", "chips put in by each seat"),
     "left": ("hand to beat|cards the others have left", "cards left in each hand"),
@@ -43,7 +41,7 @@ def create_transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
     Args:
         game: the game to play.
         hands: largest number of hands.
-        decisions: no further hand is dealt after so many lines.
+        decisions: number of lines after which no further hand is dealt.
         seed: seed of the cards and actions.
     """
     generator = np.random.default_rng(seed)
@@ -54,7 +52,7 @@ def create_transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
         [1.0 if game.action_name(a) == "fold" else 3.0 for a in range(game.action_count)]
     )
     if game.table_dtype is NO_LIMIT_TABLE_DTYPE:
-        weights[RAISE:] /= np.arange(1, game.action_count - 1)  # small raises more often
+        weights[RAISE:] /= np.arange(1, game.action_count - 1)  # prefer small raises
     lines: list[str] = []
     for _ in range(hands):
         if len(lines) > decisions:

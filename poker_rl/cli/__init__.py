@@ -19,19 +19,19 @@ from poker_rl.cli.commands import COMMANDS, SettingsCommand, run_or_print_help
 from poker_rl.cli.help_texts import PROGRAM_HELP
 from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.disk import format_os_error, naming_path, print_error, print_line
+from poker_rl.storage.disk import error_path, format_os_error, print_error, print_line
 
 
 def main() -> NoReturn:
     """Run `poker-rl` with the arguments of the process, and exit with its exit code."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # if the shell has closed it, as by `>&-`
+        if getattr(sys, name) is None:  # the shell has closed the stream
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-    if isinstance(sys.stdout, TextIOWrapper):  # characters that its encoding lacks are no error
+    if isinstance(sys.stdout, TextIOWrapper):  # escape characters that the encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = run_command(sys.argv[1:])
-        with naming_path("standard output"):
+        with error_path("standard output"):
             sys.stdout.flush()
     except ConfigError as error:
         print_error(str(error))
@@ -40,13 +40,13 @@ def main() -> NoReturn:
         code = 130
     except BrokenPipeError:  # the reader of the output, such as `head`, has ended
         code = 128 + signal.SIGPIPE
-    except OSError as error:  # such as a full disk, or a folder that was removed
+    except OSError as error:  # a failure of the machine, such as a full disk
         print_error(format_os_error(error))
         code = 1
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # without a new target, Python's flush at exit would print a traceback
+        except OSError:  # redirect, so that Python's flush at exit can't fail
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
 

@@ -19,12 +19,12 @@ from poker_rl.storage.disk import print_error, print_line
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-SETTING_PATTERN = re.compile(r"\w+=")  # start of an override key=value, rarely of a path
+SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Parser for --help, --config-dir and positional words; errors are a ConfigError."""
+    """Parser of --help, --config-dir and positional words that raises ConfigError."""
 
     def __init__(self, words_name: str) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
@@ -40,7 +40,7 @@ class ArgumentParser(argparse.ArgumentParser):
 
 
 def collect_option_dirs(user_dir: str | None) -> list[Path]:
-    """Return the folders of options, and print a line for each plug-in that can't be used."""
+    """Return the folders that hold option files; print a line for each plug-in with a problem."""
     from poker_rl.config.option_files import list_option_dirs
     from poker_rl.config.plugins import list_plugin_problems
 
@@ -57,7 +57,7 @@ class SettingsCommand:
 
         settings      the settings
         group_config  the settings of `groups`; None if no override belongs to them
-        option_dirs   the folders of options
+        option_dirs   the folders that hold option files
         runs          the words that are not settings: run folders, patterns and sweep summaries
         keys          the keys of all overrides on the command line
     """
@@ -65,8 +65,8 @@ class SettingsCommand:
     config_class: str  # dotted name of the settings' dataclass
     function: str  # dotted name of the function, which is imported when the command runs
     arguments: tuple[str, ...] = ("settings", "group_config", "option_dirs")
-    groups: tuple[str, ...] = ("game",)  # groups whose options the user may select
-    main_settings: tuple[str, ...] = ()  # settings that --help explains; --help=all has all
+    groups: tuple[str, ...] = ("game",)  # groups of options, as in game=leduc
+    main_settings: tuple[str, ...] = ()  # settings that --help explains; --help=all explains all
 
 
 def format_main_settings(command: str, yaml_text: str, keys: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Evaluator of the distance to optimal play in Kuhn poker, as in "Kuhn poker via RL" (BSM 2025).
 
-The array `bet_probs` [situations, cards] = [4, 3] describes a policy. It holds the probability of a
+The array `bet_probs` [situations, cards] = [4, 3] describes a policy: it holds the probability of a
 bet or, when facing a bet, of a call. Kuhn poker has one equilibrium for each alpha from 0 to 1/3,
 where alpha is the first player's probability of a bet with the jack.
 """
@@ -39,10 +39,10 @@ def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
 
 
 def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
-    """Return the squared distance of `bet_probs` [4, 3] to an equilibrium, for each player.
+    """Return the squared distance of each player's part of `bet_probs` [4, 3] to an equilibrium.
 
-    The equilibrium is the one whose alpha is a third of the first player's probability of a bet
-    with the king (BSM 2025).
+    The alpha of this equilibrium is a third of the first player's probability of a bet with the
+    king (BSM 2025).
     """
     squared_errors = (bet_probs - compute_equilibrium_bet_probs(bet_probs[0, 2] / 3)) ** 2
     return {
@@ -53,9 +53,9 @@ def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
 
 @dataclass(kw_only=True)
 class KuhnDistanceEvaluator(PlayerEvaluator):
-    """Evaluator that adds the squared distances of both players to an equilibrium.
+    """Evaluator that also measures the squared distance of each player to an equilibrium.
 
-    If `other_seats_player` is set, it is the second player, and only the first one is measured.
+    If `other_seats_player` is set, it is the second player, and only the first player is measured.
     """
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:

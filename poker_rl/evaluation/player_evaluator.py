@@ -1,8 +1,8 @@
 """Evaluation of the players of a run: exact if the game tree can be enumerated, else by matches.
 
 Larger poker games with a small public tree are evaluated exactly on request. docs/evaluation.md
-explains all measures. For a player with several instances, the mean and percentiles over the
-instances are returned.
+explains all measures. For a player with several instances, which are copies that were trained side
+by side, the mean and percentiles over the instances are returned.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ MAX_TREE_NODES = 20_000_000  # a larger tree needs more memory than `get_tree` a
 class PlayerEvaluator:
     """Evaluator of exploitability and value or, in large games, of matches against opponents.
 
-    `other_seats_player`, if set, takes every seat but the first. `nash_conv` is then the sum of the
-    best-response gains of all seats, those of the other player included, and `exploitability` is
-    their mean.
+    `other_seats_player`, if set, has every seat but the first. The best-response gains of its seats
+    then count in `nash_conv`, the sum over all seats, and in `exploitability`, the mean.
     """
 
     max_tree_nodes: Annotated[int, Range(1, MAX_TREE_NODES)]
@@ -90,7 +89,7 @@ class PlayerEvaluator:
     def check_exact_possible(self) -> None:
         """Raise `ConfigError` if exact values can't be computed."""
         if self.tree is None:
-            PublicTree(self._game, merge_suits=True)  # raises ConfigError if the tree is too large
+            PublicTree(self._game, merge_suits=True)  # ConfigError if the public tree is too large
             if self.other_seats_player is not None:
                 raise ConfigError(
                     "needs evaluation.other_seats_player=null: the player must have all seats"
@@ -124,9 +123,9 @@ class PlayerEvaluator:
     ) -> list[Result]:
         """Return all results of all players; every evaluation of a run plays the same deals.
 
-        `half_snapshot` is the newest snapshot that the run saved in the first half of its decisions
-        so far, if any. With `exact`, a game that is too large to enumerate is evaluated exactly on
-        its public tree.
+        `half_snapshot`, if not None, is the newest snapshot from the first half of the training so
+        far; the players play against it. With `exact`, a game that is too large to enumerate is
+        evaluated exactly on its public tree.
         """
         results = [
             result
@@ -187,7 +186,7 @@ class PlayerEvaluator:
     def _list_exact_results(
         self, name: str, seat_gains: np.ndarray, seat_values: np.ndarray
     ) -> list[Result]:
-        """Return exact results made of best-response gains and values, [seats] in chips a hand."""
+        """Convert best-response gains and values, [seats] in chips a hand, to results."""
         scale, unit = get_result_unit(self._game)
         others, seats = self.other_seats_player, range(self._game.seats)
         kind = EXACT if others is None else f"{EXACT}, beside {others}"
@@ -205,12 +204,11 @@ class PlayerEvaluator:
         ]
 
     def summarize_instances(self, results: Sequence[Result]) -> list[Result]:
-        """Return the mean and the percentiles of a measure, given one result for each instance.
+        """Return the mean and the percentiles of a measure over instances, from their results.
 
-        The instances play the same deals. The half-width of the mean is therefore at most the mean
-        half-width of the instances, which is returned. The half-width of a percentile is unknown;
-        the largest half-width of an instance is returned instead. A single result is returned
-        unchanged.
+        The mean gets the mean half-width of the instances, which is an upper bound because they
+        play the same deals. Percentiles get the largest half-width of an instance, because their
+        own is unknown. A single result is returned unchanged.
         """
         if len(results) == 1:
             return list(results)

@@ -24,7 +24,7 @@ MAX_ROWS = 1024  # tables in one call of a player, which may return thousands of
 
 
 def to_full_game(game: Game) -> Game:
-    """Return the game without its list of bet sizes, so that every legal amount can be bet."""
+    """Return the same game with every legal amount as a bet size, instead of a list of sizes."""
     if isinstance(game, NoLimitPoker | VariableSeatsNoLimit) and game.bet_sizes:
         return replace(game, bet_sizes=[])
     return game
@@ -34,14 +34,14 @@ def to_full_game_player(game: Game, player: Player) -> Player:
     """Convert a player of a game to a player of `to_full_game(game)` with the same policy.
 
     Raises:
-        ConfigError: if the player can't play the full game, see `SizedPlayer`.
+        ConfigError: if the player is of a kind that can't be converted, see `SizedPlayer`.
     """
     full_game = to_full_game(game)
     return player if full_game is game else SizedPlayer(full_game, game, player)
 
 
 def compute_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:
-    """Return the probability of each type of action, such as a raise, at tables [B], [B, types]."""
+    """Return the probabilities of fold, call and raise at tables [B], [B, types]."""
     is_of_type = np.eye(game.action_types.max() + 1)[game.action_types]  # [A, types]
     blocks = [records[start : start + MAX_ROWS] for start in range(0, len(records), MAX_ROWS)]
     probs = [compute_checked_probs(game, player, block) @ is_of_type for block in blocks]
@@ -53,13 +53,13 @@ def measure_recorded_decisions(
 ) -> list[Result]:
     """Measure how well a player predicts recorded actions.
 
-    Return the mean log-likelihood of the actions in the player's policy, and the share of decisions
-    in which the recorded action is the most likely one. Intervals treat hands as independent, but
-    not the decisions within a hand.
+    Return the mean log-likelihood of the recorded actions under the player's policy, and the share
+    of decisions in which the recorded action is the policy's most likely one. Intervals are over
+    hands, because only different hands are independent.
 
     Args:
         game: the full game that `decisions` belong to.
-        kind: the kind of the results, which names the recorded player.
+        kind: `Result.kind` of the results, which names the recorded player.
     """
     probs = compute_type_probs(game, player, decisions.records)
     types = game.action_types[decisions.actions]
@@ -71,8 +71,7 @@ def measure_recorded_decisions(
     _, hand = np.unique(decisions.hand, return_inverse=True)
     results = []
     for (measure, unit), values in values_by_measure.items():
-        # The value is a ratio of two means over hands: the sum of values, and the number of
-        # decisions. The residuals are its linearization (delta method).
+        # A mean over decisions is the ratio of two means over hands, so use the delta method.
         residuals = np.bincount(hand, values - values.mean())
         half_width = None
         if len(residuals) >= MIN_DEALS:

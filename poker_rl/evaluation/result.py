@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # end of the tag of a percentile over instances
+PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # percentiles, as in "exploitability/p50"
 EXACT, AGAINST = "exact", "against "  # prefixes of `Result.kind`
 
 
 @dataclass(frozen=True)
 class Result:
-    """A measured number with its unit, its 95 % interval and its kind: how it was obtained.
+    """A measured number with its 95 % interval, its unit and the kind of measurement.
 
     Attributes:
         player: name of the measured player.
@@ -39,7 +39,7 @@ class Result:
 
     @property
     def tag(self) -> str:
-        """`<player>/<measure>`; in metrics.jsonl the prefix `eval/` is added."""
+        """Name of the result, `<player>/<measure>`; metrics.jsonl adds the prefix `eval/`."""
         return f"{self.player}/{self.measure}"
 
     @property
@@ -85,11 +85,10 @@ def select_first_results(results: Iterable[Result]) -> list[Result]:
 
 
 def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
-    """Return the results of the headline player by tags that do not contain the player's name.
+    """Return the main results of the headline player, the first player of a learner, by tag.
 
-    Such tags are the same for every learner: "exploitability", "nash_conv" and "return/<opponent>".
-    The headline player is the first player of a learner (see `Algorithm.players`), so its results
-    come first.
+    The tags are the same for every learner, because they do not contain the player's name:
+    "exploitability", "nash_conv" and "return/<opponent>".
     """
     headlines = {}
     for result in results:
@@ -101,11 +100,8 @@ def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
 
 
 def format_number(value: float, half_width: float | None = None) -> str:
-    """Format a value with its interval.
-
-    Without an interval, or if the interval is only rounding error, the value has four digits.
-    """
-    # Sums over a game tree (first case) or over the hands of a match have errors of this size.
+    """Format a value and its interval; a value without an interval has four digits."""
+    # Sums over a game tree have rounding errors of 1e-12, and means over a match of 1e-9.
     rounding_error = 1e-12 if half_width is None else 1e-9
     if half_width is None or half_width < rounding_error:
         return f"{value if abs(value) > rounding_error else 0:.4g}"

@@ -1,4 +1,4 @@
-"""A player's policy in hold'em by starting hand, and on the flop by made hand and texture.
+"""A player's policy in hold'em: before the flop by starting hand, on the flop by made hand.
 
 In a grid of 13 x 13 starting hands, pairs are on the diagonal, suited hands above and offsuit hands
 below it, aces first. A cell holds the mean policy over its combinations of two cards: up to 6 for a
@@ -37,16 +37,17 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 
-ANSI_COLORS = ("\x1b[30;48;5;252m", "\x1b[30;48;5;117m", "\x1b[97;48;5;166m")  # fold, call, raise
+# Terminal colors of fold, call and raise.
+ANSI_COLORS = ("\x1b[30;48;5;252m", "\x1b[30;48;5;117m", "\x1b[97;48;5;166m")
 ANSI_RESET = "\x1b[0m"
 FLOPS_OF_TEXTURE = {
     "dry": ("Kd7s2c", "Qh8s3d", "Jc6d2h"),
     "paired": ("KhKd6c", "9s9d4h", "6h6s2d"),
-    "connected": ("JhTh8c", "9s8s6d", "7c6c4d"),  # with two cards of one suit
+    "connected": ("JhTh8c", "9s8s6d", "7c6c4d"),
     "one suit": ("AsQs5s", "Jd8d4d", "9c6c3c"),
 }
 MADE_HANDS = ("two pair or better", "top pair or overpair", "lower pair", "draw", "high card")
-ACTION_TYPE_COUNT = 3  # fold, call, and raise of any size
+ACTION_TYPE_COUNT = 3  # fold, call, and raises of any size
 
 Situation = tuple[str, list[int], np.void]
 """A title, the board cards, and the record of a table."""
@@ -76,12 +77,12 @@ def supports_hand_grid(game: Game) -> bool:
 def compute_hand_probs(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return all hands without board cards [H, 2], and the policy with each of them, [H, 3].
+    """Return all hands without board cards [H, 2], and the policy of the seat to act with each.
 
-    The policy is that of the seat to act, with probabilities of fold, call and raise.
+    The policy [H, 3] holds the probabilities of fold, call and raise.
     """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
-    hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
+    hands = np.array(list(combinations(cards, 2)))  # the higher card is the second one
     records = copy_with_cards(game, record, hands, board_cards)
     probs = compute_checked_probs(game, player, records)  # [H, A]
     return hands, probs @ np.eye(ACTION_TYPE_COUNT)[game.action_types]
@@ -92,10 +93,10 @@ def compute_hand_grid(
 ) -> StartingHandGrid:
     """Compute the policy of the seat to act with every starting hand.
 
-    Only the actions so far of `record` matter, not its cards.
+    Of `record`, only the actions so far matter; its cards are ignored.
     """
     hands, action_type_probs = compute_hand_probs(game, player, record, board_cards)
-    low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # the ace is row 0
+    low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # row 0 is the ace
     is_suited = hands[:, 0] % MAX_SUITS == hands[:, 1] % MAX_SUITS
     cells = tuple(np.where(is_suited, (high_rows, low_rows), (low_rows, high_rows)))
     cell_probs = _average_cells(cells, action_type_probs, MAX_RANKS, MAX_RANKS)
@@ -105,10 +106,7 @@ def compute_hand_grid(
 def _average_cells(
     cells: tuple[np.ndarray, ...], probs: np.ndarray, rows: int, columns: int
 ) -> np.ndarray:
-    """Return the mean of the probabilities [N, 3] in each cell, [rows, columns, 3].
-
-    An empty cell has NaN.
-    """
+    """Return the mean probabilities [N, 3] in each cell, [rows, columns, 3]; NaN if empty."""
     sums = np.zeros((rows, columns, ACTION_TYPE_COUNT))
     counts = np.zeros((rows, columns, 1))
     np.add.at(sums, cells, probs)
@@ -121,7 +119,7 @@ def _average_cells(
 def compute_hand_grid_of_table(
     game: DisplayedPoker, player: Player, record: np.void
 ) -> StartingHandGrid:
-    """Compute the grid for the seat to act at a table, with the board cards seen there.
+    """Compute the grid for the seat to act at a table with its board cards.
 
     The title of the grid names this seat, the board and the actions so far.
     """
@@ -148,7 +146,7 @@ def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
 
 
 def describe_seat(game: PokerGame, seat: int) -> str:
-    """Return a seat with its position, such as `seat 1 (big blind)`."""
+    """Return the name of a seat with its position, such as `seat 1 (big blind)`."""
     if not game.blinds:
         return f"seat {seat}"
     notes = list_seat_notes(game, seat)
@@ -174,10 +172,10 @@ def _format_cell(probs: np.ndarray, use_color: bool) -> str:
 
 
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
-    """Return situations before the flop in a variant of the game.
+    """Return situations before the flop in a variant of the game, which is a number of seats.
 
-    In the first ones, all seats before the seat to act have folded. In the others, the first seat
-    has raised by about the pot, and all seats between it and the seat to act have folded.
+    First all seats before the seat to act have folded. In further situations the first seat has
+    raised by about the pot, and all seats between it and the seat to act have folded.
     """
     tables = _deal_variant(game, variant)
     situations = list(_iterate_folded_situations(game, tables, "first in"))
@@ -192,7 +190,6 @@ def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[Situatio
 
 
 def _deal_variant(game: DisplayedPoker, variant: int) -> Tables:
-    """Return a table of a variant of the game before the first move."""
     tables = Tables(game, 1, 0)
     card_count = game.variant_games[variant].cards_dealt
     tables.deal(decks=np.arange(card_count, dtype=np.int8)[None], variants=variant)
@@ -200,7 +197,7 @@ def _deal_variant(game: DisplayedPoker, variant: int) -> Tables:
 
 
 def _raise_to_nearest(game: DisplayedPoker, tables: Tables, target: int) -> bool:
-    """Raise to about `target` chips at a table [1]; return False if no raise is legal."""
+    """Raise to the legal amount nearest to `target`; return False if no raise is legal."""
     raise_targets = list_raise_targets(game, tables)
     if raise_targets:
         action = min(raise_targets, key=lambda action: abs(raise_targets[action] - target))
@@ -211,7 +208,7 @@ def _raise_to_nearest(game: DisplayedPoker, tables: Tables, target: int) -> bool
 def _iterate_folded_situations(
     game: DisplayedPoker, tables: Tables, situation: str
 ) -> Iterator[Situation]:
-    """Yield a situation for each seat in turn, and fold for it; stop where folding is illegal."""
+    """Yield the situation of each seat after all seats before it have folded."""
     variant_game = game.get_variant_game(tables.records[0])
     while not tables.records["over"][0] and tables.legal_mask()[0, FOLD]:
         seat = describe_seat(variant_game, int(tables.records["to_act"][0]))
@@ -222,13 +219,12 @@ def _iterate_folded_situations(
 def compute_flop_policies(
     game: DisplayedPoker, player: Player, variant: int
 ) -> list[tuple[str, np.ndarray]]:
-    """Return titles of situations on the flop and the policy there, [made hands, textures, 3].
+    """Return the policy in two situations on the flop, each with a title.
 
-    In the first situation the first seat acts; in the second one it has bet half the pot or the
-    nearest legal amount. Before the flop all seats fold but the last two, which only call. Each
-    probability is the mean over the hands that are such a made hand on a flop in
-    `FLOPS_OF_TEXTURE`. The list is empty if the second street does not deal three cards, or if the
-    blinds are all-in.
+    Before the flop, all seats but the last two have folded, and these have called. In the first
+    situation the first of them acts; in the second one it has bet about half the pot. A policy
+    [made hands, textures, 3] holds means over all hands and over the flops of `FLOPS_OF_TEXTURE`.
+    The list is empty if the second street does not deal three cards, or if the blinds are all-in.
     """
     policies = []
     for title, record in _list_flop_situations(game, variant):
@@ -247,10 +243,10 @@ def compute_flop_policies(
 
 
 def classify_made_hands(hands: np.ndarray, flop: np.ndarray) -> np.ndarray:
-    """Return for each hand [H, 2] on a flop [3] its index in `MADE_HANDS`, [H].
+    """Return the index in `MADE_HANDS` of each hand [H, 2] on a flop [3], [H].
 
-    A pair or two pair must contain a hole card. A draw has four cards of one suit, or four of five
-    consecutive ranks.
+    A pair must contain a hole card, and two pair both hole cards. A draw has four cards of one
+    suit, or four of five consecutive ranks.
     """
     cards = np.hstack([hands, np.tile(flop, (len(hands), 1))])  # [H, 5]
     category = np.array([evaluate_hand(row, 5, MAX_SUITS) for row in cards]) >> CATEGORY_SHIFT
@@ -260,7 +256,7 @@ def classify_made_hands(hands: np.ndarray, flop: np.ndarray) -> np.ndarray:
     has_two_pair = (category == TWO_PAIR) & matches.all(1) & ~is_pocket_pair
     suit_counts = (cards[..., None] % MAX_SUITS == np.arange(MAX_SUITS)).sum(1)
     held = (cards[..., None] // MAX_SUITS == np.arange(MAX_RANKS)).any(1)  # [H, 13]
-    held = np.hstack([held[:, -1:], held])  # an ace also counts as the rank below the two
+    held = np.hstack([held[:, -1:], held])  # in straights, the ace is also the lowest rank
     straight_counts = np.lib.stride_tricks.sliding_window_view(held, 5, axis=1).sum(2)
     is_draw = (suit_counts.max(1) == 4) | (straight_counts.max(1) == 4)
     conditions = [(category >= TRIPS) | has_two_pair, pair_rank >= flop_ranks.max(), pair_rank >= 0]
@@ -276,7 +272,7 @@ def _list_flop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str,
     while tables.records["street"][0] == 0:
         should_fold = tables.records["live"][0] > 2 and tables.legal_mask()[0, FOLD]
         tables.step(np.array([FOLD if should_fold else CALL]))
-        if tables.records["over"][0]:  # all-in by the blinds
+        if tables.records["over"][0]:  # the hand is over because the blinds are all-in
             return []
     first_record = tables.records[0].copy()
     pot = int(first_record["paid"].sum()) + sum(variant_game.dead_antes)

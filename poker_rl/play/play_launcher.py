@@ -30,7 +30,7 @@ from poker_rl.storage.disk import (
     atomic_replacement,
     check_is_file,
     check_is_folder,
-    naming_path,
+    error_path,
     print_line,
 )
 from poker_rl.storage.run_folder import read_run_folder
@@ -418,7 +418,7 @@ def load_cookie_key(folder: Path) -> str:
     path = folder / COOKIE_KEY_FILE
     check_is_folder(folder)
     check_is_file(path)
-    with naming_path(path):
+    with error_path(path):
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists() and len(saved_key := path.read_bytes()) >= MIN_KEY_BYTES:
             return saved_key.decode("latin-1")

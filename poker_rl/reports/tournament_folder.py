@@ -38,7 +38,7 @@ from poker_rl.storage.disk import (
     check_is_folder,
     create_writable_folder,
     exclusive_lock,
-    list_complete_names,
+    list_complete_files,
     remove_partial_files,
 )
 from poker_rl.storage.run_folder import write_text_atomically
@@ -81,7 +81,7 @@ def check_folder_matches(plan: TournamentPlan, folder: Path) -> None:
     """Raise `ConfigError` if a folder holds another tournament, or anything else."""
     with error_prefix("out"):
         has_plan = (folder / PLAN_FILE).exists()
-        if not has_plan and folder.is_dir() and list_complete_names(folder):
+        if not has_plan and folder.is_dir() and list_complete_files(folder):
             raise ConfigError(
                 f"{folder} is no tournament's, there is no {PLAN_FILE}; give a new folder"
             )

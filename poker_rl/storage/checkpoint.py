@@ -19,7 +19,7 @@ import torch
 
 from poker_rl.config.untrusted_files import open_regular_file
 from poker_rl.config.validation import ConfigError, error_prefix, memory_errors_as_config_errors
-from poker_rl.storage.disk import atomic_replacement, naming_path
+from poker_rl.storage.disk import atomic_replacement, error_path
 from poker_rl.storage.safetensors_file import SAFETENSORS_SUFFIX, load_safetensors
 
 STATE_FILE = "state.pt"
@@ -45,14 +45,14 @@ def save_atomically(path: Path, tree: dict[str, Any]) -> None:
         except RuntimeError as error:
             # When the disk is full, torch.save replaces the OSError by a RuntimeError.
             raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
-        # This fails for values such as NumPy scalars, which could not be loaded by a resumed run.
+        # Read the file, because some values, such as NumPy scalars, can be saved but not loaded.
         torch.load(new_path, map_location="cpu", weights_only=True, mmap=True)
 
 
 def load_checked(path: Path) -> dict[str, Any]:
     """Load a file of `save_atomically` onto the CPU; raise ConfigError if it is damaged."""
     try:
-        with naming_path(path), error_prefix(str(path)), memory_errors_as_config_errors("file"):
+        with error_path(path), error_prefix(str(path)), memory_errors_as_config_errors("file"):
             with (
                 open_regular_file(path, MACHINE_MEMORY_BYTES) as file,
                 zipfile.ZipFile(file) as archive,
@@ -70,7 +70,7 @@ def find_non_finite_tensors(tree: Any, path: str = "") -> Iterator[str]:
     """Yield the dotted paths of the floating-point tensors that hold a NaN or an infinity."""
     if isinstance(tree, torch.Tensor):
         if tree.is_floating_point() and tree.numel():
-            low, high = tree.aminmax()  # both are NaN if any value is NaN; needs no mask in memory
+            low, high = tree.aminmax()  # minimum and maximum are NaN if any value is
             if not (low.isfinite() and high.isfinite()):
                 yield path
     elif isinstance(tree, Mapping | list | tuple):
@@ -90,8 +90,8 @@ def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:
 def copy_to_cpu(tree: Any) -> Any:
     """Return a copy of nested values with every tensor on the CPU, in its own storage.
 
-    torch.save always saves the whole storage. For a view, such as one of many replicas, it would
-    save all the replicas.
+    torch.save always saves the whole storage. For a view, such as one network of a stack of many,
+    it would save the whole stack.
     """
     if isinstance(tree, torch.Tensor):
         return tree.detach().cpu().clone()

@@ -22,8 +22,8 @@ PARTIAL_SUFFIX = ".part"  # suffix of a file that is not yet complete
 
 
 @contextmanager
-def naming_path(path: Path | str) -> Iterator[None]:
-    """Add a path to an OSError from this context if it has none."""
+def error_path(path: Path | str) -> Iterator[None]:
+    """Add `path` to an OSError that is raised in this context, unless it has a path."""
     try:
         yield
     except OSError as error:
@@ -53,12 +53,12 @@ def escape_control_characters(text: str) -> str:
 
 
 def print_line(text: str, is_escaped: bool = False) -> None:
-    """Print and flush text, so that an error of standard output is raised here.
+    """Print and flush text; a failure of standard output raises an OSError.
 
     Control characters are escaped, unless `is_escaped` says that the caller has escaped all
     untrusted text.
     """
-    with naming_path("standard output"):
+    with error_path("standard output"):
         print(text if is_escaped else escape_control_characters(text), flush=True)
 
 
@@ -82,7 +82,7 @@ def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
         yield new_path
         fsync_path(new_path)
         os.replace(new_path, path)
-        fsync_path(path.parent)  # before this flush, a power cut could undo the renaming
+        fsync_path(path.parent)  # without this flush, a power cut could undo the renaming
     except BaseException as error:
         with suppress(OSError):
             new_path.unlink()
@@ -113,7 +113,7 @@ def check_is_folder(path: Path) -> None:
             raise ConfigError(f"{folder} is not a folder")
 
 
-def list_complete_names(folder: Path) -> set[str]:
+def list_complete_files(folder: Path) -> set[str]:
     """Return the names in a folder, except those of incomplete files."""
     return {path.name for path in folder.iterdir() if path.suffix != PARTIAL_SUFFIX}
 
@@ -137,8 +137,8 @@ def create_writable_folder(path: Path) -> None:
 def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
     """Lock a folder, so that only one process at a time is in this context.
 
-    If another process holds the lock, wait until it is free. With `activity`, raise a ConfigError
-    instead, with `activity` as a description of what the other process is doing.
+    If another process holds the lock, wait until it is free. If `activity` is set, raise a
+    ConfigError instead, which says that the other process is doing this.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -152,7 +152,7 @@ def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
 
 
 def prepare_output_file(path: Path, overwrite: bool) -> None:
-    """Create the folder of an output file; raise ConfigError if the file must not be written."""
+    """Create the folder of a file; raise ConfigError if the file exists, unless `overwrite`."""
     check_is_file(path)
     if path.exists() and not overwrite:
         raise ConfigError(f"{path} is there already; give another name, or overwrite=true")

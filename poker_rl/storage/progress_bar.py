@@ -9,7 +9,7 @@ from typing import Any
 from numba.core.event import Event, Listener
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from poker_rl.storage.disk import naming_path
+from poker_rl.storage.disk import error_path
 
 COMPILING_MESSAGE = (
     "compiles code for this game, which may take a minute and is kept for later runs"
@@ -28,8 +28,8 @@ class CompilationNotice(Listener):
     def on_start(self, event: Event) -> None:
         if not self._was_printed:
             self._was_printed = True
-            with naming_path("standard output"):
-                tqdm.write(COMPILING_MESSAGE)  # if a progress bar is visible, prints above it
+            with error_path("standard output"):
+                tqdm.write(COMPILING_MESSAGE)  # tqdm.write prints above a progress bar
 
     def on_end(self, event: Event) -> None:
         pass

@@ -52,7 +52,7 @@ def create_manifest(seed: int, device: torch.device) -> dict[str, Any]:
         "seed": seed,
         "end": None,
         "tracker_id": token_hex(8),  # id of this run in experiment trackers such as MLflow
-        "status": "running",  # later finished, interrupted or failed, unless the run is killed
+        "status": "running",  # at the end: finished, interrupted or failed
         "checkpoint": None,  # counters at the last checkpoint
         "measurements": {},  # unit and kind of each metric, by tag
         "resumed": [],  # sessions that resumed the run
@@ -73,7 +73,7 @@ def get_peak_memory_mib() -> int:
 def _collect_versions() -> dict[str, str]:
     versions = {}
     for package in RECORDED_PACKAGES:
-        with suppress(PackageNotFoundError):  # raised in a checkout that is not installed
+        with suppress(PackageNotFoundError):  # poker-rl may not be installed
             versions[package] = version(package)
     return versions | {plugin.distribution: plugin.version for plugin in list_plugins()}
 

@@ -36,15 +36,15 @@ from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.disk import (
     atomic_replacement,
     check_is_folder,
-    list_complete_names,
+    list_complete_files,
 )
 
 CONFIG_FILE = "config.yaml"
 MANIFEST_FILE = "manifest.json"
 METRICS_FILE = "metrics.jsonl"
 FIGURES_FOLDER = "figures"
-MAX_LABEL_CHARACTERS = 80  # maximal length of a label, which is the folder's name before the time
-# Root settings that only determine the folder of a run.
+MAX_LABEL_CHARACTERS = 80  # characters of a folder's name before the time
+# Top-level settings that only determine the folder of a run.
 LOCATION_SETTINGS = {"outputs", "name", "resume"}
 # Enough for 100,000 rows of 2.5 KB. Parsed rows take many times as much memory as the file.
 MAX_METRICS_BYTES = 256 * MIB
@@ -54,17 +54,17 @@ FILES_BEFORE_MANIFEST = {METRICS_FILE, CONFIG_FILE, "opponents"}
 
 
 def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
-    """Return a label for a folder's name made of overrides: `entropy_coef.start-0.5_seed-1`.
+    """Return a label made of overrides, for the name of a folder: `entropy_coef.start-0.5_seed-1`.
 
     The label has no character with a special meaning for shells or for Hydra, so that the folder
-    can be typed in `resume=FOLDER`. The overrides of `omitted_keys` and those that select the game
-    and the algorithm, which are the names of parent folders, are left out.
+    can be typed in `resume=FOLDER`. Overrides of `omitted_keys` are left out, and so are the game
+    and the algorithm, because they are the names of parent folders.
     """
     words = []
     for override in overrides:
         key, _, value = override.lstrip("+~").partition("=")
         if key not in ("game", "algo") and key.partition(".")[0] not in omitted_keys:
-            file_name = value.strip("[]{}'\"").rpartition("/")[2]  # the last component of a path
+            file_name = value.strip("[]{}'\"").rpartition("/")[2]
             word = f"{key.removeprefix('algo.')}-{file_name}"
             words.append(re.sub(r"[^A-Za-z0-9._-]+", "-", word).strip("-"))
     return "_".join(words)[:MAX_LABEL_CHARACTERS]
@@ -88,7 +88,7 @@ def create_run_folder(
         except FileExistsError:
             if name is None:
                 continue  # another run started in the same microsecond, so try again
-            if not folder.is_dir() or list_complete_names(folder) - FILES_BEFORE_MANIFEST:
+            if not folder.is_dir() or list_complete_files(folder) - FILES_BEFORE_MANIFEST:
                 hint = f"give another name, or resume it with resume={folder}"
                 raise ConfigError(f"name: {folder} is there already; {hint}") from None
         return folder
@@ -146,7 +146,7 @@ def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def describe_origin(folder: Path, decisions: int) -> dict[str, Any]:
     """Return the origin of the players of a run: command, experiment, seed, commit and date.
 
-    `decisions` is the number of decisions of the snapshot with these players.
+    `decisions` is the number of decisions before the snapshot of these players.
     """
     config, manifest = read_run_folder(folder)
     try:
@@ -191,7 +191,7 @@ def read_last_metrics_row(folder: Path) -> dict[str, float]:
 def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[str, float]]:
     """Return the complete rows of a file metrics.jsonl.
 
-    With `byte_count`, only so many bytes are read; raise ConfigError if the file is shorter.
+    With `byte_count`, read only the first so many bytes; raise ConfigError if there are fewer.
     """
     try:
         with open_regular_file(path, MAX_METRICS_BYTES) as file:
@@ -227,9 +227,9 @@ def is_number(value: object) -> bool:
 
 
 def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
-    """Return the hyperparameters of a run with dotted keys, by which TensorBoard compares runs.
+    """Return the hyperparameters of a run by dotted key, for comparisons of runs in TensorBoard.
 
-    They are the root settings and the settings of the algorithm and the network.
+    They are the top-level settings and those of the algorithm and the network.
     """
     hparams: dict[str, str | float] = {"net": "none", "experiment": "none"} | config["names"]
 

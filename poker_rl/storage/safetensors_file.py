@@ -20,7 +20,7 @@ from poker_rl.storage.disk import atomic_replacement
 
 SAFETENSORS_SUFFIX = ".safetensors"
 METADATA_KEY = "poker_rl"
-MAX_METADATA_BYTES = MIB  # the settings of players take some kilobytes
+MAX_METADATA_BYTES = MIB  # the settings of players take only some kilobytes
 MAX_FILE_BYTES = 1 << 40
 TENSOR_KEY = "tensor"
 
@@ -61,7 +61,7 @@ def load_safetensors(path: Path) -> dict[str, Any]:
 
 
 def _move_tensors(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
-    """Return nested values with each tensor replaced by its name, and add it to `tensors`."""
+    """Return nested values with each tensor replaced by its name; add the tensors to `tensors`."""
     if isinstance(tree, torch.Tensor):
         tensors[path] = tree.contiguous()
         return {TENSOR_KEY: path}

@@ -42,7 +42,7 @@ from poker_rl.games.game import Game
 from poker_rl.storage.disk import (
     create_writable_folder,
     exclusive_lock,
-    list_complete_names,
+    list_complete_files,
     print_line,
 )
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
@@ -134,7 +134,7 @@ def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
                 if key := find_difference(definition, read_plain_yaml(folder / DEFINITION_FILE)):
                     raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")
                 return False
-            if list_complete_names(folder):
+            if list_complete_files(folder):
                 raise ConfigError(
                     f"{folder} is no study's folder, there is no {DEFINITION_FILE}; give a new one"
                 )

@@ -31,7 +31,7 @@ from poker_rl.learning.distributed.collectives import (
     use_shm_all_reduce,
 )
 from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
-from poker_rl.storage.disk import naming_path
+from poker_rl.storage.disk import error_path
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
 from poker_rl.training.task_pool import exit_with_parent
@@ -144,7 +144,7 @@ class ChildWorkers:
         self.store = TCPStore("127.0.0.1", 0, count, True, wait_for_workers=False)
         context = multiprocessing.get_context("spawn")
         has_core_each = count * torch.get_num_threads() <= count_cores()
-        with naming_path("/dev/shm"):  # an error of a semaphore contains no path
+        with error_path("/dev/shm"):  # an error of a semaphore contains no path
             self.shm_all_reduce = ShmAllReduce(count, has_core_each, context)
         self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._ended = threading.Event()

@@ -25,7 +25,7 @@ from poker_rl.evaluation.result import (
     select_first_results,
     select_headline_results,
 )
-from poker_rl.storage.disk import escape_control_characters, naming_path
+from poker_rl.storage.disk import error_path, escape_control_characters
 from poker_rl.storage.progress_bar import create_progress_bar
 from poker_rl.storage.provenance import format_current_time, get_peak_memory_mib
 from poker_rl.storage.run_folder import (
@@ -177,7 +177,7 @@ class RunRecord:
         }
         values = {**means, **flatten_results(results), **rates, **times}
         self.last_row = {**counters, **values}
-        with naming_path(self.path):
+        with error_path(self.path):
             self.file.write(json.dumps(self.last_row, allow_nan=False).encode() + b"\n")
             self.file.flush()
         self.last_step, self.last_counters = counters[self.unit], counters
@@ -214,14 +214,14 @@ class RunRecord:
 
     def sync(self) -> None:
         """Flush metrics.jsonl to the disk, because a checkpoint contains its length."""
-        with naming_path(self.path):
+        with error_path(self.path):
             os.fsync(self.file.fileno())
 
     def close(self, status: str) -> None:
         """Close all files and loggers, even if one fails, and write the status to the manifest."""
         memory = max(self.manifest.get("peak_memory_mib") or 0, get_peak_memory_mib())
         try:
-            with naming_path(self.path), ExitStack() as stack:
+            with error_path(self.path), ExitStack() as stack:
                 stack.callback(self.file.close)
                 for logger in self.loggers:
                     stack.callback(logger.close, status)

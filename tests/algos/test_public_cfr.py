@@ -12,7 +12,7 @@ from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.algos.tabular.public_cfr import PublicCFR
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import exploitability
-from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
+from poker_rl.evaluation.exact.public_tree import PublicTreeEvaluator
 from poker_rl.games import get_tree
 from poker_rl.players.public_tabular_player import PublicTabularPlayer, get_infoset_index
 
@@ -46,7 +46,7 @@ def test_finds_a_hand_whatever_its_suits_are_called():
     """The enumerated tree asks about every deal, the public one about those that stand for them."""
     player = solved(TWELVE, 8).players()["average"]
     tree = get_tree(TWELVE)
-    best_values, _ = EvaluatedPublicTree(TWELVE, merge_suits=True).evaluate_player(player)
+    best_values, _ = PublicTreeEvaluator(TWELVE, merge_suits=True).evaluate_player(player)
     distance = exploitability(tree, player.action_probs(tree.infoset_records))
     assert best_values.mean() == pytest.approx(distance, abs=1e-9)
 

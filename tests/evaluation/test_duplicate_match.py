@@ -18,7 +18,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
 from poker_rl.evaluation.matches.match_results import ReturnDistribution, measure_match
 from poker_rl.evaluation.matches.playing_style import STYLE_UNITS, StyleCounter
 from poker_rl.evaluation.variance_reduction.variance_reducers import (
-    add_cross_fitted_columns,
+    add_control_variates,
     build_reducer_factory,
 )
 from poker_rl.games import Tables, get_tree, load_game
@@ -129,11 +129,11 @@ def test_results_have_no_part_in_their_own_weights():
     generator = np.random.default_rng(0)
     columns = generator.normal(size=(4000, 3))
     blocks = columns @ [2.0, -1.0, 0.0] + generator.normal(size=4000)
-    out = add_cross_fitted_columns(blocks, columns, np.zeros(3), np.full(3, 0.1))
+    out = add_control_variates(blocks, columns, np.zeros(3), np.full(3, 0.1))
     assert out.std() < 1.1 < blocks.std()
     moved = blocks.copy()
     moved[:2000] *= -3
-    again = add_cross_fitted_columns(moved, columns, np.zeros(3), np.full(3, 0.1))
+    again = add_control_variates(moved, columns, np.zeros(3), np.full(3, 0.1))
     np.testing.assert_allclose(again[:2000] - moved[:2000], out[:2000] - blocks[:2000])
     assert np.abs(again[2000:] - out[2000:]).max() > 1
 
@@ -145,7 +145,7 @@ def test_columns_that_hardly_vary_in_one_half_get_small_weights(spread):
     columns = generator.normal(size=(400, 1))
     columns[:200] *= spread
     blocks = 10 * generator.normal(size=400)
-    out = add_cross_fitted_columns(blocks, columns, np.zeros(1), np.array([0.1]))
+    out = add_control_variates(blocks, columns, np.zeros(1), np.array([0.1]))
     assert np.abs(out - blocks).max() < 5
 
 

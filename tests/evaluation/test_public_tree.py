@@ -24,7 +24,7 @@ from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values
 from poker_rl.evaluation.exact import network_query, range_policy
 from poker_rl.evaluation.exact.network_query import has_separable_features
-from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
+from poker_rl.evaluation.exact.public_tree import PublicTreeEvaluator
 from poker_rl.games import Tables, get_tree
 from poker_rl.games.cards import evaluate_hand
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
@@ -48,7 +48,7 @@ def test_random_policies_are_measured_as_by_the_enumerated_tree(definition):
     """Apart by at most 4e-15 in the small games and 2e-14 on twelve cards: sums in other orders."""
     tree = get_tree(definition)
     (policy,) = random_policies(definition, seed=3)
-    walked = EvaluatedPublicTree(definition, merge_suits=False)
+    walked = PublicTreeEvaluator(definition, merge_suits=False)
     found = walked.evaluate_player(Policies(definition, [policy]))
     assert found[1] == pytest.approx(compute_seat_values(tree, policy)[0], abs=1e-12)
     np.testing.assert_allclose(found[0], compute_best_response_values(tree, policy), atol=1e-12)
@@ -61,7 +61,7 @@ def test_merging_suits_changes_nothing(definition):
     """Of a network that is blind to suits; the sums run in float64, the network in float32."""
     player = build_network_player(definition, "sorted_suits")
     assert player.is_suit_invariant
-    merged, whole = (EvaluatedPublicTree(definition, merge) for merge in (True, False))
+    merged, whole = (PublicTreeEvaluator(definition, merge) for merge in (True, False))
     assert merged.count_queries() < whole.count_queries()
     query_counts = []
     less, all_ = merged.evaluate_player(player, query_counts.append), whole.evaluate_player(player)
@@ -126,7 +126,7 @@ def against_a_caller(definition):
 
 def test_who_always_calls_loses_what_can_be_counted():
     short = replace(FLOP, name="short", ranks="9TJQKA", suits="cdh")
-    found = EvaluatedPublicTree(short, merge_suits=True).evaluate_player(loader(short)("call"))
+    found = PublicTreeEvaluator(short, merge_suits=True).evaluate_player(loader(short)("call"))
     np.testing.assert_allclose(found[0], against_a_caller(short), atol=1e-9)
     assert found[1] == pytest.approx(0, abs=1e-12)
 
@@ -135,7 +135,7 @@ def test_who_always_calls_loses_what_can_be_counted():
     ("player", "nash_conv"), [("fold", 2), ("raise", 10.220040), ("uniform", 11.399091)]
 )
 def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, nash_conv):
-    walked = EvaluatedPublicTree(RHODE_ISLAND, merge_suits=True)
+    walked = PublicTreeEvaluator(RHODE_ISLAND, merge_suits=True)
     found = walked.evaluate_player(loader(RHODE_ISLAND)(player))
     assert found[0].sum() / RHODE_ISLAND.ante == pytest.approx(nash_conv, abs=1e-6)
 
@@ -150,7 +150,7 @@ def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, n
 )
 def test_what_cannot_be_walked_is_refused(name, why):
     with pytest.raises(ConfigError, match=why):
-        EvaluatedPublicTree(game(name), merge_suits=True)
+        PublicTreeEvaluator(game(name), merge_suits=True)
 
 
 NO_LIMIT = game("nolimit_leduc")
@@ -171,7 +171,7 @@ class ByTable:
 
 def policies(player, definition, street):
     """The policy of all possible hands at all states of some boards, [boards, S, possible, A]."""
-    tree = EvaluatedPublicTree(definition, merge_suits=False)
+    tree = PublicTreeEvaluator(definition, merge_suits=False)
     board = tree.boards.root
     for i in range(street):
         board = tree.boards.list_next_boards(board, i)[-1]
@@ -242,7 +242,7 @@ def test_networks_of_which_less_is_known():
 
 @two_cores
 def test_threads_change_nothing():
-    player, tree = build_network_player(NINE, "sorted_suits"), EvaluatedPublicTree(NINE, True)
+    player, tree = build_network_player(NINE, "sorted_suits"), PublicTreeEvaluator(NINE, True)
     found = []
     for threads in (1, 2):
         with numba_threads(threads):

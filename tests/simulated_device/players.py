@@ -12,7 +12,7 @@ from poker_rl.algos import load_algorithm
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact import range_policy
 from poker_rl.evaluation.exact.network_query import start_network_query
-from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
+from poker_rl.evaluation.exact.public_tree import PublicTreeEvaluator
 from poker_rl.games import load_game
 from poker_rl.nets.lstm import ReplicatedLSTM
 from poker_rl.players import load_player
@@ -104,7 +104,7 @@ def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(device, m
     monkeypatch.setattr(range_policy, "start_network_query", start_without_waiting)
     monkeypatch.setattr(range_policy, "MIN_ROWS_PER_QUERY", 100)
     game = load_game("leduc")
-    tree = EvaluatedPublicTree(game, merge_suits=True)
+    tree = PublicTreeEvaluator(game, merge_suits=True)
     for sharing in ("shared", "per_seat"):
         settings = (*SMALL["ppo"], "net.features=sorted_suits", f"algo.network_sharing={sharing}")
         made = [

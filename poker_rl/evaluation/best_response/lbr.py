@@ -10,7 +10,7 @@ Deviations from the paper:
 - The player is dealt no cards. The value of a showdown and the probabilities of the player's
   actions are means over the hands that it may hold.
 - The responder plays several hands on each board. The player's policy is computed once for all
-  hands that lead to the same betting line. Intervals are computed from the results of boards.
+  hands that lead to the same betting line. Confidence intervals treat each board as one sample.
 - Win margins are means over all boards that may still come or, before a flop, over a sample.
 """
 
@@ -34,7 +34,7 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player
 
 MAX_HANDS_PER_BOARD = 64
-# Raises by half the pot and by the pot, which are tried in no-limit games besides min and max.
+# In no-limit games the responder tries raises of half the pot and of the pot.
 POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)
 
 
@@ -43,9 +43,9 @@ class PublicState:
     """Public state with the player's range, the probabilities of the hands that it may hold.
 
     Attributes:
-        record: a table in this state, [1]; its cards are ignored.
+        record: record of a table in this state, [1]; its cards are ignored.
         reach: for each hand, the probability that the player reaches the state with it, [H].
-        children: next states by action; filled on demand, without those that follow a board card.
+        children: stored states after each action, except those after a new board card.
         action_probs: the player's policy with each hand, [A, H]; None until it is computed.
         best_actions: the responder's action with each of its hands, [R]; None until computed.
     """
@@ -59,10 +59,10 @@ class PublicState:
 
 @dataclass(frozen=True)
 class ResponderView:
-    """Arrays about one board for each of R hands of the responder and H hands of the player.
+    """Information about one board: arrays for R hands of the responder and H hands of the player.
 
     Attributes:
-        representative_hands: the hands for which the player's policy is computed.
+        representative_hands: the hands of the player for which its policy is computed.
         is_disjoint: 1 where the player's hand shares no card with the responder's hand or with the
             board, else 0, [R, H].
         win_margins: probability that the responder's hand wins a showdown against the player's
@@ -77,8 +77,8 @@ class ResponderView:
 class LocalBestResponse:
     """Local best response to a player of heads-up poker.
 
-    States before any board card are cached and shared by all boards. The player must have a single
-    instance; `seed` fixes the boards, the responder's hands and the player's actions.
+    The `instance_count` of the player must be 1. `seed` fixes the boards, the responder's hands and
+    the player's actions. States before any board card are cached and used for all boards.
     """
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:
@@ -100,7 +100,7 @@ class LocalBestResponse:
     ) -> np.ndarray:
         """Return the responder's mean winnings on each random board, in chips a hand, [boards].
 
-        On each board it plays the same `hands_per_board` hands, at most `max_hands`, in both seats.
+        On each board it plays `hands_per_board` hands, at most `max_hands`, in both seats.
         """
         results = np.empty(board_count)
         for i in range(board_count):
@@ -117,12 +117,12 @@ class LocalBestResponse:
 
     @property
     def max_hands(self) -> int:
-        """The number of different hands that can be dealt beside a whole board."""
+        """The number of different hands that can be dealt beside a complete board."""
         remaining_cards = self.game.deck_size - sum(self.game.board_cards)
         return comb(remaining_cards, self.game.hole_cards)
 
     def get_root_state(self, seat: int) -> PublicState:
-        """Return the state before the first move, with the responder in a seat."""
+        """Return the state before the first move for a responder in this seat."""
         return self._create_root_state() if self.game.board_cards[0] else self._root_states[seat]
 
     def _create_root_state(self) -> PublicState:
@@ -130,11 +130,11 @@ class LocalBestResponse:
 
     @cached_property
     def preflop_view(self) -> ResponderView:
-        """The view before any board card, with all hands."""
+        """The view before any board card, for all hands of the responder."""
         return self.build_view(self.boards.root, np.arange(len(self.ranges.hands)))
 
     def build_view(self, board: Board, own_hands: np.ndarray) -> ResponderView:
-        """Return the view on a board for the responder's hands with these indices, [R]."""
+        """Return the `ResponderView` of a board for hands with these indices, [R]."""
         is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
         is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
         win_margins = compute_win_margins(
@@ -144,16 +144,16 @@ class LocalBestResponse:
         return ResponderView(representative_hands, is_disjoint.astype(np.float64), win_margins)
 
     def step_record(self, record: np.ndarray, action: int) -> np.ndarray:
-        """Return the table [1] after an action."""
+        """Return the record of a table after an action, [1]."""
         self.tables.load_records(record.copy())
         self.tables.step(np.array([action]))
         return self.tables.records
 
     def list_raises(self, record: np.ndarray) -> list[int]:
-        """Return the raises that the responder considers at a table [1].
+        """Return the raises that the responder considers at a table with this record.
 
-        In no-limit games, these are the smallest, the largest and `POT_RAISE_SIZES`; in other games
-        all legal raises.
+        In no-limit games these are the smallest and the largest raise and `POT_RAISE_SIZES`, in
+        other games all legal raises.
         """
         self.tables.load_records(record)
         legal_raises = np.flatnonzero(self.tables.legal_mask()[0, RAISE:]) + RAISE
@@ -170,9 +170,9 @@ class LocalBestResponse:
 
 
 class ResponderPlay:
-    """Play of the responder with G hands on one whole board.
+    """Play of the responder with G hands on one board.
 
-    `board_cards` are all board cards; `own_hands` [G] are indices of the responder's hands.
+    `board_cards` are those of all streets; `own_hands` [G] are indices of the responder's hands.
     """
 
     def __init__(
@@ -181,22 +181,20 @@ class ResponderPlay:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.trace_boards(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
-        # The player can't hold a card of the whole board, so its actions are sampled from the
-        # remaining hands from the first street on. The responder, which knows only the board cards
-        # seen so far, chooses its actions with the view of the present street instead.
+        # The player's actions are sampled only from hands that share no card with the final board.
+        # The responder chooses its actions with the board cards of the present street alone.
         last_street = len(self._boards) - 1
         view, rows = self._get_view_of_street(last_street), self.get_view_rows(last_street)
         self._is_disjoint = view.is_disjoint[rows]
         self._win_margins = view.win_margins[rows]
 
     def play_seat(self, seat: int, root: PublicState) -> float:
-        """Return what the responder wins in a seat, the mean over its hands, in chips."""
+        """Return the mean winnings of the responder's hands in a seat, in chips."""
         payoffs = np.empty(len(self._own_hands))
         self._play_from_state(root, seat, np.arange(len(self._own_hands)), payoffs)
         return float(payoffs.mean())
 
     def _get_view_of_street(self, street: int) -> ResponderView:
-        """Return the view with the board cards of a street; build it only once."""
         board = self._boards[street]
         if not len(board.cards):
             return self._responder.preflop_view
@@ -205,17 +203,14 @@ class ResponderPlay:
         return self._views_by_street[street]
 
     def get_view_rows(self, street: int) -> np.ndarray:
-        """Return for each of the G hands its row in the view of a street, [G]."""
+        """Return the index of each of the G hands along the axis R of a street's view, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 
     def _play_from_state(
         self, state: PublicState, seat: int, hand_rows: np.ndarray, payoffs_out: np.ndarray
     ) -> None:
-        """Play some of the G hands from a state to the end, and write what each of them wins.
-
-        `hand_rows` [n] are their positions among the G hands, and `payoffs_out` is [G].
-        """
+        """Play the hands `hand_rows` [n] from a state to the end; write what they win, [G]."""
         table = state.record[0]
         if table["over"]:
             payoffs_out[hand_rows] = self.compute_payoffs(state, seat, hand_rows)
@@ -224,8 +219,7 @@ class ResponderPlay:
             view_rows = self.get_view_rows(table["street"])[hand_rows]
             actions = self.choose_actions(state, seat)[view_rows]
         else:
-            # With one random number for all hands, most of them follow the same betting line, so
-            # the player's policy is needed at fewer states.
+            # One random number for all hands keeps most of them on one betting line, to save time.
             uniform = np.full(len(hand_rows), self._responder.generator.random())
             actions = sample_from_probs(self.compute_player_probs(state, hand_rows), uniform)
         for action in np.unique(actions):
@@ -248,7 +242,6 @@ class ResponderPlay:
         return child
 
     def _get_action_probs(self, state: PublicState) -> np.ndarray:
-        """Return the player's policy at a state with each hand, [A, H]."""
         if state.action_probs is None:
             hands = self._get_view_of_street(int(state.record[0]["street"])).representative_hands
             responder = self._responder
@@ -258,10 +251,7 @@ class ResponderPlay:
         return state.action_probs
 
     def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
-        """Return the responder's best action with each of the R hands of its view, [R].
-
-        The compared values are chips, weighted by the reach of the hands that the player may hold.
-        """
+        """Return the responder's best action at a state with each of its R hands, [R]."""
         if state.best_actions is not None:
             return state.best_actions
         step, record = self._responder.step_record, state.record
@@ -273,7 +263,7 @@ class ResponderPlay:
         record_after_call = step(record, CALL)
         table = record_after_call[0]
         if not table["over"] and table["paid"][table["to_act"]] < table["price"]:
-            record_after_call = step(record_after_call, CALL)  # the player has to call too
+            record_after_call = step(record_after_call, CALL)
         action_values = [expected_margin * compute_showdown_stake(record_after_call)]
         for action in self._responder.list_raises(record):
             raised_state = self.get_child_state(state, action)
@@ -290,9 +280,9 @@ class ResponderPlay:
         return state.best_actions
 
     def compute_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Return the player's action probabilities as seen with each responder's hand, [n, A].
+        """Return the player's action probabilities given each of the responder's hands, [n, A].
 
-        They are averages over the player's range without hands that share a card with that hand.
+        They are means over the hands that the player may hold beside the responder's hand.
         """
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))
@@ -300,7 +290,7 @@ class ResponderPlay:
     def compute_payoffs(self, state: PublicState, seat: int, hand_rows: np.ndarray) -> np.ndarray:
         """Return what each hand of the responder wins at a terminal state, in chips, [n].
 
-        At a showdown it is the mean over the player's range.
+        At a showdown this is the mean over the hands that the player may hold.
         """
         tables = self._responder.tables
         if state.record[0]["live"] == 1:
@@ -313,5 +303,5 @@ class ResponderPlay:
 
 
 def compute_showdown_stake(record: np.ndarray) -> float:
-    """Return the chips that the loser of a showdown pays the winner at a heads-up table [1]."""
+    """Return the chips that the loser of a heads-up showdown pays the winner."""
     return float(record[0]["paid"][:2].min())

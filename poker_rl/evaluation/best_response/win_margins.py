@@ -1,10 +1,10 @@
-"""Win margins of hands against each other: probability of winning minus that of losing.
+"""Win margins: the probability that a hand beats another minus the probability that it loses.
 
-They are means over the board cards still to come. A margin m corresponds to an equity, the expected
-share of the pot, of (1 + m) / 2.
+Board cards still to come are random. With the win margin m, the expected share of the pot is
+(1 + m) / 2.
 """
 
-# numba infers the types of compiled functions; table records have none that mypy could check.
+# mypy can't check functions that numba compiles, because their arguments have no annotations.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from poker_rl.games.game import jit
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.ranges import BLOCKED_STRENGTH, Ranges, compute_strengths
 
-MAX_ENUMERATED_BOARDS = 1500  # more than the 1,176 boards that can follow a flop of hold'em
-SAMPLED_BOARDS = 2000  # number of boards where not all are enumerated, as before a flop
+MAX_ENUMERATED_BOARDS = 1500  # a flop of hold'em has 1,176 possible final boards
+SAMPLED_BOARDS = 2000  # number of boards to sample if not all are used
 
 
 def compute_win_margins(
@@ -30,11 +30,11 @@ def compute_win_margins(
     board_cards: np.ndarray,
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """Return the win margin of each own hand at a showdown against every hand, [R, H].
+    """Return the win minus the loss probability of each own hand against every hand, [R, H].
 
-    It is 0 for two hands that share a card. `own_hands` [R] are indices among all H hands, and
-    `board_cards` are the known ones. Boards that can still come are enumerated if there are at most
-    `MAX_ENUMERATED_BOARDS`; otherwise `SAMPLED_BOARDS` of them are sampled.
+    The result is 0 for two hands that share a card. `own_hands` [R] are indices among all H hands,
+    and `board_cards` are those dealt so far. If at most `MAX_ENUMERATED_BOARDS` final boards are
+    possible, all are used; otherwise `SAMPLED_BOARDS` of them are sampled.
     """
     remaining_cards = np.setdiff1d(np.arange(game.deck_size), board_cards)
     cards_to_come = sum(game.board_cards) - len(board_cards)
@@ -54,8 +54,8 @@ def compute_win_margins(
     )
     net_wins = np.zeros((len(own_hands), len(ranges.hands)), np.int16)
     _accumulate_net_wins(own_hands, opponent_ranks, own_ranks, net_wins)
-    is_possible = (own_ranks > 0).astype(np.float32)  # float32 counts boards exactly up to 2**24
-    board_counts = is_possible[:, own_hands].T @ is_possible  # boards possible with both hands
+    is_possible = (own_ranks > 0).astype(np.float32)  # float32 counts exactly up to 2**24
+    board_counts = is_possible[:, own_hands].T @ is_possible
     margins: np.ndarray = (
         net_wins * ranges.mask_disjoint_hands(own_hands) / np.maximum(board_counts, 1)
     )
@@ -64,10 +64,10 @@ def compute_win_margins(
 
 @jit
 def _fill_ranks(hands, boards, suits, short_deck, opponent_ranks, own_ranks):
-    """Write the strength of each hand on each board, counted from 1, into both arrays [N, H].
+    """Write the strength of each hand on each board, from 1 upwards, into both arrays [N, H].
 
-    If the hand shares a card with the board, nothing is won or lost: `opponent_ranks` is 65535,
-    which no hand beats, and `own_ranks` is 0, to which no hand loses.
+    A hand that shares a card with the board gets 65535 in `opponent_ranks`, so that no hand beats
+    it, and 0 in `own_ranks`, so that no hand loses to it.
     """
     board_ranks = np.empty(len(hands), np.int32)
     for i in range(len(boards)):
@@ -80,7 +80,7 @@ def _fill_ranks(hands, boards, suits, short_deck, opponent_ranks, own_ranks):
 
 @jit
 def _accumulate_net_wins(own_hands, opponent_ranks, own_ranks, net_wins):
-    """Add to `net_wins` [R, H] 1 for each board that the own hand wins, -1 if it loses."""
+    """Add the number of boards that each own hand wins, minus those that it loses, [R, H]."""
     for r in range(len(own_hands)):
         for i in range(len(opponent_ranks)):
             own_rank = own_ranks[i, own_hands[r]]

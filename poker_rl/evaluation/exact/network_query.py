@@ -1,9 +1,9 @@
 """Policy of a network player with each of many hands at each of many public states.
 
-Every input feature of poker depends either on the public state or on the cards that the seat to act
-sees. D states and R hands therefore need only D + R encoded rows instead of D * R. The linear first
-layer is also computed once for each state and once for each hand; its outputs are added for each
-pair. On a GPU the work is queued, and the CPU evaluates other boards until it needs the result.
+Every input feature of poker depends either on the public state or on the hand of the seat to act.
+So D states and R hands need only D + R encodings instead of D * R. The first layer is linear and is
+also computed once for each state and once for each hand; the two outputs are added for each pair of
+a state and a hand. A GPU computes while the CPU evaluates other boards.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from poker_rl.players.network_player import NetworkPlayer, get_network_index
 from poker_rl.players.player import NonFiniteProbsError, Player
 
 SEPARABLE_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
-CPU_BLOCK_ROWS = 4096  # rows of a forward pass; their activations stay in the cache
-GPU_BLOCK_ROWS = 65_536  # with as many rows, a GPU kernel runs longer than its launch takes
+CPU_BLOCK_ROWS = 4096  # rows per forward pass, so that activations fit in the cache
+GPU_BLOCK_ROWS = 65_536  # with fewer rows, launching a GPU kernel takes longer than running it
 
 
 def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
-    """Return whether each input feature depends either on the public state or on private cards."""
+    """Return whether each input feature depends only on the public state or only on the hand."""
     return (
         isinstance(player, NetworkPlayer)
         and player.net_config.features in SEPARABLE_FEATURES
-        and type(player).action_probs is NetworkPlayer.action_probs  # a plug-in may override it
+        and type(player).action_probs is NetworkPlayer.action_probs
     )
 
 
@@ -43,9 +43,9 @@ def start_network_query(
     """Start to compute the policy with each of R hands at each of D public states of one street.
 
     Args:
-        player: a player with separable features and a single instance.
-        state_tables: one table for each state; the seat to act always holds the first hand, [D].
-        hand_tables: one table for each hand of the seat to act, always in the first state, [R].
+        player: a player with separable features, whose `instance_count` is 1.
+        state_tables: tables in the states, [D]; in all of them the seat to act has the first hand.
+        hand_tables: tables in the first state, [R], one for each hand of the seat to act.
 
     Returns:
         Function that waits for the probabilities and returns them, [D, R, A] float64. It raises
@@ -92,10 +92,10 @@ def start_network_query(
 def _split_forward(
     module: nn.Module, state_part: Tensor, hand_part: Tensor
 ) -> Callable[[slice], Tensor]:
-    """Return a function that computes outputs [D * n, out] of all states with a slice of n hands.
+    """Return a function that computes the outputs [D * n, out] for all states and a slice of hands.
 
-    `state_part` [D, in] is 0 at the inputs that depend on the hand, and `hand_part` [R, in] is 0 at
-    all other inputs.
+    The input for a state and a hand is the sum of their rows in `state_part` [D, in] and
+    `hand_part` [R, in].
     """
     run_rest: Callable[[Tensor], Tensor] = module
     if isinstance(module, ReplicatedMLP):
@@ -116,7 +116,7 @@ def _split_forward(
 
 
 def _copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """Return a tensor with the values of an array; the copy to a GPU is asynchronous."""
+    """Copy an array to a device; the copy to a GPU is asynchronous."""
     tensor = torch.from_numpy(array)
     return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
 

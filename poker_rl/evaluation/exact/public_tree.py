@@ -1,17 +1,17 @@
-"""Exact exploitability by a walk of the public tree, whose states are boards and betting lines.
+"""Exact exploitability on the public tree, whose states are pairs of a board and a betting line.
 
-At each public state the policy is computed for all hands that the player may hold there. Reach
+At each public state the policy is computed for all hands that the player may hold. Reach
 probabilities of each seat with each hand are passed down the tree, and the values of each hand are
 passed up (Johanson et al., "Accelerating best response calculation in large extensive games",
-2011). Threads work on different boards of the last street. A network is queried for several boards
-at once, and a GPU computes the next boards while the CPU evaluates the previous ones. The results
-of a board are freed afterwards, so memory holds only a few boards of each street.
+2011). Threads evaluate different boards of the last street. A network computes several boards in
+one call, and a GPU computes the next boards while the CPU evaluates the previous ones. Memory holds
+only a few boards of each street at a time.
 
-For a suit-invariant player, boards that differ only by a permutation of the suits are walked once.
-The same holds for hands, with the permutations that leave the board unchanged.
+For a player whose policy does not depend on how suits are named, boards that differ only by a
+permutation of the suits are evaluated once; so are hands, if the permutation keeps the board.
 """
 
-# numba infers the types of compiled functions; table records have none that mypy could check.
+# mypy can't check functions that numba compiles, because their arguments have no annotations.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from poker_rl.storage.progress_bar import create_progress_bar
 
 
 def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the exact values of a player with a single instance, with a progress bar.
+    """Compute the exact values of a player whose `instance_count` is 1, with a progress bar.
 
     Returns:
         Two arrays [2] in chips a hand: how much more each seat wins with its best response, and
         what each seat wins if both seats play the player's policy.
     """
-    tree = EvaluatedPublicTree(game, player.is_suit_invariant)
+    tree = PublicTreeEvaluator(game, player.is_suit_invariant)
     bar_options = {"desc": "exact", "unit_scale": True, "leave": False}
     with create_progress_bar(tree.count_queries(), "hands", **bar_options) as bar:
         best_values, value = tree.evaluate_player(player, bar.update)
@@ -49,7 +49,7 @@ def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.
 
 def describe_exact_cost(game: Game, player: Player) -> str:
     """Return a line with the number of policy queries and the memory of an exact evaluation."""
-    tree = EvaluatedPublicTree(game, player.is_suit_invariant)
+    tree = PublicTreeEvaluator(game, player.is_suit_invariant)
     suits_text = "merged" if player.is_suit_invariant else "distinguished"
     return (
         f"exact: {tree.count_queries():,} hands at public states, suits {suits_text}; about"
@@ -57,8 +57,8 @@ def describe_exact_cost(game: Game, player: Player) -> str:
     )
 
 
-class EvaluatedPublicTree(PublicTree):
-    """Public tree that computes the exact values of players."""
+class PublicTreeEvaluator(PublicTree):
+    """Public tree with an exact evaluation of players."""
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         super().__init__(game, merge_suits)
@@ -73,14 +73,14 @@ class EvaluatedPublicTree(PublicTree):
         )
 
     def _iterate_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
-        """Yield all boards of a street and of later streets that follow a previous board."""
+        """Yield each board of this and later streets that extends `board`, with its street."""
         for next_board in self.boards.list_next_boards(board, street_index):
             yield street_index, next_board
             if street_index + 1 < len(self.streets):
                 yield from self._iterate_boards(street_index + 1, next_board)
 
     def estimate_bytes(self) -> int:
-        """Return the approximate memory of a walk in bytes, without that of the player."""
+        """Return the approximate memory of an evaluation in bytes, without the player's own."""
         hands = len(self.ranges.hands)
         boards_in_memory = [1] * (len(self.streets) - 1) + [numba.get_num_threads()]
         line_entries = sum(
@@ -97,11 +97,11 @@ class EvaluatedPublicTree(PublicTree):
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
     ) -> tuple[np.ndarray, float]:
-        """Return the exact values of a player with a single instance, in chips a hand.
+        """Return the exact values of a player whose `instance_count` is 1, in chips a hand.
 
-        The first value is what each seat wins with its best response, [2]. The second is what the
+        The first value [2] is what each seat wins with its best response. The second is what the
         first seat wins if both seats play the player's policy. `on_progress` is called with the
-        number of policy queries of each batch.
+        number of policy queries after each batch.
         """
         reach = np.ones((2, 1, len(self.ranges.hands)))
         with ThreadPoolExecutor(numba.get_num_threads()) as threads:
@@ -115,7 +115,7 @@ class EvaluatedPublicTree(PublicTree):
 class _PublicTreeWalk:
     """Evaluation of one player by a walk of the public tree."""
 
-    tree: EvaluatedPublicTree
+    tree: PublicTreeEvaluator
     player: Player
     on_progress: Callable[[int], object]
     threads: ThreadPoolExecutor
@@ -125,10 +125,10 @@ class _PublicTreeWalk:
     ) -> tuple[np.ndarray, float]:
         """Return two values of a street, averaged over all boards that follow a previous board.
 
-        L betting lines enter the street, and `reach` [2, L, H] holds the reach probability of each
-        seat with each hand on these lines. The first result [2, L, H] holds the counterfactual
-        value of each hand if its seat plays a best response. The second result is what the first
-        seat wins with the policy, weighted by the reach probabilities of both seats.
+        L betting lines lead to this street; `reach` [2, L, H] is the probability that each seat
+        plays them with each hand. The first value [2, L, H] is the counterfactual value of each
+        hand if its seat plays a best response. The second is what the first seat wins if both play
+        the policy, weighted by their reach.
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
         boards = self.tree.boards.list_next_boards(previous_board, street_index)
@@ -147,10 +147,9 @@ class _PublicTreeWalk:
     def iterate_board_values(
         self, street_index: int, boards: Iterable[Board], reach: np.ndarray
     ) -> Iterator[tuple[np.ndarray, float]]:
-        """Yield both values of `average_over_boards` for each single board, in order."""
+        """Yield the two values of `average_over_boards` for each board alone, in order."""
         is_last_street = street_index + 1 == len(self.tree.streets)
-        # Only the last street uses the threads. A board of an earlier street would occupy a thread
-        # while it waits for boards of the last street.
+        # Only the last street uses threads; earlier boards would block them while they wait.
         run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
         walk_board = partial(self._walk_board, street_index, reach)
         states = self.tree.streets[street_index].decision_records
@@ -161,13 +160,14 @@ class _PublicTreeWalk:
     def _walk_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
-        """Return the two results of `average_over_boards`, but for the board of `policy` alone."""
+        """Return the two values of `average_over_boards` for the board of `policy` alone."""
         street, board = self.tree.streets[street_index], policy.board
         is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
         state_of_line = np.cumsum(street.seat >= 0) - 1
-        row_of_hand = np.maximum(policy.row_of_hand, 0)  # impossible hands have the reach 0
+        # Impossible hands have the row -1; any row will do for them, because their reach is 0.
+        row_of_hand = np.maximum(policy.row_of_hand, 0)
         lines = street.entering_count, street.parent_line, street.action, street.seat
         _fill_reach(*lines, state_of_line, policy.probs, row_of_hand, line_reach)
         best_response_values = np.zeros(line_reach.shape)
@@ -194,7 +194,7 @@ class _PublicTreeWalk:
 
 @jit
 def _fill_reach(entering, parent, action, seat, state_of_line, probs, row_of_hand, reach):
-    """Write the reach [N, 2, H] of the lines within a street, from those that enter it."""
+    """Compute the reach [N, 2, H] of each line within a street from that of its parent."""
     for line in range(entering, len(parent)):
         parent_line = parent[line]
         actor = seat[parent_line]
@@ -208,7 +208,7 @@ def _fill_reach(entering, parent, action, seat, state_of_line, probs, row_of_han
 def _fill_terminal_values(
     hands, hand_order, hand_ranks, terminal_lines, folded, stakes, reach, values_out
 ):
-    """Write the values of each hand on terminal lines, [N, 2, H]; return the first seat's gain."""
+    """Write the values [N, 2, H] of hands on terminal lines; return what the first seat wins."""
     value = 0.0
     for i in range(len(terminal_lines)):
         line = terminal_lines[i]
@@ -229,11 +229,11 @@ def _fill_terminal_values(
 
 @jit
 def _propagate_values(entering, parent, seat, line_values):
-    """Propagate values [N, 2, H] from each line to its parent.
+    """Compute the value of each line from those of its actions, [N, 2, H].
 
-    The acting seat takes the maximum over its actions, the other seat the sum.
+    It is their maximum for the seat to act and their sum for the other seat.
     """
-    has_value = np.zeros(len(parent), np.bool_)  # whether an action was already propagated
+    has_value = np.zeros(len(parent), np.bool_)
     for line in range(len(parent) - 1, entering - 1, -1):
         parent_line = parent[line]
         actor = seat[parent_line]

@@ -14,8 +14,8 @@ from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
-MAX_ROWS_PER_CALL = 4096  # tables in one call of the player; its activations fit in the cache
-# Boards are grouped until a query of a network has so many pairs of a state and a hand.
+MAX_ROWS_PER_CALL = 4096  # tables per call of a player, so that activations fit in the cache
+# Smallest number of pairs of a state and a hand in a query of a network, except the last one.
 MIN_ROWS_PER_QUERY = 2**19
 
 
@@ -24,10 +24,10 @@ class BoardPolicy:
     """Policy at the D public states of a street on one board.
 
     Attributes:
-        probs: the policy at each state with each queried hand, [D, R, A]; the hands may be those of
-            several boards.
-        row_of_hand: index of each hand in the second axis of `probs`, [H]; -1 for hands that share
-            a card with the board.
+        probs: the policy at each state with each of R hands, [D, R, A]; boards that were queried
+            together share this array.
+        row_of_hand: index of each hand along the axis R of `probs`, [H]; -1 for hands that share a
+            card with the board.
     """
 
     board: Board
@@ -39,15 +39,15 @@ class BoardPolicy:
 class RepresentativeHands:
     """The R hands for which the policy is computed on a board.
 
-    The suit permutations that leave the board unchanged map hands to each other. Such hands have
-    the same policy, so one of them represents the others.
+    A player that ignores how suits are named has the same policy with two hands if a permutation of
+    the suits keeps the board and converts one hand into the other. One hand represents all of them.
 
     Attributes:
         representatives: index of each representative among all hands, [R].
         representative_of_hand: for each hand an index into `representatives`, [H]; -1 for hands
             that share a card with the board.
-        decks: the cards of a table where a seat holds a representative, for each seat and
-            representative, [2, R, dealt]. The other seat and later streets get arbitrary cards.
+        decks: for each seat and representative a deck that deals the representative to the seat and
+            the board, [2, R, cards]; all other cards are arbitrary.
     """
 
     representatives: np.ndarray
@@ -56,7 +56,7 @@ class RepresentativeHands:
 
 
 class RangePolicy:
-    """Computation of the policy of heads-up poker players with all hands of a public state."""
+    """Queries for the policy of a heads-up poker player with every hand at public states."""
 
     def __init__(self, game: Game, ranges: Ranges, boards: Boards) -> None:
         self._game, self._poker_game = game, check_heads_up(game)
@@ -82,14 +82,13 @@ class RangePolicy:
     def build_tables(
         self, states: np.ndarray, representative_hands: RepresentativeHands
     ) -> np.ndarray:
-        """Return a table for each pair of a state [D] and a hand of its seat to act, [D * R]."""
+        """Return a table for each pair of a state [D] and a representative hand, [D * R]."""
         decks = representative_hands.decks[states["to_act"]].reshape(
             -1, self._poker_game.cards_dealt
         )
         return self._deal_decks(np.repeat(states, len(representative_hands.representatives)), decks)
 
     def _deal_decks(self, tables: np.ndarray, decks: np.ndarray) -> np.ndarray:
-        """Write the cards of decks [B, dealt] into tables [B] and return the tables."""
         tables["deck"][:, : self._poker_game.cards_dealt] = decks
         return tables
 
@@ -116,7 +115,7 @@ class RangePolicy:
         representative_hands: RepresentativeHands,
         on_progress: Callable[[int], object],
     ) -> np.ndarray:
-        """Return the policy at each state [D] with each representative hand, [D, R, A]."""
+        """Return the policy at each state with each representative hand, [D, R, A]."""
         tables = self.build_tables(states, representative_hands)
         probs = np.empty((len(tables), self._game.action_count))
         for start in range(0, len(tables), MAX_ROWS_PER_CALL):
@@ -133,10 +132,10 @@ class RangePolicy:
         boards: Iterable[Board],
         on_progress: Callable[[int], object],
     ) -> Iterator[list[BoardPolicy]]:
-        """Yield the policy on each board, in lists of consecutive boards that are queried together.
+        """Yield the policy on each board, in lists of boards that are queried together.
 
         A network on a GPU computes the next list while the caller uses the present one. `states`
-        are tables in all public states of the boards' street, [D].
+        [D] are tables in all public states of the street that the boards belong to.
         """
         if not has_separable_features(player) or not len(states):
             for board in boards:
@@ -148,14 +147,14 @@ class RangePolicy:
         queries = (self._start_group_query(player, states, group, on_progress) for group in groups)
         finish_previous = next(queries, None)
         while finish_previous is not None:
-            finish_next = next(queries, None)  # starts the next query before waiting for this one
+            finish_next = next(queries, None)  # start a query before waiting for the previous one
             yield finish_previous()
             finish_previous = finish_next
 
     def _group_boards(
         self, boards: Iterable[Board], state_count: int
     ) -> Iterator[list[tuple[Board, RepresentativeHands]]]:
-        """Yield groups of consecutive boards that have at least `MIN_ROWS_PER_QUERY` rows."""
+        """Yield consecutive boards in groups that are large enough for one query of a network."""
         group, row_count = [], 0
         for board in boards:
             group.append((board, self.find_representative_hands(board)))
@@ -173,7 +172,7 @@ class RangePolicy:
         group: list[tuple[Board, RepresentativeHands]],
         on_progress: Callable[[int], object],
     ) -> Callable[[], list[BoardPolicy]]:
-        """Start to query a network on a group of boards; return a function that gets the result."""
+        """Start to query a network for several boards; return a function that gets the result."""
         decks = np.concatenate([hands.decks for _, hands in group], axis=1)
         get_probs = start_network_query(
             player,

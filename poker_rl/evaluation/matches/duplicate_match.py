@@ -1,4 +1,4 @@
-"""Duplicate matches: every deal is played in each rotation of the players over the seats.
+"""Duplicate matches: players play every deal once in each of their rotations over the seats.
 
 The hands of one deal depend on each other, while hands of different deals do not. Intervals are
 therefore computed from blocks, where a block is the mean over a deal's rotations. The deals and
@@ -24,11 +24,11 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 
-MIN_DEALS = 30  # the distribution of a mean over fewer deals is too far from normal
-MAX_DEALS = 10_000_000  # a deal of nine seats takes 216 bytes
+MIN_DEALS = 30  # the mean of fewer deals is too far from normally distributed
+MAX_DEALS = 10_000_000  # a deal with nine seats takes 216 bytes, 2 GB in all
 DealCount = Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
-MAX_TABLES = 16_384  # played at the same time; a table takes 0.8 kB
-MAX_PROBS = 2**22  # action probabilities of all tables; several float64 arrays have this size
+MAX_TABLES = 16_384  # tables in a batch, of 0.8 kB each
+MAX_PROBS = 2**22  # number of action probabilities in a batch
 
 HandObserver = Callable[[Tables, np.ndarray], None]
 """Function called with finished tables [B] and the seat of the first player at each, [B]."""
@@ -86,12 +86,12 @@ def _play_rotations(
     """Play a batch of deals and return each player's mean winnings in a deal, [deals, players]."""
     game, seats_of_deal = dealer.game, dealer.count_seats()[:deals]
     deal_of_table = np.repeat(np.arange(deals), seats_of_deal)  # [B]
-    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # first table of each deal, [deals]
+    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # index of each deal's first table
     rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
     dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
     tables = Tables(game, len(deal_of_table), 0)
     tables.deal_unchecked(dealt["deck"], dealt["variant"])
-    first_occurrences = find_first_occurrences(players)  # one batch for all seats of a player
+    first_occurrences = find_first_occurrences(players)  # each player is called once
     seats_of_table = seats_of_deal[deal_of_table]
     rows = np.arange(len(deal_of_table))
     while len(rows):
@@ -149,9 +149,9 @@ def play_match(
 
 
 def compute_exact_match_values(tree: GameTree, policies: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the exact winnings of each policy [I, A] in a match: chips a hand, [seats].
+    """Return the exact mean of each policy's winnings over all rotations, in chips, [policies].
 
-    They are means over all rotations of the policies over the seats.
+    There is one policy [I, A] for each seat.
     """
     seats = len(policies)
     mean_values = np.zeros(seats)
@@ -187,9 +187,8 @@ def play_mixed_table(
 ) -> list[Result]:
     """Measure what each player wins at a table; `seat_order` names the player of each seat.
 
-    Every deal is played in all rotations of this order, so that each player has every seat with the
-    same cards. Each player's results are its number of seats, its mean winnings per hand and seat
-    and, with a tree, their exact expectation. The winnings of all seats sum to zero.
+    Every deal is played in all rotations of this order. The results of each player are its number
+    of seats, its mean winnings per hand and seat and, if `tree` is not None, their expected value.
     """
     scale, unit = get_result_unit(game)
     blocks = play_deals(game, [players[name] for name in seat_order], deals, seed) * scale
@@ -215,7 +214,7 @@ def play_mixed_table(
 
 
 def summarize_blocks(player: str, measure: str, blocks: np.ndarray, unit: str, kind: str) -> Result:
-    """Return the mean of independent blocks [N] with its interval."""
+    """Return the mean of independent blocks [N] with its 95 % interval."""
     half_width = compute_half_width(blocks)
     return Result(player, measure, float(blocks.mean()), half_width, unit, kind, len(blocks))
 
@@ -223,7 +222,7 @@ def summarize_blocks(player: str, measure: str, blocks: np.ndarray, unit: str, k
 def compute_half_width(blocks: np.ndarray) -> float:
     """Return half the 95 % interval of the mean of blocks [N], N >= 30, by Student's t."""
     normal = NormalDist().inv_cdf(0.975)
-    # The Cornish-Fisher expansion approximates the t quantile: 2.042 for 30 blocks, exactly 2.045.
+    # The Cornish-Fisher expansion of the t quantile gives 2.042 for 30 blocks instead of 2.045.
     quantile = normal + (normal**3 + normal) / (4 * (len(blocks) - 1))
     return float(quantile * blocks.std(ddof=1) / sqrt(len(blocks)))
 

@@ -82,9 +82,10 @@ def measure_match(
     seed: int,
     reducer_factory: ReducerFactory | None,
 ) -> MatchResults:
-    """Play a match and measure it; the arguments are those of `play_match` and the game tree.
+    """Play a match, and measure winnings, hands won, playing styles and the return distribution.
 
-    With a tree, the exact value of the winnings is computed as well.
+    If `tree` is not None, the expected winnings are also computed. For the other arguments see
+    `play_match`.
     """
     payoffs: list[np.ndarray] = []  # chips that the first player wins in each hand
     rotations: list[np.ndarray] = []

@@ -1,10 +1,10 @@
-"""How players play hold'em: the usual statistics of playing style.
+"""Statistics of playing style in hold'em.
 
 hands       number of hands dealt to the player
 vpip        share of hands in which it voluntarily put chips into the pot before the flop, by a
             call or a raise; completing the small blind counts, blinds and checks do not
 pfr         share of hands in which it raised before the flop
-aggression  bets and raises divided by calls of a bet, on all streets; None without a call
+aggression  number of bets and raises divided by number of calls; None without a call
 showdown    share of hands that it took to a showdown
 """
 
@@ -20,7 +20,7 @@ from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables, copy_records
 
 HAND_COUNT, VPIP_COUNT, PFR_COUNT, RAISE_COUNT, CALL_COUNT, SHOWDOWN_COUNT = range(6)
-STYLE_UNITS = {  # unit of each statistic
+STYLE_UNITS = {
     "hands": "hands",
     "vpip": "of hands",
     "pfr": "of hands",
@@ -30,7 +30,7 @@ STYLE_UNITS = {  # unit of each statistic
 
 
 class StyleCounter:
-    """Observer of a match that counts the actions of the first player and of its opponent."""
+    """Observer of a match that counts the actions of the first player and of its opponents."""
 
     def __init__(self) -> None:
         self.counts = np.zeros((2, 6), np.int64)
@@ -38,11 +38,11 @@ class StyleCounter:
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Count finished hands [B], in which the first player has seat `rotation` [B]."""
-        records = copy_records(tables.records)  # the replay overwrites them
+        records = copy_records(tables.records)  # a copy, because `_count_hands` changes it
         _count_hands(tables.gather_definitions(), records, rotation, self.counts)
 
     def list_results(self, player: str, opponent: str) -> list[Result]:
-        """Return the statistics of both players as results, such as `vpip`."""
+        """Return the statistics of the player and its opponent as results."""
         return [
             Result(name, statistic, value, None, STYLE_UNITS[statistic], f"{AGAINST}{other}")
             for name, other, counts in zip(
@@ -54,7 +54,7 @@ class StyleCounter:
 
 
 def compute_style(counts: np.ndarray) -> dict[str, float | None]:
-    """Return the statistics of playing style for counts [6] of at least one hand."""
+    """Compute the statistics of a player from its counts [6] over at least one hand."""
     hands, vpip, pfr, raises, calls, showdowns = counts.tolist()
     shares = {"vpip": vpip / hands, "pfr": pfr / hands}
     aggression = raises / calls if calls else None
@@ -73,8 +73,8 @@ def is_holdem(game: Game) -> bool:
 
 @jit
 def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
-    """Replay finished hands and add to the counts of both players, [2, 6]."""
-    hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # counts of one hand by seat
+    """Replay finished hands, and add to the counts [2, 6] of the player and its opponents."""
+    hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # counts of one hand for each seat
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
         hand_counts[:] = 0

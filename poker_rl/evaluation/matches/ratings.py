@@ -1,8 +1,8 @@
 """Elo ratings of players, and the share of the results that such ratings can explain.
 
-The ratings are those of the model of Bradley and Terry (1952) with maximum likelihood, fitted by
-Newton's method. The results that ratings explain are the gradient component of HodgeRank (Jiang,
-Lim, Yao and Ye 2011). The rest is chance and cycles, as in rock, paper, scissors.
+Elo ratings are maximum-likelihood estimates in the model of Bradley and Terry (1952). The part of
+the results that ratings explain is the gradient component of HodgeRank (Jiang, Lim, Yao and Ye
+2011). The rest is chance and cycles, as in rock, paper, scissors.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from math import log
 
 import numpy as np
 
-ELO_PER_LOG_ODDS = 400 / log(10)  # a lead of 400 points wins ten of eleven deals
-MAX_NEWTON_STEPS = 1000  # each step changes differences of log odds by at most 1
+ELO_PER_LOG_ODDS = 400 / log(10)  # a rating higher by 400 wins ten of eleven deals
+MAX_NEWTON_STEPS = 1000
 CONVERGENCE_TOLERANCE = 1e-10
 
 
 def fit_elo(
     pairs: np.ndarray, scores: np.ndarray, player_count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit the Elo ratings that make the scores of all pairs most likely.
+    """Fit Elo ratings to the scores of all pairs by maximum likelihood, with Newton's method.
 
     With ratings r, player i wins a deal against player j with probability
-    1 / (1 + 10 ** ((r_j - r_i) / 400)). One drawn deal is added to each pair, so that a player who
-    wins every deal has a finite rating.
+    1 / (1 + 10 ** ((r_j - r_i) / 400)). A draw is added to the scores of each pair, so that even a
+    player who wins every deal has a finite rating.
 
     Args:
         pairs: indices of the players of each pair, [P, 2].
@@ -32,10 +32,9 @@ def fit_elo(
             a draw, 0 for a loss.
 
     Returns:
-        Ratings [players] and influences [players, deals + 1], both with mean 0. The influence of a
-        deal says how much it moves the rating. To first order, the error of a rating is the mean of
-        its influences, so the interval of this mean is the interval of the rating. The last
-        influence is that of the added draw.
+        Ratings [players] with mean 0, and influences of the deals and of the added draw on them,
+        [players, deals + 1]. To first order, the error of a rating is the mean of its influences,
+        so both have the same confidence interval.
     """
     design = np.zeros((len(pairs), player_count))
     rows = np.arange(len(pairs))
@@ -58,9 +57,9 @@ def compute_explained_variance(design: np.ndarray, results: np.ndarray) -> float
     """Return the share of the sum of squared results that differences of ratings explain.
 
     Args:
-        design: a row for each result, with 1 in the column of the player who won it and weights
-            that sum to -1 in the columns of its opponents, [results, players].
-        results: what these players won, [results].
+        design: a row for each result, with 1 in the column of the measured player and weights that
+            sum to -1 in the columns of its opponents, [results, players].
+        results: what the measured players won, [results].
     """
     total = float(results @ results)
     if total == 0:
@@ -71,17 +70,16 @@ def compute_explained_variance(design: np.ndarray, results: np.ndarray) -> float
 
 
 def find_largest_cycle(winnings: np.ndarray, half_width: np.ndarray) -> tuple[int, ...]:
-    """Return three players in a cycle: each beats the next, and the last one beats the first.
+    """Return three players of whom each beats the next and the last beats the first; () if none.
 
-    In `winnings` [players, players], the player of the row won from the player of the column. A win
-    counts only if it exceeds the half-width of its interval. Of all cycles, the one with the
-    largest minimum win is returned; () if there is none. Longer cycles need no search: if all wins
-    count, each of them contains a cycle of three.
+    `winnings` [players, players] is what the player of the row won from the player of the column. A
+    player beats another if this exceeds the half-width of its interval. Of several cycles, the one
+    whose smallest winnings are largest is returned.
     """
     significant_winnings = np.where(winnings > half_width, winnings, 0.0)
     best_margin, best_cycle = 0.0, tuple[int, ...]()
     for a, b, c in permutations(range(len(winnings)), 3):
-        if a < min(b, c):  # each cycle once
+        if a < min(b, c):  # visit only one rotation of each cycle
             wins = [significant_winnings[pair] for pair in ((a, b), (b, c), (c, a))]
             if min(wins) > best_margin:
                 best_margin, best_cycle = float(min(wins)), (a, b, c)

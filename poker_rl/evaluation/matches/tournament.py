@@ -1,8 +1,8 @@
-"""Tournaments: which players meet at each table, and the ranking that follows from the results.
+"""Tournaments: which players meet at each table, and the ranking of the players.
 
-All tables are dealt the same cards, so the winnings of two players are compared deal by deal. The
-interval of their difference is therefore narrower than the intervals of the two means suggest. The
-deals are the independent samples for all intervals.
+All tables play the same deals, and a deal is one sample for all confidence intervals. Because the
+winnings of two players are compared deal by deal, the interval of their difference is narrower than
+the intervals of their means suggest.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ def create_seat_orders(
 ) -> list[tuple[int, ...]]:
     """Return the seat order of each table of a tournament: the index of the player in each seat.
 
-    With two seats, every pair meets once. With more seats and `one_against_rest`, each pair meets
-    twice, so that each player once has one seat while its opponent has all others. With `mixed`,
-    each table has different players, chosen at random; in every round all players are at the same
-    number of tables.
+    With two seats, every pair meets once. With more seats and `one_against_rest`, every pair meets
+    twice: each player once has one seat while its opponent has all others. With `mixed`, random
+    players meet at each table, and in every round all players are at the same number of tables.
     """
     players = range(player_count)
     if game.seats == 2:
@@ -56,7 +55,7 @@ def create_seat_orders(
     generator = np.random.default_rng(seed)
     seat_orders = []
     for _ in range(rounds):
-        # The players are arranged in a circle, and each table takes the next ones.
+        # Each table gets the next players of a random circle.
         circle = generator.permutation(player_count)
         for table in range(player_count // gcd(player_count, game.seats)):
             positions = np.arange(table * game.seats, (table + 1) * game.seats) % player_count
@@ -83,7 +82,8 @@ class TournamentResults:
             for each pair the winnings of one player at the tables of both (`won/<name>`).
         explained_variance: share of the variance of the results that one rating for each player
             explains; None for two players.
-        cycle: three players, of whom each beats the next and the last the first; else empty.
+        cycle: three players of whom each beats the next and the last beats the first; empty if
+            there are none.
     """
 
     game: Game
@@ -153,10 +153,10 @@ def compute_tournament_results(
     table_kind: TableKind,
     rounds: int,
 ) -> TournamentResults:
-    """Rank the players of a tournament by the results of its tables, from `create_seat_orders`.
+    """Rank the players of a tournament by the results of its tables.
 
-    `blocks` holds an array for each table: what each of its `list_counted_players` won in each
-    deal, [counted players, deals] in chips a hand.
+    `seat_orders` come from `create_seat_orders`. For each of these tables, `blocks` holds what its
+    `list_counted_players` won in each deal, [counted players, deals] in chips a hand.
     """
     scale, unit = get_result_unit(game)
     results_of_player: dict[int, list[np.ndarray]] = {}
@@ -174,11 +174,12 @@ def compute_tournament_results(
             design_rows.append(design_row)
             mean_results.append(deal_results.mean())
     centered_results = np.array(mean_results)
-    if game.seats > 2:  # one player against several equal ones may have an advantage in itself
+    if game.seats > 2:
+        # Remove the advantage that any player may have alone against copies of another player.
         centered_results -= centered_results.mean()
     mean_of_player = {
         player: np.mean(deal_results, axis=0) for player, deal_results in results_of_player.items()
-    }  # mean winnings of each player, [deals]
+    }
     ranked = sorted(mean_of_player, key=lambda player: -mean_of_player[player].mean())
 
     def summarize(player: int, measure: str, deal_results: np.ndarray, kind: str) -> Result:

@@ -20,11 +20,11 @@ from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
 CELL_WIDTH = 0.85  # inches
 NAME_LINE_LENGTH = 18  # characters in a line of a player's name
-LINEAR_SHARE = 0.1  # results above this share of the largest one have a logarithmic color scale
+LINEAR_SHARE = 0.1  # the color scale is linear up to this share of the largest result
 
 
 def draw_cross_table(results: TournamentResults) -> Figure:
-    """Draw a heat map of winnings, with numbers and intervals in its cells and players by rank."""
+    """Draw a heat map of what each player won from each other player, ordered by rank."""
     names, player_count = results.player_names, len(results.player_names)
     cells = {
         (row, column): result

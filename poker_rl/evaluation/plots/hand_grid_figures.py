@@ -31,13 +31,13 @@ from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.players.player import Player
 
 ACTION_TYPE_NAMES = ("fold", "check or call", "bet or raise")
-ACTION_TYPE_ORDER = [2, 1, 0]  # from the left of a cell: raise, call, fold
+ACTION_TYPE_ORDER = [2, 1, 0]  # indices of `ACTION_TYPE_NAMES` from left to right in a cell
 
 
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
-    """Return figures by name of each player's policy before the flop and on it; {} if no hold'em.
+    """Return figures by name with each player's policy before and on the flop; {} if no hold'em.
 
-    In a game with a variable number of seats, the largest number is drawn. If a player has several
+    In a game with a variable number of seats, the largest number is used. If a player has several
     instances, the first is drawn.
     """
     if not supports_hand_grid(game):
@@ -71,7 +71,7 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -
 
 
 def draw_flop_policies(policies: Sequence[tuple[str, np.ndarray]], title: str) -> Figure:
-    """Draw each policy on the flop in a panel, with made hands as rows and textures as columns."""
+    """Draw each policy in a panel, with made hands as rows and flop textures as columns."""
     figure, axes = create_panels(len(policies))
     for (panel_title, probs), ax in zip(policies, axes, strict=True):
         _draw_panel(ax, panel_title, probs, MADE_HANDS, list(FLOPS_OF_TEXTURE), is_labelled=True)
@@ -89,7 +89,6 @@ def _draw_panel(
     column_labels: Sequence[str],
     is_labelled: bool = False,
 ) -> None:
-    """Draw probabilities [rows, columns, 3] of action types in one panel."""
     colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_ORDER]
     draw_cells(ax, probs[..., ACTION_TYPE_ORDER], colors, is_labelled)
     ax.set_xticks(np.arange(len(column_labels)) + 0.5, column_labels)
@@ -103,7 +102,7 @@ def _finish_figure(figure: Figure, title: str, note: str) -> None:
     figure.legend(
         [Patch(color=ACTION_COLORS[action_type]) for action_type in ACTION_TYPE_ORDER],
         [ACTION_TYPE_NAMES[action_type] for action_type in ACTION_TYPE_ORDER],
-        loc="outside upper right",  # beside the title, so that the grids have the full width
+        loc="outside upper right",  # a legend in the margin leaves the grids their width
         ncols=len(ACTION_TYPE_ORDER),
         borderpad=0,
         frameon=False,

@@ -32,13 +32,13 @@ PLAYER_COLORS = {
 OTHER_COLORS = ("#E69F00", "#56B4E9", "#666666")
 INK_COLOR, GRAY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
 MAX_PANEL_COLUMNS = 3
-LINE_STYLES = ("-", "--", ":")  # for the first, second and third line of the same color
+LINE_STYLES = ("-", "--", ":")  # for the first, second and third curve with the same color
 FIGURE_DPI = 150
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend is drawn beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
-LEGEND_LINE_LENGTH = 28  # characters; a legend with longer names is drawn beside the axes
-MIN_LOG_RATIO = 4  # smallest ratio of the largest to the smallest value for a logarithmic axis
+LEGEND_LINE_LENGTH = 28  # a legend with longer names is drawn beside the axes
+MIN_LOG_RATIO = 4  # a logarithmic axis needs this ratio of the largest to the smallest value
 
 
 def assign_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -122,7 +122,7 @@ class CurveLine:
 
     Attributes:
         bands: shaded areas around the curve, the widest first, as (name, low [N], high [N]).
-        player: the player whose color the curve has; with None, `name` determines the color.
+        player: name of the player that determines the color; None if `name` determines it.
         color: color of the curve; it takes precedence over `player` and `name`.
     """
 
@@ -137,7 +137,7 @@ class CurveLine:
 def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) -> None:
     """Draw curves with their bands and a legend; the legend names bands only for a single curve.
 
-    A curve of one point has a marker, and bars instead of bands.
+    A curve of a single point has a marker, and vertical bars instead of bands.
 
     Args:
         log_scale: whether axes with a wide range of positive values are logarithmic. Below its
@@ -162,7 +162,7 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
             alpha, label = 0.15 + 0.2 * n, name if len(lines) == 1 else ""
             low, high = low[is_visible], high[is_visible]
             if len(x) == 1:
-                width = 3 * (len(lines) - i + n)  # narrower than the bars that it may cover
+                width = 3 * (len(lines) - i + n)  # thinner than bars drawn before
                 ax.vlines(
                     x, low, high, colors=color, alpha=alpha + 0.3, linewidth=width, label=label
                 )
@@ -195,8 +195,8 @@ def is_wide_range(values: Sequence[float]) -> bool:
 
 
 def set_log_ticks(axis: Axis, values: Sequence[float], more_ticks: Sequence[float] = ()) -> None:
-    """Set the ticks of a logarithmic axis, also between powers of ten if these are too few."""
-    start, end = axis.get_view_interval()  # wider than the values, because of margins and bands
+    """Set the ticks of a logarithmic axis: powers of ten and, if these are few, values between."""
+    start, end = axis.get_view_interval()  # the view includes margins and bands
     low, high = start if start > 0 else 0.95 * min(values), end
     multiples = (1, 2, 3, 5) if high < 10 * low else (1, 3) if high < 1000 * low else (1,)
     log_ticks = np.array(LogLocator(subs=multiples).tick_values(low, high))
@@ -249,7 +249,7 @@ def add_footnote(figure: Figure, text: str) -> None:
 
 
 def save_png(figure: Figure, path: Path, origin: str) -> None:
-    """Save a figure as PNG with its origin, the source of the numbers, as a footnote."""
+    """Save a figure as PNG; `origin` is a footnote that names the source of the numbers."""
     add_footnote(figure, origin)
     with atomic_replacement(path) as temporary_path:
         figure.savefig(temporary_path, format="png", dpi=FIGURE_DPI)

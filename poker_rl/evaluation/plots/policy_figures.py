@@ -24,7 +24,7 @@ ACTION_COLORS = (
     *("#C9D3DC", "#56B4E9", "#D55E00", "#009E73"),
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
-MAX_INFOSETS = 2000  # more cells can't be distinguished
+MAX_INFOSETS = 2000  # cells for more information sets would be too small
 PIXELS_PER_CELL = 50  # pixels across the width of a cell
 MAX_LABELED_COLUMNS = 8  # with more columns, probabilities do not fit in the cells
 
@@ -32,9 +32,9 @@ MAX_LABELED_COLUMNS = 8  # with more columns, probabilities do not fit in the ce
 def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
     """Draw a policy [I, A], with a cell for each information set.
 
-    A cell is divided in proportion to action probabilities. There is a panel for each seat and
-    number of known cards; its rows are these cards, without suits if suits have no meaning, and its
-    columns the actions so far. Return None if there are too many cells, or if the names of
+    A cell is divided in proportion to action probabilities. Each panel belongs to a seat and a
+    number of known cards. Its rows are these cards, without suits if suits have no meaning, and its
+    columns are the actions so far. Return None if there are too many cells, or if the names of
     information sets do not have the form "seat cards actions".
     """
     game = tree.game
@@ -96,7 +96,7 @@ def draw_policy_panel(
 ) -> None:
     """Draw the policy [N, A] at N information sets, named by seat, cards and actions so far.
 
-    A cell is the mean over the information sets with its name.
+    A cell shows the mean over the information sets that have the same name.
     """
     card_labels = list(dict.fromkeys(name[1] for name in name_parts))
     action_labels = sorted({name[2] for name in name_parts}, key=lambda line: (len(line), line))

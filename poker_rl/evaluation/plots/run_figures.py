@@ -25,13 +25,13 @@ from poker_rl.storage.run_folder import read_metrics_rows
 AGAINST_TAG_PATTERN = re.compile(r"eval/\w+/against/(.+?)((?:/p\d+)?(?:/half_width)?)")
 COUNTER_TAGS = ("hands", "decisions", "updates", "iterations")
 
-Curves = Mapping[str, np.ndarray]  # columns of a metrics.jsonl by tag, each [rows]
+Curves = Mapping[str, np.ndarray]  # columns of a file metrics.jsonl by tag, each [rows]
 
 
 def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
-    """Read the columns of a metrics.jsonl by tag, [rows] float64, NaN where a row lacks the tag.
+    """Read the columns of a file metrics.jsonl by tag, [rows]; NaN where a row lacks the tag.
 
-    The tags are in the order of the newest row, in which the headline player comes first.
+    The tags have the order of the newest row, which begins with the first player of the learner.
     """
     rows = read_metrics_rows(metrics_path)
     tags = dict.fromkeys(tag for row in reversed(rows) for tag in row)
@@ -61,7 +61,7 @@ def build_player_line(curves: Curves, x_axis: str, player: str, measure: str) ->
     matches = map(percentile_pattern.fullmatch, curves)
     percentiles = sorted(int(match[1]) for match in matches if match)
     if not percentiles:
-        is_recorded = np.isfinite(curves[tag])  # False for rows without the measure
+        is_recorded = np.isfinite(curves[tag])
         x, y = curves[x_axis][is_recorded], curves[tag][is_recorded]
         half_widths = curves.get(f"{tag}/half_width")
         if half_widths is None:

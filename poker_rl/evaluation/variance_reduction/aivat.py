@@ -1,6 +1,6 @@
 """AIVAT, which removes luck from results (Burch et al. 2018, arXiv:1612.06915).
 
-A value function estimates what a table is worth to each seat. For each card dealt, and each action
+A value function estimates what each seat will win at a table. For each card dealt, and each action
 of a player whose policy is known, a term is added to the result: the mean value over all possible
 outcomes minus the value of the actual outcome. Given everything before it, each term has mean 0, so
 the result is unbiased for every value function, even if some policies are unknown. The better the
@@ -31,8 +31,7 @@ from poker_rl.games.tables import Tables, copy_records
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_BATCH = 2**16  # tables in a batch; a table of no-limit poker takes 1.5 kB
-# First column of each kind of term. There is one column for each street for the cards, for the
-# measured seat's own actions and for the other seats' actions, and a single one for all-ins.
+# First columns of the kinds of terms: each has a column for every street, all-ins only one.
 CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
     street * MAX_STREETS for street in range(4)
 )
@@ -42,9 +41,9 @@ COLUMN_COUNT = ALL_IN_COLUMN + 1
 def compute_luck_adjusted_payoff(
     game: Game, history: HandHistory, seat: int, players: Sequence[Player | None]
 ) -> float:
-    """Return what a seat won in a finished hand without its luck, in chips.
+    """Return what a seat won in a finished hand, adjusted for luck by AIVAT, in chips.
 
-    The player of a seat is None if its policy is unknown, as that of a human.
+    `players` are those of all seats, with None for an unknown policy, such as that of a human.
     """
     *_, record = replay_hand(game, history)
     final_tables = Tables(game, 0, 0)
@@ -73,9 +72,9 @@ def compute_aivat_terms(
         player_by_seat: index into `players` for each seat, [B, seats].
 
     Returns:
-        Terms [B, COLUMN_COUNT, V], for V value functions. The columns are the cards, the measured
-        seat's actions and the other seats' actions on each street, and at the end the cards that
-        follow an all-in.
+        Terms [B, COLUMN_COUNT, V] for the V values of `value_function`. The columns are the cards,
+        the measured seat's actions and the other seats' actions on each street, and at the end the
+        cards that follow an all-in.
 
     Raises:
         ConfigError: if the game is not poker.
@@ -123,7 +122,7 @@ def _compute_batch_terms(
     acting_seat = before["to_act"].astype(np.int64)
     acting_player = player_by_seat[hand_of_decision, acting_seat]
     decisions = np.arange(len(hand_of_decision))
-    # An unknown policy counts as certain to take the action that it took; its term is then 0.
+    # An unknown policy gets probability 1 for the action that it took, so its term is 0.
     action_probs = np.zeros((len(decisions), game.action_count))
     action_probs[decisions, taken_actions] = 1
     for player_index, player in enumerate(players):
@@ -146,7 +145,7 @@ def _compute_batch_terms(
         weighted_values, np.flatnonzero(np.diff(decision_of_branch, prepend=-1))
     )
     is_taken = action_of_branch == taken_actions[decision_of_branch]
-    taken_values = branch_values[is_taken]  # values before the cards that follow this action
+    taken_values = branch_values[is_taken]  # values before the next board cards are dealt
     is_measured_seat = acting_seat == measured_seat[hand_of_decision]
     terms_by_column = np.zeros((hand_count, COLUMN_COUNT, branch_values.shape[1]))
     column = np.where(is_measured_seat, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN) + street
@@ -158,7 +157,7 @@ def _compute_batch_terms(
         is_over,
         board_cards_by_street[hand_of_decision].max(1),
         board_cards_by_street[hand_of_decision, street_after],
-    )  # `shown` has a column of zeros after the last street
+    )
     dealing_decisions = np.flatnonzero(board_cards_after > board_cards_known)
     values_after_deal = _select_seat(
         value_function.compute_values(

@@ -4,7 +4,7 @@ The equity of a seat is its expected share of the pot at a showdown, with all ho
 all cards to come equally likely. A seat is live if it has not folded.
 """
 
-# numba infers the types of compiled functions; table records have none that mypy could check.
+# mypy can't check functions that numba compiles, because their arguments have no annotations.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_SEA
 from poker_rl.games.poker.record_dtypes import has_stacks
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
-MAX_CACHED_SHARES = 64  # entries in the cache of pot shares for one deal
-HOLE_CARDS_UNKNOWN = -1  # in place of a number of board cards, before the hole cards are dealt
+MAX_CACHED_SHARES = 64  # size of the cache of pot shares in one deal
+HOLE_CARDS_UNKNOWN = -1  # number of known board cards before hole cards are dealt
 
 
 class EquityValueFunction:
-    """Value function for any game of poker with two values for each seat.
+    """Value function of poker that returns two values for each seat.
 
     The first value is equity times pot minus the seat's stake, in chips. The second value is the
     equity itself; with a fitted weight it estimates the effect of bets on later streets, which
@@ -40,8 +40,8 @@ class EquityValueFunction:
         """Return the values [B, seats, 2] of tables [B].
 
         `board_cards_known` [B] is the number of known board cards. For a finished hand, the first
-        value is the mean payoff in chips over the boards that could have come, with side pots and
-        odd chips.
+        value is the mean payoff over the boards that could have been dealt, in chips; it takes side
+        pots and odd chips into account.
         """
         values = np.zeros((len(records), self._seats, 2))
         known, scratch_table = board_cards_known.astype(np.int64), np.empty(1, records.dtype)
@@ -55,7 +55,8 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
     """Write the values [B, seats, 2] of tables [B]; see `EquityValueFunction.compute_values`."""
     cached_shares = np.empty((MAX_CACHED_SHARES, MAX_SEATS))
     mean_payoffs = np.empty(MAX_SEATS)
-    cache_keys = np.empty((MAX_CACHED_SHARES, 2), np.int64)  # known board cards, folded seats
+    # A cache key is the number of known board cards and a bit mask of the folded seats.
+    cache_keys = np.empty((MAX_CACHED_SHARES, 2), np.int64)
     cache_size = 0
     for i in range(len(tables)):
         game = definitions[i]
@@ -89,7 +90,7 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
             values_out[i, seat, 0] = share * pot - _compute_called_stake(game, table, seat)
             values_out[i, seat, 1] = share
         if table.over:
-            scratch_table[0] = tables[i]  # restores the original deck
+            scratch_table[0] = tables[i]  # `_average_over_boards` changed the deck
             _average_over_boards(game, table, known_cards, max_boards, True, mean_payoffs)
             for seat in range(game.seats):
                 values_out[i, seat, 0] = mean_payoffs[seat]
@@ -117,10 +118,9 @@ def _compute_called_stake(game, table, seat):
 
 @jit
 def _average_over_boards(game, table, board_cards_known, max_boards, use_payoffs, means_out):
-    """Write each seat's share of the pot, the mean over the boards that can still come.
+    """Write the mean share of the pot of each seat over the boards that can still come.
 
-    With `use_payoffs` its mean payoff of a finished hand is written instead. The table's deck is
-    overwritten.
+    If `use_payoffs`, write its mean payoff in a finished hand instead. The table's deck changes.
     """
     for seat in range(game.seats):
         means_out[seat] = 0
@@ -129,7 +129,7 @@ def _average_over_boards(game, table, board_cards_known, max_boards, use_payoffs
             means_out[seat] = (1 - table.folded[seat]) / table.live
         return
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
-    # Positions of the board cards to come in `unseen_cards`
+    # Indices into `unseen_cards` of the board cards to come
     chosen_positions = np.empty(MAX_BOARD_CARDS, np.int64)
     board_payoffs = np.empty(MAX_SEATS, np.int64)
     known_count = game.seats * game.hole + board_cards_known
@@ -177,7 +177,6 @@ def _list_unseen_cards(game, table, known_count, unseen_cards):
 
 @jit
 def _count_combinations(count, size):
-    """Return the binomial coefficient of count and size."""
     combinations = 1
     for j in range(size):
         combinations = combinations * (count - j) // (j + 1)
@@ -186,7 +185,7 @@ def _count_combinations(count, size):
 
 @jit
 def _advance_combination(positions, size, count):
-    """Replace ascending positions by the next combination, if there is one."""
+    """Change the ascending positions of a combination to those of the next one, if any."""
     j = size - 1
     while j >= 0 and positions[j] == count - size + j:
         j -= 1

@@ -5,9 +5,9 @@ expected value is 0 whatever the players do. A weighted sum of the columns is ad
 Weights are fitted on one half of the deals and used on the other half (cross-fitting). So they do
 not depend on the results that they adjust, and the mean stays unbiased.
 
-    control_variate  the winnings of a control player that plays the same deal in every seat, in the
-                     seat of the measured player (Davidson, Archibald and Bowling 2013). They sum to
-                     0 over the rotations of a duplicate deal, so here each hand has its own cards.
+    control_variate  the winnings in the measured player's seat if a control player plays the same
+                     cards in all seats (Davidson, Archibald and Bowling 2013). In a duplicate match
+                     these winnings would sum to 0, so here each hand has its own cards.
     aivat            the terms of AIVAT over duplicate deals, with pot equity as value function
 """
 
@@ -28,17 +28,17 @@ from poker_rl.players.player import Player, compute_checked_probs, find_first_oc
 
 VarianceReductionMethod = Literal["none", "control_variate", "aivat"]
 MIN_SPREAD = 0.1  # lower bound of a column's standard deviation, in the game's unit or in equity
-PRIOR_WEIGHT_DEALS = 30  # weight of the prior, in deals; weights of few deals alone would fit noise
+PRIOR_WEIGHT_DEALS = 30  # the prior counts like 30 deals, because fits to few deals are noisy
 
 
 class ControlVariateReducer:
     """Reducer that subtracts a multiple of the winnings of a control player in the same deals."""
 
-    duplicate = False  # whether the hands of a deal have the same cards
+    duplicate = False  # each hand has its own cards
 
     def __init__(self, game: Game, control_player: Player, seed: int) -> None:
         self._game, self._control_player = game, control_player
-        seed_sequence = np.random.SeedSequence([seed, 1])  # independent of the match's cards
+        seed_sequence = np.random.SeedSequence([seed, 1])  # other random numbers than in the match
         self._generator = np.random.Generator(np.random.PCG64(seed_sequence))
         self._control_results: list[np.ndarray] = []
 
@@ -59,7 +59,7 @@ class ControlVariateReducer:
     def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
         """Return results [deals], each minus a fitted multiple of the control player's result."""
         min_spread = np.array([MIN_SPREAD * self._game.unit_chips])
-        return add_cross_fitted_columns(
+        return add_control_variates(
             blocks, np.concatenate(self._control_results), np.zeros(1), min_spread
         )
 
@@ -67,7 +67,7 @@ class ControlVariateReducer:
 class AivatReducer:
     """Reducer that adds the AIVAT terms of every hand; it needs the policies of all players."""
 
-    duplicate = True  # whether the hands of a deal have the same cards
+    duplicate = True  # all hands of a deal have the same cards
 
     def __init__(self, game: Game, players: Sequence[Player]) -> None:
         self._game, self._value_function = game, EquityValueFunction(game)
@@ -89,13 +89,13 @@ class AivatReducer:
 
         The weights are fitted because the value function ignores bets on later streets.
         """
-        deal_terms = np.concatenate(self._terms)  # [deals, columns, V]
+        deal_terms = np.concatenate(self._terms)  # AIVAT terms [deals, columns, V]
         prior = np.zeros(deal_terms.shape[1:])
         min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
-        # The first value is in chips and has the weight 1 in AIVAT; the second one is equity.
+        # In AIVAT, the value in chips has the weight 1, and the equity has the weight 0.
         prior[:, 0] = 1
         min_spread[:, 0] *= self._game.unit_chips
-        return add_cross_fitted_columns(
+        return add_control_variates(
             blocks, deal_terms.reshape(len(deal_terms), -1), prior.ravel(), min_spread.ravel()
         )
 
@@ -128,7 +128,7 @@ def build_reducer_factory(
 
 
 def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Return the mean over each deal's hands, [deals, ...]; a deal starts at every rotation 0."""
+    """Return the mean over the hands of each deal, [deals, ...]; a deal begins with rotation 0."""
     first_hand = np.flatnonzero(rotation == 0)
     hand_count = np.diff(first_hand, append=len(rotation))
     hand_count = hand_count.reshape(-1, *[1] * (hand_values.ndim - 1))
@@ -136,16 +136,15 @@ def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray
     return means
 
 
-def add_cross_fitted_columns(
+def add_control_variates(
     blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
 ) -> np.ndarray:
-    """Return blocks [N] plus weighted columns [N, C].
+    """Return blocks [N] plus a weighted sum of control variates, `columns` [N, C].
 
-    The weights of each half of the deals are fitted on the other half.
-
-    The weights are shrunk towards `prior` [C]: the fewer deals, the more. `min_spread` [C] is a
-    lower bound of each column's standard deviation. Without it, a column that hardly varies in one
-    half could get a huge weight, which would add noise to the other half.
+    The weights for each half of the blocks are fitted on the other half. They are shrunk towards
+    `prior` [C], the more the fewer blocks there are. `min_spread` [C] is a lower bound of each
+    column's standard deviation. Without it, a column that hardly varies in one half could get a
+    huge weight, which would add noise to the other half.
     """
     half = len(blocks) // 2
     adjusted = np.empty(len(blocks))
@@ -160,7 +159,7 @@ def fit_weights(
 ) -> np.ndarray:
     """Return weights [C] that minimize the variance of blocks [N] plus weighted columns [N, C].
 
-    They are those of a ridge regression with the mean `prior` [C].
+    They are fitted by ridge regression, which shrinks them towards `prior` [C].
     """
     column_spread = np.maximum(columns.std(0), min_spread)
     scaled_columns = (columns - columns.mean(0)) / column_spread

@@ -21,7 +21,7 @@ from typing import Any
 
 from poker_rl.evaluation.result import Result, select_first_results
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
-from poker_rl.storage.disk import naming_path
+from poker_rl.storage.disk import error_path
 from poker_rl.storage.run_folder import flatten_hparams
 from poker_rl.training.loggers import Row
 
@@ -136,12 +136,12 @@ class EventFile:
 
     def close(self) -> None:
         """Close the file."""
-        with naming_path(self._path):
+        with error_path(self._path):
             self._file.close()
 
     def _write(self, event: Any) -> None:
         event.wall_time = time.time()
-        with naming_path(self._path):
+        with error_path(self._path):
             self._records.write(event.SerializeToString())
             self._file.flush()
 
