@@ -41,9 +41,9 @@ from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows, read_ru
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_STEM_LENGTH = 100  # characters of the name of a figure's file
-RUN_PLAYER = "self"  # stands in `seats` for the headline player of the run
-PROTOCOLS = {  # how the deals of a match are played, by method of variance reduction
+MAX_STEM_LENGTH = 100  # characters of a figure's file name
+RUN_PLAYER = "self"  # name in the setting `seats` for the headline player of the run
+PROTOCOLS = {  # text on how the deals of a match are played, by method of variance reduction
     "none": "deals, each played in every seat",
     "aivat": "deals, each played in every seat, with the variance reduced by aivat",
     "control_variate": "hands in every seat, each with its own cards, with the variance reduced by"
@@ -52,7 +52,10 @@ PROTOCOLS = {  # how the deals of a match are played, by method of variance redu
 
 
 def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
-    """Measure several players at one table, with each deal played in every rotation of them."""
+    """Measure several players at one table; each deal is played in every rotation of the players.
+
+    The report is printed and saved.
+    """
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     seats = config.seats
     if config.run is not None:
@@ -78,10 +81,10 @@ def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
 def measure_players(
     evaluation: Evaluation, players: Mapping[str, Player], snapshot: Path | None = None
 ) -> EvaluationReport:
-    """Measure players, print the report and save it; invalid settings raise an error before.
+    """Check the settings, measure players, and print and save the report.
 
     Args:
-        snapshot: the file in a run's folder that holds the players; None for other players.
+        snapshot: file of the players; None if they are not from a run.
     """
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     deals, seed = evaluator.deals, config.seed
@@ -153,7 +156,7 @@ def measure_players(
 
 
 def _measure_hands(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:
-    """Return how likely players are to act as in the recorded hands of the setting `hands`."""
+    """Return how likely the players are to choose the actions of the hands in the file `hands`."""
     game, config = evaluation.game, evaluation.config
     assert config.hands is not None
     with error_prefix("hands"):
@@ -180,7 +183,7 @@ def _load_players(evaluation: Evaluation, key: str, specs: Sequence[str]) -> dic
 def _check_measurements(
     evaluation: Evaluation, players: Mapping[str, Player], metrics_path: Path | None
 ) -> None:
-    """Check that all measurements are possible, create the output folder, and print costs."""
+    """Check that all measurements are possible, create the output folder, and print their costs."""
     game, config = evaluation.game, evaluation.config
     if config.lbr:
         with error_prefix("lbr"):
@@ -189,7 +192,7 @@ def _check_measurements(
         raise ConfigError(f"best_responses: {game.name} is not for two players, which it has to be")
     if config.figures and metrics_path is not None:
         with error_prefix("figures"):
-            read_metrics_rows(metrics_path)  # an error is reported now, not after the matches
+            read_metrics_rows(metrics_path)  # a damaged file is reported before the matches begin
     cost_lines = []
     if config.exact:
         with error_prefix("exact"):
@@ -216,7 +219,7 @@ def select_evenly(snapshots: Sequence[Path], count: int) -> list[Path]:
 
 
 def save_figures(figures: Mapping[str, Figure], report: EvaluationReport, folder: Path) -> None:
-    """Save figures as PNG files in a folder, with the origin of their numbers as a footnote."""
+    """Save figures as PNG files in a folder, with a footnote on the game, snapshot and seeds."""
     from poker_rl.evaluation.plots import plotting
 
     if not figures:
@@ -230,7 +233,7 @@ def save_figures(figures: Mapping[str, Figure], report: EvaluationReport, folder
         origin = f"{report.snapshot}, trained with seed {training_seed}, {origin}"
     folder.mkdir(exist_ok=True)
     used_stems: set[str] = set()
-    for name, figure in figures.items():  # names may contain the path of a player
+    for name, figure in figures.items():  # a name may contain the path of a player, as `a/b`
         stem = re.sub(r"[^\w.+-]+", "_", name)[-MAX_STEM_LENGTH:]
         while stem in used_stems:
             stem += "_"
