@@ -1,4 +1,4 @@
-"""How a training run ended: status, exit code and last row, for the command line and sweeps."""
+"""Outcome of a training run, for the command line and sweeps."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ class RunOutcome:
     """Status, exit code, message and last row of a training run that has ended."""
 
     status: str  # finished, interrupted, diverged, refused (bad input), failed or in use
-    exit_code: int = 0  # of `poker-rl train`
-    message: str = ""  # one line for the user; empty if there is nothing to report
-    folder: str = ""  # the run folder; empty if there is none
-    decisions: int | None = None  # at the last checkpoint or row; set only in a sweep's summary
+    exit_code: int = 0  # exit code of `poker-rl train`
+    message: str = ""  # one line for the user, or empty
+    folder: str = ""  # the run folder, or empty if none was created
+    decisions: int | None = None  # decisions so far; set only in the summary of a sweep
     metrics: dict[str, float] = field(default_factory=dict)  # the last row of metrics.jsonl
     units: dict[str, str] = field(default_factory=dict)  # unit of each measurement, by tag
