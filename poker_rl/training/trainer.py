@@ -60,9 +60,7 @@ class Trainer:
         with self.signals:
             is_new = self.checkpoints.last_progress is None
             if self.record is not None:
-                if (
-                    is_new
-                ):  # print a line, because the progress bar does not move for up to a minute
+                if is_new:  # the progress bar does not move before the first evaluation ends
                     print_line("measuring the players before training")
                 self.record.start(self.step)
             if is_new:
