@@ -198,7 +198,7 @@ def _convert_union(
     if NoneType in alternatives:
         if value is None:
             return None
-        if value == "":  # an optional text is mostly a path, and "" would be the working folder
+        if value == "":  # as a path, "" would mean the working folder
             raise ConfigError(f"{path}: is empty; for none give {path}=null")
     errors = []
     for alternative in alternatives:
@@ -212,7 +212,7 @@ def _convert_union(
 
 def _convert_scalar(value: Any, annotation: type[Any], path: str) -> Any:
     if annotation is int and isinstance(value, float) and value.is_integer():
-        value = int(value)  # YAML reads 1e6 as a float, but users write it for an integer
+        value = int(value)  # YAML reads the integer 1e6 as a float
     if type(value) is int and annotation is not bool and abs(value) > MAX_INTEGER:
         raise ConfigError(
             f"{path}: {format_value(value)} is too large; allowed: up to {MAX_INTEGER:g}"

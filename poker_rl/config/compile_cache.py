@@ -5,7 +5,7 @@ another file that changes. The name of the cache folder is therefore a hash of a
 rules and plug-ins.
 """
 
-# These errors are ignored because numba has hardly any static types.
+# Type errors of these kinds are ignored, because numba has hardly any static types.
 # mypy: disable-error-code="attr-defined,no-untyped-call"
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numba.core.caching import FunctionCache
 from poker_rl.config.plugins import list_plugins
 
 RULES_FOLDER = Path(__file__).parents[1] / "games"
-PROBE_BYTES = 1 << 20  # size of a file that tests if the disk is full; an empty one would fit
+PROBE_BYTES = 1 << 20  # a file of this size can't be written if the disk is full
 
 
 class RepairingCache(FunctionCache):
@@ -35,7 +35,7 @@ class RepairingCache(FunctionCache):
         """Return the compiled code for argument types; None if it is missing or damaged."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # unpickling damaged bytes may raise any exception
+        except Exception:  # unpickling a damaged file may raise any exception
             self.flush()
             return None
 

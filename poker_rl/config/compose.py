@@ -61,15 +61,15 @@ warnings.filterwarnings("ignore", message="The version_base parameter is depreca
 class ComposedConfig:
     """Settings of one run, with the overrides and options from which Hydra composed them."""
 
-    config: dict[str, Any]  # settings in which references such as `${budget}` are not resolved
-    overrides: list[str]  # overrides from the command line
-    option_by_group: Mapping[str, str | None]  # the selected option of each group
+    config: dict[str, Any]  # references such as `${budget}` are not resolved
+    overrides: list[str]
+    option_by_group: Mapping[str, str | None]
 
 
 class OptionSearchPath(SearchPathPlugin):
     """Hydra's search path for options, extended by the folders of the user and of plug-ins."""
 
-    # This is a class attribute because Hydra creates the instance without arguments.
+    # `option_dirs` belongs to the class, because Hydra creates the instance without arguments.
     option_dirs: ClassVar[Sequence[Path]] = ()
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
@@ -146,7 +146,7 @@ def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> Di
     Args:
         folder: the folder into which Hydra and the launcher may write.
     """
-    escaped_folder = str(folder.absolute()).replace("${", "\\${")  # ${ would begin a reference
+    escaped_folder = str(folder.absolute()).replace("${", "\\${")  # "${" begins a reference
     folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]
     overrides = [*QUIET_HYDRA_OVERRIDES, *launcher_overrides, *folder_overrides]
     return compose_with_hydra(None, overrides)
@@ -161,7 +161,7 @@ def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> Dic
     except RecursionError:
         problem = "lists within lists without end, or defaults that lead back to themselves"
         raise ConfigError(f"{shorten_text(' '.join(overrides))}: {problem}") from None
-    except ValueError as error:  # raised if `defaults` in a YAML file is no list
+    except ValueError as error:  # Hydra raises it if `defaults` in a YAML file is no list
         raise ConfigError(f"{shorten_text(' '.join(overrides))}: {error}") from None
 
 

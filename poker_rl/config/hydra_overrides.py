@@ -24,11 +24,11 @@ from poker_rl.config.validation import ConfigError, shorten_text
 
 LAUNCHER_PATTERN = re.compile(r"hydra[./]launcher\b")
 QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
-# One value, perhaps in a list: text in quotes, or a word without brackets, commas and spaces.
+# Regex for one value of an override, perhaps in a list: text in quotes, or a plain word.
 VALUE_WORD_PATTERN = re.compile(rf"""{QUOTED_TEXT_PATTERN.pattern}|[^\s,(){{}}\[\]'"\\]+""")
-UNQUOTED_PATTERN = re.compile(r"[\w/+.$%*@?|:-]+", re.ASCII)  # words that Hydra reads unquoted
-FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # Hydra's functions, such as range(start=1,stop=5)
-SUFFIXED_NUMBER_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kM])")  # 100k, 1.5M
+UNQUOTED_PATTERN = re.compile(r"[\w/+.$%*@?|:-]+", re.ASCII)  # words that need no quotes in Hydra
+FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # a function of Hydra, such as range(start=1,stop=5)
+SUFFIXED_NUMBER_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kM])")  # numbers such as 100k and 1.5M
 EXPONENT_BY_SUFFIX = {"k": "e3", "M": "e6"}
 
 
@@ -66,7 +66,7 @@ def parse_overrides(
             is_literal = value == "null" or QUOTED_TEXT_PATTERN.fullmatch(value)
             value = value if is_literal else quote_text(value)
         elif not FUNCTION_CALL_PATTERN.match(value):
-            # The value 4k of a setting is a number; as the value of a group it may be an option.
+            # The value 4k of a setting is a number; the value 4k of a group may be an option.
             is_setting = "." in key or key in field_names
             value = VALUE_WORD_PATTERN.sub(
                 _expand_number_suffix if is_setting else _quote_word, value

@@ -17,12 +17,12 @@ from poker_rl.config.untrusted_files import read_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
 
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
-# Errors that PyYAML and OmegaConf raise for YAML that is no mapping or has wrong syntax.
+# Errors that reading a file of settings as YAML can raise.
 UNREADABLE_YAML_ERRORS = (
     *(OSError, YAMLError, OmegaConfBaseException),
     *(ValueError, AttributeError, RecursionError),
 )
-# An installed package contains the folder conf; in a checkout, conf is beside the package.
+# The installed package contains the folder conf; in a checkout, conf is beside it.
 SHIPPED_OPTION_DIR = next(
     path for path in (PACKAGE_FOLDER / "conf", PACKAGE_FOLDER.parent / "conf") if path.is_dir()
 )

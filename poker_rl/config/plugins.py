@@ -32,10 +32,10 @@ PACKAGE_NAME = "poker_rl"
 class Plugin:
     """Installed plug-in with its names, version and folder."""
 
-    package: str  # name for `import`
-    distribution: str  # name for `pip install`
+    package: str  # name of the package for `import`
+    distribution: str  # name of the package for `pip install`
     version: str
-    folder: Path  # folder of the imported package
+    folder: Path
 
     @property
     def option_dir(self) -> Path:
@@ -109,6 +109,6 @@ def _import_module(name: str) -> ModuleType | None:
             return None
         if name.startswith(f"{PACKAGE_NAME}."):
             if f"{error.name}.".startswith(f"{PACKAGE_NAME}."):
-                raise  # an import within poker_rl failed, which is a bug and needs a traceback
+                raise  # a failed import within poker_rl is a bug and needs a traceback
             raise ConfigError(f"{name} needs an optional package: {error}") from None
         raise ConfigError(f"the plug-in's module {name} can't be imported: {error}") from error

@@ -16,7 +16,8 @@ from poker_rl.config.validation import (
     format_value,
 )
 
-FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")  # excludes "/" and "..", as in a/b or ../a
+# Names that lead to other folders, such as ../a, do not match.
+FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -55,7 +55,7 @@ def _resolve_settings(
 ) -> dict[str, Any]:
     """Return the settings of an object and its nested objects with horizons in steps."""
     if "_target_" not in config:
-        return dict(config)  # settings without a class are rejected later, by `build`
+        return dict(config)  # `build` will reject settings without a class
     target = find_dataclass(config["_target_"], f"{path}._target_")
     field_names = {field.name for field in fields(target)}
     resolved = dict(config)
@@ -68,7 +68,7 @@ def _resolve_settings(
         elif "horizon" in value:
             divisor = config.get(step_unit.divided_by)
             if not _is_finite_number(divisor) or divisor < 1:
-                divisor = 1  # a wrong value is rejected later, by `build`
+                divisor = 1  # `build` will reject a wrong divisor
             steps = budget / divisor if step_unit.unit == unit else None
             horizon = _resolve_horizon(value, f"{path}.{name}", steps, step_unit, unit)
             resolved[name] = {**value, "horizon": horizon}
@@ -96,9 +96,9 @@ def _resolve_horizon(
             " the budget (between 0 and 1), nor null for the whole budget"
         )
     if budget_steps is not None:
-        return float(max(1, round(share * budget_steps)))  # below 1 it would be read as a share
+        return float(max(1, round(share * budget_steps)))  # below 1, a horizon is a share
     if schedule.get("start") == schedule.get("end"):
-        return 1.0  # any horizon will do, because the schedule is constant
+        return 1.0  # the horizon of a constant schedule has no effect
     raise ConfigError(
         f"{path}.horizon: can't follow the budget, which is in {unit}, as this schedule counts"
         f" {step_unit.unit}; give a number of those, or one number in place of the schedule"

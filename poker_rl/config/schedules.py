@@ -29,8 +29,8 @@ class StepUnit(NamedTuple):
     A horizon can be a share of the budget only if the budget has the same unit.
     """
 
-    unit: str  # one of the units that a budget can have, or the description of another unit
-    divided_by: str = ""  # setting by whose value the number of steps is divided
+    unit: str  # a unit of budgets, such as updates, or the description of another one
+    divided_by: str = ""  # name of a setting that divides the number of steps
 
 
 ScheduleOverDecisions = Annotated[Schedule, StepUnit("decisions")]

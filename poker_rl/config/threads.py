@@ -9,7 +9,7 @@ from poker_rl.config.validation import ConfigError
 
 # The same default as in conf/config.yaml. For small networks, a second thread is slower than one.
 DEFAULT_THREADS = 1
-MAX_AUTO_THREADS = 12  # the setting `threads: auto` means all cores, but at most so many
+MAX_AUTO_THREADS = 12  # `threads: auto` means all cores, but at most 12
 _threads_were_set = False
 
 
@@ -22,7 +22,7 @@ def count_cores() -> int:
 
 def set_threads(threads: int) -> None:
     """Set the number of CPU threads of torch and numba in this process."""
-    import numba  # numba takes a while to import
+    import numba
     import torch
 
     global _threads_were_set
@@ -32,7 +32,7 @@ def set_threads(threads: int) -> None:
             f"threads: {threads}; allowed: 1 to {max_threads}, which is NUMBA_NUM_THREADS"
         )
     numba.set_num_threads(threads)
-    # After numba, whose thread pool sets the number of OpenMP threads, which torch uses too.
+    # torch comes last: numba changes the number of OpenMP threads, which torch uses too.
     torch.set_num_threads(threads)
     _threads_were_set = True
 

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 from poker_rl.config.validation import ConfigError
 
 MIB = 1 << 20
-MAX_YAML_BYTES = MIB // 8  # PyYAML parses a file of this size in a few seconds
-MAX_JSON_BYTES = 16 * MIB  # enough for a sweep of 5,000 jobs; parsed in a second
+MAX_YAML_BYTES = MIB // 8  # PyYAML needs a few seconds for a file of this size
+MAX_JSON_BYTES = 16 * MIB  # enough for the list of jobs of a sweep with 5,000 jobs
 
 
 def open_regular_file(path: Path, max_bytes: int) -> BinaryIO:

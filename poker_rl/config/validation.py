@@ -79,7 +79,7 @@ class Range(NamedTuple):
         return f"{opening_bracket}{self.low:g}, {self.high:g}{')' if self.high == inf else ']'}"
 
 
-MAX_INTEGER = 10**18  # the largest integer in settings; it fits into an int64
+MAX_INTEGER = 10**18  # the largest integer that settings may contain; it fits into an int64
 
 Probability = Annotated[float, Range(0, 1)]
 PositiveShare = Annotated[float, Range(0, 1, exclude_low=True)]

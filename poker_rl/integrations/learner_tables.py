@@ -14,7 +14,7 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 from poker_rl.players.player_loader import load_player
 
-MAX_DEALS = 1000  # successive hands without a decision of the learner before an error is raised
+MAX_DEALS = 1000  # an error is raised after so many hands without a learner's decision
 
 OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 
@@ -89,7 +89,7 @@ class LearnerTables:
         self._generator = generator
         if is_seeded or self._tables is None:
             self._tables = Tables(self.game, self.count, int(generator.integers(2**63)))
-        self.seats = np.zeros(self.count, np.int64)  # the learner's seat at each table, [B]
+        self.seats = np.zeros(self.count, np.int64)
         self.deal(np.arange(self.count))
         self.update_mask()
 
@@ -152,7 +152,7 @@ class LearnerTables:
         ended, rewards = self.find_ended(), np.zeros(self.count)
         if len(ended):
             rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), self.seats[ended]]
-            # `observe` takes the view of the seat to act, and has to show the learner's view.
+            # `observe` shows what the seat to act sees, so the learner becomes the seat to act.
             self.tables.records["to_act"][ended] = self.seats[ended]
         return rewards / self.game.unit_chips, is_illegal
 

@@ -22,10 +22,10 @@ from poker_rl.config.validation import ConfigError, PositiveInt
 from poker_rl.games import tabulated_rules
 from poker_rl.games.game import Game
 
-MAX_DEALS = 10_000  # limit because the record of a table has a number for each deal
-MAX_BYTES = 2**31 - 1  # limit of the size of a NumPy record, which contains the tree
+MAX_DEALS = 10_000  # limited because each table stores a number for each deal
+MAX_BYTES = 2**31 - 1  # largest size of a NumPy record, which contains the whole tree
 Parameter = bool | int | float | str
-Prefix = tuple[int, ...]  # outcomes of the first chance nodes of a hand
+Prefix = tuple[int, ...]  # outcomes of the chance nodes so far
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -48,7 +48,7 @@ class OpenSpielGame(Game):
     infoset_key_size = 4
 
     def __post_init__(self) -> None:
-        _ = self._tabulation  # read the tree now, so that errors are raised here and not in play
+        _ = self._tabulation  # reading the tree now raises its errors before any play
 
     @cached_property
     def _tabulation(self) -> Tabulation:
@@ -90,7 +90,7 @@ class OpenSpielGame(Game):
     def infoset_name(self, record: np.void) -> str:
         """Return the seat to act and OpenSpiel's name of its information set, in two words."""
         tree, node, seat = self.definitions[0], int(record["node"]), int(record["to_act"])
-        # OpenSpiel has no information set for a seat that is not to act at this node.
+        # OpenSpiel names only the information set of the seat to act.
         is_to_act = tree["owner"][node] == seat
         name = self._tabulation.infoset_names[tree["index"][node]] if is_to_act else ""
         return f"{seat} {'_'.join(name.split())}".strip()

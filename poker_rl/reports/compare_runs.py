@@ -42,7 +42,7 @@ def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> 
 def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Comparison]:
     """Group runs by their game, and return a comparison for each game."""
     for run in runs:
-        # A run that stopped before it learned anything has only seconds, so it is not checked.
+        # Runs that stopped before learning anything are not checked: all axes except seconds are 0.
         recorded_axes = [axis for axis in TAG_OF_AXIS if run.get_last_x(axis) > 0]
         if set(recorded_axes) - {"seconds"} and config.x_axis not in recorded_axes:
             raise ConfigError(

@@ -41,7 +41,7 @@ from poker_rl.reports.text_tables import (
 
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
 CAPTION_SUFFIXES = (".txt", ".md", ".tex")
-LOWER_IS_BETTER = ("exploitability", "nash_conv")  # endings of names of measures
+LOWER_IS_BETTER = ("exploitability", "nash_conv")  # endings of the names of such measures
 
 
 @dataclass(kw_only=True, frozen=True)

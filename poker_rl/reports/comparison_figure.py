@@ -33,7 +33,7 @@ FIGURE_RC_PARAMS: Any = {
     "pdf.fonttype": 42,
     "font.family": "sans-serif",
 }
-# Files contain no date, so that equal figures give equal files.
+# Figures are saved without a date, so that equal figures give equal files.
 METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 

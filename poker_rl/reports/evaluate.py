@@ -28,7 +28,7 @@ from poker_rl.training.opponents import create_player_loader
 from poker_rl.training.run_config_file import read_run_config
 from poker_rl.training.signals import interrupt_at_once
 
-SETTINGS_WITHOUT_SEATS = (  # settings that can't be used with `seats`
+SETTINGS_WITHOUT_SEATS = (  # settings that can't be combined with the setting `seats`
     *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
     *("hands", "hands_seat", "round_amounts"),
     *("variance_reduction", "control_player"),

@@ -38,8 +38,8 @@ from poker_rl.reports.text_tables import (
 from poker_rl.storage.disk import create_writable_folder, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 
-EVALUATIONS_FOLDER = "evaluations"  # subfolder of a run folder
-LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")  # prefixes of measures that `show=true` lists
+EVALUATIONS_FOLDER = "evaluations"
+LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -197,7 +197,7 @@ class EvaluationReport:
         """Print the report and save it as JSON and its results as CSV."""
         print_line(self.format_text())
         if (folder := self.evaluation.output_folder) is not None:
-            path = folder / self.file_stem  # Path.with_suffix would cut the stem at its dot
+            path = folder / self.file_stem  # Path.with_suffix would cut off the microseconds
             write_text_atomically(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2) + "\n")
             write_text_atomically(Path(f"{path}.csv"), results_to_csv(self.results))
             print_line(f"\nsaved: {path}.json, .csv")

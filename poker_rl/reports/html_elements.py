@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 
 from poker_rl.reports.comparison_figure import FIGURE_RC_PARAMS
 
-MAX_PANEL_BASIS = 480  # pixels, so that two panels stand side by side on a wide screen
+MAX_PANEL_BASIS = 480  # in pixels: two panels fit side by side on a wide screen
 
 STYLE_SHEET = Path(__file__).with_name("page.css")
-# With this policy, browsers run no script and load nothing, even if a name contains HTML.
+# This policy keeps browsers from running scripts that a name of a run might contain.
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -59,7 +59,7 @@ def create_table(
     parts = [create_element("caption", caption)] * bool(caption)
     parts += [create_element("thead", head), create_element("tbody", *body)]
     inner = create_element("table", *parts)
-    # A table that is wider than the page can be scrolled, also by keyboard.
+    # With a tabindex, a wide table can be scrolled by keyboard.
     return create_element("div", inner, class_="wide", tabindex="0")
 
 
@@ -75,7 +75,7 @@ def embed_figure(figure: Figure, description: str) -> Markup:
             text.set_visible(False)
     panels = [ax for ax in figure.axes if ax.get_visible()]
     artists: list[Artist] = [*figure.legends, *panels]
-    figure.draw_without_rendering()  # compute the layout while all panels are visible
+    figure.draw_without_rendering()  # the layout is computed while all panels are visible
     figure.set_layout_engine("none")
     images = []
     for number, artist in enumerate(artists, start=1):

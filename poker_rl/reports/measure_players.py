@@ -41,9 +41,9 @@ from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows, read_ru
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_STEM_LENGTH = 100  # characters of a figure's file name
-RUN_PLAYER = "self"  # name in the setting `seats` for the headline player of the run
-PROTOCOLS = {  # text on how the deals of a match are played, by method of variance reduction
+MAX_STEM_LENGTH = 100
+RUN_PLAYER = "self"  # `seats=[self,call]` has the run's headline player in seat 0
+PROTOCOLS = {  # description of a match by method of variance reduction
     "none": "deals, each played in every seat",
     "aivat": "deals, each played in every seat, with the variance reduced by aivat",
     "control_variate": "hands in every seat, each with its own cards, with the variance reduced by"
@@ -146,7 +146,6 @@ def measure_players(
     if config.figures and evaluation.output_folder is not None:
         figures = evaluator.build_figures(players, metrics_path)
         if matches:
-            # matplotlib takes a while to import.
             from poker_rl.evaluation.plots.run_figures import draw_return_distributions
 
             distributions = [match.distribution for match in matches]
@@ -192,7 +191,7 @@ def _check_measurements(
         raise ConfigError(f"best_responses: {game.name} is not for two players, which it has to be")
     if config.figures and metrics_path is not None:
         with error_prefix("figures"):
-            read_metrics_rows(metrics_path)  # a damaged file is reported before the matches begin
+            read_metrics_rows(metrics_path)  # report a damaged metrics.jsonl before the matches
     cost_lines = []
     if config.exact:
         with error_prefix("exact"):
@@ -233,7 +232,7 @@ def save_figures(figures: Mapping[str, Figure], report: EvaluationReport, folder
         origin = f"{report.snapshot}, trained with seed {training_seed}, {origin}"
     folder.mkdir(exist_ok=True)
     used_stems: set[str] = set()
-    for name, figure in figures.items():  # a name may contain the path of a player, as `a/b`
+    for name, figure in figures.items():
         stem = re.sub(r"[^\w.+-]+", "_", name)[-MAX_STEM_LENGTH:]
         while stem in used_stems:
             stem += "_"

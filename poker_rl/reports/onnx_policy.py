@@ -24,8 +24,8 @@ from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.storage.disk import atomic_replacement
 
-MAX_DIFFERENCE = 1e-5  # allowed difference between a probability by ONNX and by PyTorch
-CHECKED_TABLES = 256  # random hands at whose decisions ONNX and PyTorch are compared
+MAX_DIFFERENCE = 1e-5  # allowed between probabilities computed by ONNX and by PyTorch
+CHECKED_TABLES = 256  # random hands whose decisions the comparison uses
 
 
 class _OnnxPolicy(nn.Module):
@@ -41,7 +41,7 @@ class _OnnxPolicy(nn.Module):
 
     def forward(self, observation: Tensor, mask: Tensor, seat: Tensor | None = None) -> Tensor:
         """Return probabilities [B, A] of observations [B, features], masks [B, A] and seats [B]."""
-        logits = self.module(observation.expand(self.networks, -1, -1))  # [K, B, A]
+        logits = self.module(observation.expand(self.networks, -1, -1))  # [networks, B, actions]
         row = torch.arange(observation.shape[0])
         return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)
 
@@ -73,7 +73,8 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
         inputs["seat"] = records["to_act"].astype(np.int64)
     arguments = tuple(map(torch.from_numpy, inputs.values()))
     batch = torch.export.Dim("batch")
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # no warnings of missing packages
+    # Without this, torch warns of packages that are not needed.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

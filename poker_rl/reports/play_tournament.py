@@ -36,8 +36,8 @@ from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.signals import interrupt_at_once
 from poker_rl.training.task_pool import run_tasks
 
-CHANGEABLE_SETTINGS = ("workers", "figure", "device")  # these do not affect results
-MAX_DEALS = 1_000_000  # limit of deals per table, because all their results are in memory
+CHANGEABLE_SETTINGS = ("workers", "figure", "device")  # may change in a resumed tournament
+MAX_DEALS = 1_000_000  # limit per table, since memory holds the results of all deals
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -166,7 +166,6 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
     write_text_atomically(folder / "results.csv", results_to_csv(results.results))
     figure_text = ""
     if draws_figure:
-        # matplotlib takes a while to import.
         from poker_rl.evaluation.plots.cross_table_figure import draw_cross_table
         from poker_rl.evaluation.plots.plotting import save_png
 

@@ -20,8 +20,8 @@ from poker_rl.evaluation.plots.run_figures import AGAINST_TAG_PATTERN, COUNTER_T
 from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import CONFIG_FILE, MANIFEST_FILE, METRICS_FILE, read_run_folder
 
-MAX_SUMMARY_BYTES = 64 * MIB  # size of a sweep of 5,000 jobs with 13 KB of metrics each
-SECONDS_TAG = "time/elapsed_s"  # training time, including the time before a resume
+MAX_SUMMARY_BYTES = 64 * MIB  # enough for a sweep of 5,000 jobs with 13 KB each
+SECONDS_TAG = "time/elapsed_s"  # tag of the training time, over all resumes
 TAG_OF_AXIS = {unit: unit for unit in COUNTER_TAGS} | {"seconds": SECONDS_TAG}
 
 
@@ -208,6 +208,6 @@ def iterate_sweep_runs(path: Path) -> Iterator[Path]:
             f"{path} is neither a run folder nor the summary of a sweep that lists any"
         )
     for folder in sweep_folders:
-        # If `outputs` was moved, the run folder is still at the same place relative to the summary.
+        # If `outputs` was moved, the path relative to the summary is still right.
         moved_folder = path.parent.parent.joinpath(*folder.parts[-3:])
         yield moved_folder if moved_folder.is_dir() else folder

@@ -18,7 +18,7 @@ IGNORED_SETTINGS = {*LOCATION_SETTINGS, "seed", "figures", "threads", "device", 
 ABSENT_TEXT = "-"
 TARGET_SUFFIX = "._target_"
 FOLDER_PATTERN = re.compile(r'[^\s"\[,]+/')
-OPTION_GROUPS = ("game", "algo", "net")  # an option of these groups sets many settings
+OPTION_GROUPS = ("game", "algo", "net")
 
 FlatConfig = Mapping[str, Any]
 
@@ -109,11 +109,11 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
             config for name, config in zip(base_labels, configs, strict=True) if name == base_label
         ]
         keys = list_differing_keys(similar_configs)
-        # If the options of two groups differ, the label names them instead of all their settings.
+        # If runs have different options, such as algo=ppo, the label names only the option.
         option_prefixes = tuple(f"{group}." for group in OPTION_GROUPS if group in keys)
         keys = [key for key in keys if not key.startswith(option_prefixes)]
         parts = [base_label] if len(set(base_labels)) > 1 else []
-        # A key can be absent: a schedule has keys below it, but a number in its place has none.
+        # A config lacks keys such as `lr.end` if its `lr` is a number and not a schedule.
         parts += [format_difference(group_config, key) for key in keys if key in group_config]
         parts = list(filter(None, parts))
         label = " ".join(parts) or base_label
@@ -137,7 +137,7 @@ def list_differing_keys(configs: Sequence[FlatConfig]) -> list[str]:
     differing_keys = [
         key for key in keys if len({_encode_comparable(config.get(key)) for config in configs}) > 1
     ]
-    if "budget" in differing_keys:  # by default, horizons depend on the budget
+    if "budget" in differing_keys:  # the horizons of schedules depend on the budget
         return [key for key in differing_keys if not key.endswith(".horizon")]
     return differing_keys
 

@@ -149,7 +149,6 @@ def create_settings_table(run: RunData, option_dirs: Sequence[Path]) -> Iterator
 
 def compose_default_config(run: RunData, option_dirs: Sequence[Path]) -> dict[str, Any] | None:
     """Return the default settings of the run's game and algorithm; None if they are unknown."""
-    # Hydra takes a while to import.
     from poker_rl.config.compose import compose_plain_config
 
     names = run.config["names"]

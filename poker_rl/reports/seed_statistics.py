@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 Statistic = Literal["mean", "iqm"]
-RESAMPLE_COUNT = 2000  # bootstrap samples; rliable takes 2,000 for profiles, else 50,000
+RESAMPLE_COUNT = 2000  # number of bootstrap samples
 
 
 class Estimate(NamedTuple):
@@ -70,7 +70,7 @@ def bootstrap_interval(
         strata: values of the runs of each game, [runs, N]; runs are resampled game by game.
         compute: the statistic, [all runs, N] -> [N].
     """
-    generator = np.random.default_rng(0)  # fixed seed, so that equal runs have equal intervals
+    generator = np.random.default_rng(0)  # a fixed seed gives equal runs equal intervals
     samples = []
     for _ in range(RESAMPLE_COUNT):
         resampled = [part[generator.integers(len(part), size=len(part))] for part in strata]

@@ -16,8 +16,8 @@ from poker_rl.evaluation.result import EXACT, Result
 from poker_rl.storage.disk import escape_control_characters
 
 TextRows = list[list[str]]
-MAX_LINE_WIDTH = 120  # characters
-MAX_NAME_WIDTH = 40  # characters; a number replaces a longer name of a player or group
+MAX_LINE_WIDTH = 120
+MAX_NAME_WIDTH = 40  # longer names of players are replaced by numbers
 COLUMN_GAP = "  "
 RESULT_COLUMNS = [field.name for field in fields(Result)]
 
@@ -48,7 +48,7 @@ def format_text(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> 
         names: names of players or groups; a number replaces those that are too long for a table.
     """
     number_of_name = number_long_names(names)
-    longest_first = sorted(number_of_name, key=len, reverse=True)  # one name may contain another
+    longest_first = sorted(number_of_name, key=len, reverse=True)
 
     def shorten(text: str) -> str:
         for name in longest_first:
@@ -159,7 +159,7 @@ def build_wide_rows(results: Sequence[Result], headline_player: str | None = Non
     if all are equal, in a column.
     """
     sampled_kinds = {(r.player, r.measure): r.kind for r in results if r.half_width is not None}
-    units: dict[str, dict[str, None]] = {}  # the units of each column, in order
+    units: dict[str, dict[str, None]] = {}
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for result in results:
         column, kind = result.measure.partition("/")[0], result.kind

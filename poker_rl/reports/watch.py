@@ -21,8 +21,8 @@ from poker_rl.storage.run_folder import (
 
 REFRESH_S = 1.0
 BARS = "▁▂▃▄▅▆▇█"
-MAX_BARS = 40  # values in a sparkline, the newest ones
-RATE_ROWS = 10  # newest rows over which the rate of progress is measured
+MAX_BARS = 40  # number of newest values in a sparkline
+RATE_ROWS = 10  # the rate of progress is that of the newest 10 rows
 
 
 def watch_run(folder: Path) -> None:
@@ -70,7 +70,7 @@ def follow_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
 
 def find_first_measures(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
     """Return {"<player>/<measure>": tag} with the first measure of each player."""
-    first: dict[str, str] = {}  # tag by player
+    first: dict[str, str] = {}
     for tag in rows[-1] if rows else ():
         if tag.startswith("eval/"):
             first.setdefault(tag.split("/")[1], tag)

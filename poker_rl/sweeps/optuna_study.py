@@ -22,17 +22,17 @@ from poker_rl.sweeps.study_objective import (
     TrialStoppedError,
 )
 
-STUDY_NAME = "poker-rl"  # name of the study in its database
-MAX_TRIES = 3  # how often a trial is tried if its process is killed or its machine fails
+STUDY_NAME = "poker-rl"
+MAX_TRIES = 3  # tries of a trial whose process is killed or whose machine fails
 MISSED_HEARTBEATS = 3  # a trial that has missed so many heartbeats counts as lost
-DATABASE_TIMEOUT_S = 60.0  # longest wait while another process locks the study's database
+DATABASE_TIMEOUT_S = 60.0
 MIN_TRIALS_FOR_FIGURES = 2
 
 
 def open_or_create_study(objective: Objective) -> optuna.Study:
     """Open the study in the folder `objective.folder`; create it if it does not exist."""
     folder, config = objective.folder, objective.config
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # this program prints its own messages
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     with exclusive_lock(folder):
         storage = RDBStorage(
             f"sqlite:///{(folder / DATABASE).resolve()}",
@@ -83,7 +83,7 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
             study.optimize(objective, n_trials=1)
         except TrialStoppedError as error:
             outcome, failed = error.outcome, find_failed_trial(study, objective)
-            # A process whose trial counted as lost may still be training in the run folder.
+            # "in use": a process whose trial counted as lost is still training in the run folder.
             is_in_use = outcome.status == "in use"
             is_stopped = outcome.status == "interrupted"
             if failed is not None:
@@ -165,8 +165,9 @@ def save_figures(study: optuna.Study, objective: Objective) -> None:
         "slices": optuna_figures.plot_slice,
     }
     if len({trial.value for trial in completed}) == 1:
-        del plots["importances"]  # importances are undefined if all trials have the same value
-    with rc_context(), warnings.catch_warnings():  # undo Optuna's changes of matplotlib's style
+        del plots["importances"]  # if all trials have the same value, importances are undefined
+    # Optuna changes matplotlib's style, which `rc_context` restores.
+    with rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Optuna warns about an axis with only one value
         for name, plot in plots.items():
             plot(study, target_name=objective.config.metric)

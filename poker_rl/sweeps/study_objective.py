@@ -31,7 +31,7 @@ from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.train import train
 
-DATABASE = "study.db"  # file of the database in a study's folder
+DATABASE = "study.db"
 
 
 class TrialStoppedError(Exception):
@@ -111,13 +111,14 @@ class Objective:
         try:
             with initialize_hydra(self.option_dirs):
                 composed = compose_config(words)
-        except ConfigError as error:  # the values of a trial may not suit each other
+        except ConfigError as error:  # not all values in the search space may be combined
             outcome = RunOutcome(status="refused", message=str(error))
         else:
             outcome = train(composed, self.option_dirs, [logger])
         if outcome.status == "finished":
             return self.get_metric(outcome.metrics)
-        if logger.should_prune and outcome.exit_code <= 128:  # above 128, a signal ended the run
+        # An exit code above 128 means that a signal ended the run.
+        if logger.should_prune and outcome.exit_code <= 128:
             raise TrialPruned(f"within the run of seed {seed}")
         if outcome.status in ("refused", "diverged"):
             completed = trial.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
@@ -164,14 +165,14 @@ class TrialLogger(Logger):
 
     objective: Objective
     trial: Trial
-    earlier_values: Sequence[float]  # metrics of the trial's finished runs
+    earlier_values: Sequence[float]  # metric of each finished run of the trial
     should_prune: bool = False
 
     def log(self, row: Row, step: int) -> None:
         """Report the metric to Optuna; raise RunInterruptedError if Optuna prunes the trial."""
         root = self.objective.root
         done = row.counters[root.budget_unit]
-        if done == 0:  # before the first step, a row lacks some metrics
+        if done == 0:  # the first row, before any training, lacks some metrics
             return
         value = self.objective.get_metric({**row.counters, **row.values})
         if done < root.budget:

@@ -18,7 +18,7 @@ from typing import Any
 
 from poker_rl.training.signals import list_stop_signals
 
-STOP_FILE = "stopped_by"  # file with the number of the first stop signal
+STOP_FILE = "stopped_by"  # file that contains the number of the first stop signal
 WATCH_INTERVAL_S = 0.5
 
 
@@ -71,7 +71,7 @@ def stop_job_with_sweep(folder: Path) -> Iterator[None]:
     because a launcher that loses one process kills all others.
     """
     parent = multiprocessing.parent_process()
-    if parent is None:  # in the sweep's own process and on clusters, others handle signals
+    if parent is None:  # other handlers exist in the sweep's own process and on clusters
         yield
         return
     has_ended = threading.Event()
@@ -99,5 +99,6 @@ def stop_job_with_sweep(folder: Path) -> Iterator[None]:
         has_ended.set()
         watcher.join()
         if os.getppid() != parent.pid:
-            os._exit(128 + signal.SIGTERM)  # without the sweep's process there are no more jobs
+            # The sweep's process has ended, so this process gets no more jobs.
+            os._exit(128 + signal.SIGTERM)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -31,7 +31,7 @@ from poker_rl.training.run_outcome import RunOutcome
 
 JOBS_FILE = "jobs.json"
 NOT_RUN = RunOutcome(status="not run")
-RUNNING = "running or killed"  # status of a job that has started but not ended
+RUNNING = "running or killed"  # status of a job that has started and has no outcome
 
 
 def create_sweep_folder(sweep: Path, jobs: Sequence[list[str]]) -> None:
@@ -102,7 +102,7 @@ class SweepSummary:
     def __init__(self, sweep: Path) -> None:
         self.overrides = read_job_overrides(sweep)
         self.jobs = [read_job_outcome(sweep, number) for number in range(len(self.overrides))]
-        name = os.path.basename(os.path.abspath(sweep))  # abspath gives even "." a name
+        name = os.path.basename(os.path.abspath(sweep))
         self.path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
 
     def write_csv(self) -> None:

@@ -65,8 +65,8 @@ from poker_rl.training.train import build_root_config
 DEFINITION_FILE = "tune.yaml"
 # Settings that tune.yaml contains besides the search space.
 DEFINITION_KEYS = ("train_overrides", "seeds", "metric", "direction")
-STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of runs that users must not give
-SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # must be equal in all trials
+STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings that the study sets for each run
+SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # have to be equal in all trials
 
 
 def tune(
@@ -108,9 +108,7 @@ def tune(
             code = run_trials(study, objective)
         except ConfigError:
             if is_new and len(study.get_trials(deepcopy=False)) == 1:
-                shutil.rmtree(
-                    folder
-                )  # the study has no other trial, so nobody else uses the folder
+                shutil.rmtree(folder)  # the study has no other trial, so no process uses it
             raise
         print_best(study, objective)
         save_figures(study, objective)
@@ -136,7 +134,7 @@ def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
     """
     with error_prefix("out"):
         create_writable_folder(folder)
-        with exclusive_lock(folder):  # another process may be creating the same study
+        with exclusive_lock(folder):  # another process may create the same study now
             if (folder / DEFINITION_FILE).exists():
                 if key := find_difference(definition, read_plain_yaml(folder / DEFINITION_FILE)):
                     raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")

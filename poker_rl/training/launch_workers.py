@@ -39,8 +39,8 @@ from poker_rl.training.task_pool import exit_with_parent
 # The time limit of collective operations is long, because workers wait while rank 0 evaluates,
 # which may take hours. A killed process is detected sooner, by its closed connections.
 COLLECTIVE_TIMEOUT = timedelta(days=7)
-GRACE_S = 15.0  # seconds from the loss of a worker until its watcher ends this process
-WATCH_INTERVAL_S = 0.5  # seconds between checks for killed workers
+GRACE_S = 15.0  # time for the training to report a lost worker by itself
+WATCH_INTERVAL_S = 0.5
 
 RunWorker = Callable[[], RunOutcome]
 """Function by which a process with a rank above 0 trains; its rank is in the environment."""
@@ -50,9 +50,9 @@ RunWorker = Callable[[], RunOutcome]
 class Worker:
     """Rank of this process in its run, and the number of processes of the run."""
 
-    count: int  # number of processes of the run
+    count: int
     rank: int = 0
-    local_count: int = 1  # number of processes of the run on this machine
+    local_count: int = 1  # processes of the run on this machine
     local_rank: int = 0  # rank of this process on this machine
     is_started: bool = False  # true if torchrun has started all processes
 
@@ -144,7 +144,7 @@ class ChildWorkers:
         self.store = TCPStore("127.0.0.1", 0, count, True, wait_for_workers=False)
         context = multiprocessing.get_context("spawn")
         has_core_each = count * torch.get_num_threads() <= count_cores()
-        with naming_path("/dev/shm"):  # names the path in errors of semaphores, which lack it
+        with naming_path("/dev/shm"):  # errors of semaphores contain no path
             self.shm_all_reduce = ShmAllReduce(count, has_core_each, context)
         self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._ended = threading.Event()
@@ -156,13 +156,13 @@ class ChildWorkers:
             receiver, sender = context.Pipe(duplex=False)
             arguments = [sender, run, environment, self.shm_all_reduce, rank]
             process = context.Process(target=_run_child, args=arguments, daemon=True)
-            # The child inherits the blocked SIGINT, until `_run_child` handles it.
+            # The child starts with SIGINT blocked: Ctrl-C must not kill it before it can handle it.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             try:
                 process.start()
             finally:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-            # With no other sender open, the receiver reports when the child ends.
+            # Now only the child holds the sender, so that the receiver notices the child's end.
             sender.close()
             self.processes[rank] = process, receiver
 
@@ -222,7 +222,7 @@ def _read_error(process: SpawnProcess, receiver: Connection) -> Exception:
         return ChildProcessError(describe_exit(process.exitcode or 0))
     if outcome.exit_code == 2:
         return ConfigError(outcome.message)
-    # A process that lost its connection to a third one has not caused the failure.
+    # A ProcessLostError is only a consequence: the process lost its connection to another one.
     is_lost = outcome.message == PROCESS_LOST_MESSAGE
     return (ProcessLostError if is_lost else ChildProcessError)(outcome.message)
 

@@ -52,13 +52,13 @@ def create_run(
         overrides: the user's overrides, from which the folder gets its name.
     """
     names = config["names"]
-    # The folder's name omits settings that may change when the run is resumed.
+    # The folder's name contains no settings that may change when the run is resumed.
     label = create_folder_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
     manifest = create_manifest(config["seed"], device)
     outputs = Path(config["outputs"])
     folder = create_run_folder(outputs, names["game"], names["algo"], config["name"], label)
     try:
-        record = RunRecord(folder, config, manifest, loggers)  # locks the folder, so it is first
+        record = RunRecord(folder, config, manifest, loggers)  # RunRecord locks the folder
         copy_files(folder, files)
         write_config(folder, config)
         record.write_manifest()

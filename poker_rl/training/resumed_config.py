@@ -48,7 +48,7 @@ def compose_resumed_config(old: Mapping[str, Any], request: ComposedConfig) -> d
         ConfigError: if an override changes a setting that has to stay equal.
     """
     keys = [parse_override_key(override) for override in request.overrides]
-    # A reference such as `${budget}` in the new settings refers to the root settings of the run.
+    # A reference such as `${budget}` in an override means the setting of the run.
     root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
     settings = to_plain_dict(request.config | root)
     config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(request.config["resume"])}

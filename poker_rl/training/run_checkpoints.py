@@ -93,7 +93,7 @@ class Checkpoints:
         game = self.game.to_dict()
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
         record.sync()
-        collectives.wait_for_all_processes()  # the others have now saved their tables and buffers
+        collectives.wait_for_all_processes()  # wait until all have saved their tables and buffers
         decisions = progress["decisions"]
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(
@@ -136,7 +136,7 @@ class Checkpoints:
         """
         path = self.path
         if not has_checkpoint and not path.exists():
-            return  # a run that was killed before its first checkpoint starts from the beginning
+            return  # a run without a checkpoint starts from the beginning
         state = checkpoint.load_checked(path)
         with self._explain_misfit(path):
             if state["names"] != self.names or state["game"] != self.game.to_dict():

@@ -66,20 +66,20 @@ class RunRecord:
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
         self.last_step = -1  # progress at the last row, in the budget's unit; -1 without a row
         self.last_row: dict[str, float] = {}
-        self.results: Sequence[Result] = ()  # measurements in the last row
+        self.results: Sequence[Result] = ()
         self.resumed_at: int | None = None  # decisions at the last row that a resumed run keeps
-        self.last_counters = asdict(Progress())  # counters at the last row
-        self.sums: dict[str, float] = {}  # sum of each metric's values since the last row
-        self.counts: dict[str, int] = {}  # number of values in each of `sums`
+        self.last_counters = asdict(Progress())
+        self.sums: dict[str, float] = {}  # sums of metrics since the last row
+        self.counts: dict[str, int] = {}
         self.learning_s = 0.0  # seconds spent in `learn` since the last row
-        self.elapsed_s = 0.0  # training time before the run was resumed, in seconds
+        self.elapsed_s = 0.0  # training time before this process, in seconds
         self.start_time = perf_counter()
         self.bar: Any = None
-        self.resumed_step = 0  # progress at the start of this process, in the budget's unit
+        self.resumed_step = 0  # progress when this process started, in the budget's unit
         self.path = folder / METRICS_FILE
         self.file = self.path.open("ab")
         try:
-            # The kernel releases this lock even if the process is killed.
+            # This lock ends with the process, even if the process is killed.
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.file.close()
@@ -156,7 +156,7 @@ class RunRecord:
             self.counts[tag] = self.counts.get(tag, 0) + 1
         self.learning_s += seconds
         done = min(step, self.budget)
-        # The bar starts again after the first call, so that its estimate excludes compilation.
+        # The first call of `learn` includes compilation, so the bar's estimate starts after it.
         if self.bar.n == self.resumed_step:
             self.bar.initial = self.bar.n = self.bar.last_print_n = done
             self.bar.unpause()
@@ -227,7 +227,7 @@ class RunRecord:
                 for logger in self.loggers:
                     stack.callback(logger.close, status)
                 if self.bar is not None:
-                    with suppress(OSError):  # the bar writes to a terminal that may be closed
+                    with suppress(OSError):  # the progress bar's terminal may be closed
                         self.bar.close()
         finally:
             self.write_manifest(status=status, end=format_current_time(), peak_memory_mib=memory)

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 # Groups whose chosen option is recorded in the part `names` of a run's config.
 NAMED_GROUPS = ("game", "algo", "net", "experiment")
-NON_ROOT_KEYS = (*REQUIRED_PARTS, "net")  # keys of a run's config that are no root settings
+NON_ROOT_KEYS = (*REQUIRED_PARTS, "net")
 
 
 def train(
@@ -101,7 +101,7 @@ def train(
     except RunInterruptedError as error:
         return fail("interrupted", error.exit_code, str(error))
     except BrokenPipeError:
-        raise  # the program that reads the output, such as `head`, has ended
+        raise  # a program that reads the output, such as `head`, has ended
     except OSError as error:
         return fail("failed", 1, format_os_error(error))
     except Exception as error:

@@ -25,7 +25,7 @@ from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_record import RunRecord
 from poker_rl.training.signals import RunInterruptedError, StopSignals
 
-MAX_IDLE_CALLS = 10_000  # calls of `learn` without progress after which an error is raised
+MAX_IDLE_CALLS = 10_000  # an error is raised after so many calls of `learn` without progress
 
 
 class Trainer:
@@ -60,7 +60,7 @@ class Trainer:
         with self.signals:
             is_new = self.checkpoints.last_progress is None
             if self.record is not None:
-                if is_new:  # the progress bar does not move before the first evaluation ends
+                if is_new:  # during the first evaluation the progress bar does not move
                     print_line("measuring the players before training")
                 self.record.start(self.step)
             if is_new:

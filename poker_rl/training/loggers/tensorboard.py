@@ -40,7 +40,7 @@ class TensorBoard:
         """Write a row as scalars, without half-widths of confidence intervals."""
         values = {tag: value for tag, value in row.values.items() if not tag.startswith("eval/")}
         headlines = {f"eval/{tag}": result for tag, result in row.headlines.items()}
-        # TensorBoard's step counts decisions, so that runs with other budget units are comparable.
+        # TensorBoard's x axis counts decisions, so that runs with other budget units compare.
         self._open(self._folder, row.measurements.values()).write_scalars(values, headlines, step)
         results: dict[str, dict[str, Result]] = {}
         for result in row.measurements.values():
@@ -59,7 +59,7 @@ class TensorBoard:
             encoded_image_string=png,
             width=int.from_bytes(png[16:20]),
             height=int.from_bytes(png[20:24]),
-            colorspace=4,  # 4 means RGBA
+            colorspace=4,
         )
         summary = Summary(value=[Summary.Value(tag=f"figures/{name}", image=image)])
         self._open(self._folder).write_summary(summary, step)

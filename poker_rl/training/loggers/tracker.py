@@ -25,7 +25,7 @@ from poker_rl.training.loggers import Logger, Row
 # Longest wait for a tracker at the end of a run; it includes the time that the tracker's present
 # call has taken so far. Starting a library can take 20 s on a busy machine.
 TIMEOUT_S = 60.0
-MAX_WAITING_CALLS = 1000  # a tracker with more calls in its queue counts as hanging
+MAX_WAITING_CALLS = 1000  # a tracker with more unsent rows counts as hanging
 
 
 class Tracker(Logger, ABC):
@@ -70,7 +70,7 @@ class Tracker(Logger, ABC):
         self.names, self.hparams = dict(config["names"]), flatten_hparams(config)
         location = (self.names["game"], self.names["algo"])
         self.run_name = "/".join((*location, folder.name))
-        has_moved = folder.parent.parts[-2:] != location  # true if the user moved the run folder
+        has_moved = folder.parent.parts[-2:] != location
         outputs = Path(config["outputs"]).resolve() if has_moved else folder.parents[2]
         self.files = outputs / self.package
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()

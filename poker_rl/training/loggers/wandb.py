@@ -26,13 +26,13 @@ class WandB(Tracker):
         """Start a run in W&B, or continue the one with the id `run_id`."""
         import wandb
 
-        self.files.mkdir(exist_ok=True)  # without this folder, W&B would use a temporary one
+        self.files.mkdir(exist_ok=True)  # W&B would use a temporary folder if this one were missing
         self._run = wandb.init(
             project=self.project,
             id=self.run_id,
             name=self.run_name,
             config=dict(config),
-            allow_val_change=True,  # a resumed run may have a larger budget
+            allow_val_change=True,  # the budget of a resumed run may be larger
             tags=[*map(str, self.names.values()), *self.tags],
             mode=self.mode,
             dir=self.files.parent,
