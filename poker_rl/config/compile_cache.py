@@ -29,7 +29,7 @@ PROBE_BYTES = 1 << 20  # a file of this size can't be written if the disk is ful
 
 
 class RepairingCache(FunctionCache):
-    """Cache of a function's compiled code, in which a new file replaces a damaged one."""
+    """Numba's cache of a function, which discards damaged files and compiles again."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code for argument types; None if it is missing or damaged."""

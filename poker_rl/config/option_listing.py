@@ -39,7 +39,7 @@ def describe_options(options: Mapping[str, Path]) -> str:
 
 
 def describe_origin(path: Path) -> str:
-    """Return in brackets the plug-in or the user's file; "" for a shipped option."""
+    """Return an option's plug-in or its file from the user, in brackets; "" if it is shipped."""
     if path.is_relative_to(SHIPPED_OPTION_DIR):
         return ""
     packages = (p.package for p in list_plugins() if path.is_relative_to(p.option_dir))
@@ -103,7 +103,7 @@ def iterate_defining_files(
 
 
 def read_comments(path: Path, package: str) -> dict[str, str]:
-    """Return a file's comments by dotted key, which begins with `package`."""
+    """Return the comments of a YAML file by dotted key; `package` is the prefix of the keys."""
     prefix = f"{package}." if package else ""
     keys = iterate_keys(read_yaml_text(path))
     return {f"{prefix}{key}": comment for _, key, comment in keys if comment}

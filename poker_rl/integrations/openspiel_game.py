@@ -114,7 +114,7 @@ class Tabulation:
 
 
 def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
-    """Load a game of OpenSpiel, with simultaneous moves in turn, and check that it can be read."""
+    """Load a game of OpenSpiel, convert simultaneous moves to turns, and check the game."""
     try:
         import pyspiel
     except ImportError:
@@ -278,7 +278,7 @@ def to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
 
 
 def list_outcomes(name: str, outcome_probs: dict[Prefix, list[Fraction]]) -> np.ndarray:
-    """Return all deals, each equally likely, by their outcomes: [deals, chance nodes] int16."""
+    """Return the outcomes of all deals, which are equally likely: [deals, chance nodes] int16."""
 
     def iterate_deals(prefix: Prefix, prob: Fraction) -> Iterator[tuple[Prefix, Fraction]]:
         if prefix not in outcome_probs:

@@ -97,7 +97,7 @@ class CompareConfig:
 
 
 class Comparison:
-    """Means over seeds of the groups of runs of one game.
+    """Comparison of groups of runs of one game, by their means over seeds.
 
     Attributes:
         measures: compared tags of metrics.jsonl, or measures of each run's headline player.
@@ -145,7 +145,7 @@ class Comparison:
         return [value for value in values if value is not None]
 
     def list_scores(self, group: RunGroup, measure: str, normalize: bool) -> np.ndarray:
-        """Return a score of each counted run, where larger is better, [runs].
+        """Return a score of each run that counts in the mean, where larger is better, [runs].
 
         The score of a measure such as exploitability is its negative value. If `normalize`, each
         run's score is divided by its value before training.
@@ -343,7 +343,7 @@ class Comparison:
 def pool_scores(
     comparisons: Sequence[Comparison], measure: str, normalize: bool
 ) -> dict[str, list[np.ndarray]]:
-    """Return by group label the scores of the group's runs, [runs], for each game in turn."""
+    """Return for each group label a list with the scores of its runs, [runs], in each game."""
     scores_by_label: dict[str, list[np.ndarray]] = {}
     for comparison in comparisons:
         for group in comparison.groups if measure in comparison.measures else ():
@@ -354,7 +354,7 @@ def pool_scores(
 
 
 def format_pooled_table(comparisons: Sequence[Comparison]) -> str:
-    """Format interquartile means over the runs of all games, as multiples of untrained values."""
+    """Format interquartile means over the runs of all games, relative to untrained players."""
     measures = dict.fromkeys(measure for one in comparisons for measure in one.measures)
     rows = [["group", "games", "runs", *(f"{name} / before training" for name in measures)]]
     pooled = {measure: pool_scores(comparisons, measure, normalize=True) for measure in measures}
@@ -425,5 +425,5 @@ def format_estimate(
 
 
 def format_minutes(minutes: float | None) -> str:
-    """Format minutes, below 10 with two significant digits, so that a short run has not 0."""
+    """Format minutes: below 10 with two significant digits, so that no short run shows 0."""
     return "-" if minutes is None else f"{minutes:.0f}" if minutes >= 10 else f"{minutes:.2g}"

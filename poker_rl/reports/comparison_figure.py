@@ -82,7 +82,7 @@ def list_curve_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
 def list_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
     """Return a panel with performance profiles for each measure, over the runs of all games.
 
-    A profile is the share of runs that are better than each threshold. With several games, scores
+    A profile shows what share of runs is better than each threshold. With several games, scores
     are divided by the values before training.
     """
     is_pooled = len(comparisons) > 1

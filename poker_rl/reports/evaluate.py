@@ -38,7 +38,7 @@ SETTINGS_WITHOUT_SEATS = (  # settings that can't be combined with the setting `
 def evaluate(
     settings: dict[str, Any], group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
-    """Measure the players of a run folder, a player of any game, or a mixed table.
+    """Measure the players of a run, any other player, or a table with a player for each seat.
 
     Args:
         group_config: settings of `game` and `evaluation`; None to use those of the run.

@@ -100,7 +100,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Table of results: a wide one has a column for each measure, any other has a row for each."""
+    """Table of results, with a column for each measure if `is_wide`, else a row for each result."""
 
     results: Sequence[Result]
     heading: str = ""
@@ -114,7 +114,7 @@ class EvaluationReport:
     Attributes:
         note: a line that is printed before the tables.
         snapshot: file of the players; None if they are not from a run.
-        config_changes: settings with which the measurement differed from the evaluator's.
+        config_changes: values of the evaluator's settings that this measurement has replaced.
     """
 
     evaluation: Evaluation
@@ -154,7 +154,7 @@ class EvaluationReport:
         return format_text([heading, "\n".join(lines), *tables], list_player_names(self.results))
 
     def _list_exploitability_lines(self) -> list[str]:
-        """Return a line for each player with bounds: its exploitability or else its best bound."""
+        """Return for each player with lower bounds a line with its exact value or best bound."""
         lines = []
         bounds = select_bounds(self.results)
         for name in dict.fromkeys(bound.player for bound in bounds):

@@ -35,7 +35,7 @@ def create_element(name: str, *children: str, **attributes: str) -> Markup:
 
 
 def join_markup(parts: Sequence[str]) -> Markup:
-    """Concatenate parts; those that are not `Markup` are escaped."""
+    """Concatenate texts to HTML, after escaping those that are not `Markup`."""
     return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts))
 
 

@@ -1,4 +1,4 @@
-"""Measurements of `poker-rl evaluate`: the players of a run, other players, or a mixed table."""
+"""Measurements of `poker-rl evaluate`, of single players or of a table with several players."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def measure_players(
 
 
 def _measure_hands(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:
-    """Return how likely the players are to choose the actions of the hands in the file `hands`."""
+    """Return how likely the players are to act as in the recorded hands of the file `hands`."""
     game, config = evaluation.game, evaluation.config
     assert config.hands is not None
     with error_prefix("hands"):

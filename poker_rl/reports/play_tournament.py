@@ -1,4 +1,7 @@
-"""`poker-rl tournament`: play the matches of a tournament, and print and save the results."""
+"""`poker-rl tournament`: play the tables of a tournament, and print and save the results.
+
+A table is a line-up of players, who play all deals of the tournament.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class RunData:
 
     @property
     def status(self) -> str:
-        """The status in the manifest, or "diverged", or "running or killed"."""
+        """Status of the run, such as "finished", "diverged" or "running or killed"."""
         status = str(self.manifest["status"])
         if status == "running":
             return "running or killed"
@@ -94,11 +94,11 @@ class RunData:
         ]
 
     def resolve_tag(self, name: str) -> str:
-        """Return a tag as it is, and for the name of a measure the headline player's tag of it."""
+        """Return the headline player's tag of a measure; a name that is a tag is unchanged."""
         return name if name in self.curves else f"eval/{self.headline_player}/{name}"
 
     def get_measurement_field(self, name: str, field: str) -> str:
-        """Return the `unit` or `kind` of a tag or measure; "" if the manifest has none."""
+        """Return the field "unit" or "kind" of a tag or measure; "" if the manifest lacks it."""
         measurements = self.manifest.get("measurements")
         measurement = (
             measurements.get(self.resolve_tag(name)) if isinstance(measurements, dict) else None

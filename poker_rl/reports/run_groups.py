@@ -101,7 +101,7 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
 
 
 def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig]) -> list[str]:
-    """Return a unique label for each group: its base label and the settings that differ."""
+    """Return a unique label for each group: experiment or algorithm, and settings that differ."""
     label_counts: Counter[str] = Counter()
     group_labels = []
     for base_label, group_config in zip(base_labels, configs, strict=True):
@@ -132,7 +132,7 @@ def format_difference(config: FlatConfig, key: str) -> str:
 
 
 def list_differing_keys(configs: Sequence[FlatConfig]) -> list[str]:
-    """Return the keys whose values differ; if the budget differs, leave out all horizons."""
+    """Return the keys whose values differ, without horizons of schedules if the budget differs."""
     keys = dict.fromkeys(key for flat_config in configs for key in flat_config)
     differing_keys = [
         key for key in keys if len({_encode_comparable(config.get(key)) for config in configs}) > 1

@@ -55,7 +55,7 @@ def estimate_columns(
 
 
 def compute_iqm(values: np.ndarray) -> np.ndarray:
-    """Return the mean over the first axis of the values between the quartiles."""
+    """Return the mean of the middle half of the values along the first axis."""
     cut = len(values) // 4
     means: np.ndarray = np.sort(values, axis=0)[cut : len(values) - cut].mean(0)
     return means

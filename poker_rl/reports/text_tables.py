@@ -27,7 +27,7 @@ class TextTable:
     """Table of text with a heading.
 
     Attributes:
-        key_columns: number of first columns, which are repeated if a table is split for its width.
+        key_columns: number of columns, from the left, that are repeated when a wide table is split.
     """
 
     rows: TextRows
@@ -114,7 +114,7 @@ def format_markdown_table(rows: TextRows) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape Markdown's special characters, which users may have in names."""
+    """Escape Markdown's special characters, which names may contain."""
     return text.translate({ord(character): f"\\{character}" for character in "\\`*_[]<>|"})
 
 
@@ -152,11 +152,11 @@ def build_long_rows(results: Sequence[Result], headline_player: str | None = Non
 
 
 def build_wide_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
-    """Return a row for each player and kind, with a column for each measure, such as `vpip`.
+    """Return a row for each player and kind of result, with a column for each measure.
 
-    A measure loses the name of the opponent at its end, because `kind` contains it. If a measure
-    was both sampled and computed exactly, each value has a column. Units are in the headings or,
-    if all are equal, in a column.
+    The kind contains the opponent, so columns are named without it. A measure that was both sampled
+    and computed exactly has two columns. Units are in the headings or, if all are equal, in a
+    column.
     """
     sampled_kinds = {(r.player, r.measure): r.kind for r in results if r.half_width is not None}
     units: dict[str, dict[str, None]] = {}

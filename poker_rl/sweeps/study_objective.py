@@ -44,10 +44,10 @@ class TrialStoppedError(Exception):
 
 @dataclass
 class Objective:
-    """Objective function of a study: a trial's mean of the metric over its runs.
+    """Objective function of a study: the mean of the metric over a trial's runs.
 
     The runs of a trial train one after another. At each evaluation, Optuna gets the mean of the
-    metric over the runs so far, and the sum of their steps, by which it compares trials.
+    metric over the runs so far, and the sum of their steps. It compares trials at equal sums.
 
     Attributes:
         folder: the folder of the study.

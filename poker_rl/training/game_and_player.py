@@ -22,7 +22,7 @@ def resolve_game_and_player(
 
     Args:
         run: a run folder; None if `game_config` and `player` are given instead.
-        checkpoint: decisions of a snapshot of the run; None for the newest one.
+        checkpoint: number of decisions at a snapshot of the run; None for the newest one.
         player: a player of the run, or None for its headline player; without `run` any player,
             such as a name in conf/player.
         game_config: settings with the key `game`; None for the game of the run.

@@ -61,7 +61,7 @@ SINGLE_PROCESS = Worker(1)
 
 
 def identify_worker(count: int) -> Worker:
-    """Return the worker that this process is, in a run with `count` processes."""
+    """Find out which of the `count` processes of a run this process is."""
     started = count_torchrun_processes()
     if started == 1:
         return Worker(count, local_count=count)

@@ -31,13 +31,12 @@ class DivergedError(ConfigError):
 
 
 class Checkpoints:
-    """Checkpoints of a run in its folder, which it saves and restores.
+    """Writer and reader of a run's checkpoints.
 
     Attributes:
         last_progress: the counters at the last checkpoint; None if there is none.
         regular_steps: number of decisions at each checkpoint that `checkpoint_every` caused, not a
-            stop. Matches play only against these snapshots, so that their results do not depend
-            on stops.
+            stop. Matches play only against these snapshots, so that stops do not affect results.
     """
 
     def __init__(

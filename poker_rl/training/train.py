@@ -70,7 +70,7 @@ NON_ROOT_KEYS = (*REQUIRED_PARTS, "net")
 def train(
     request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
 ) -> RunOutcome:
-    """Train one run, and return its outcome, also for errors.
+    """Train one run, and return its outcome, even after an error.
 
     Args:
         request: the settings, composed from conf/ and the command line.

@@ -21,8 +21,7 @@ class Row:
     Attributes:
         counters: hands, decisions, updates and iterations so far.
         values: metrics by tag, such as "loss/policy" or "eval/current/exploitability".
-        measurements: results with unit, interval and kind by tag; "eval/" before the tag gives the
-            tag of the same number in `values`.
+        measurements: results with unit, interval and kind, by the tag in `values` without "eval/".
         headlines: results of the headline player by a tag without the player's name, so that
             charts can compare runs whose headline players have different names.
     """

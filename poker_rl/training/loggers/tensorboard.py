@@ -1,10 +1,11 @@
 """Logger for TensorBoard, which writes its event files.
 
 TensorBoard treats each folder with an event file as a run, and gives each run one color. So each
-player has its own event file, in `players/<player>`; all other values are in the run folder's.
+player has its own event file, in `players/<player>`; all other values are in that of the run
+folder.
 
-TensorBoard's own writer is not used, because it only prints failures; here they raise an OSError
-with the path. TensorBoard is imported at the first row, because the import is slow.
+TensorBoard's own writer is not used, because it only prints errors; here an error of the disk
+raises an OSError with the path. TensorBoard is imported at the first row, because this is slow.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class EventFile:
 
 
 def to_tensorboard_tag(game: str, result: Result) -> str:
-    """Return a result's tag in TensorBoard, which puts the charts of each game in one group."""
+    """Return a result's tag in TensorBoard, which groups charts by the first part: the game."""
     return f"eval_{game}{'_percentiles' if result.is_percentile else ''}/{result.measure}"
 
 

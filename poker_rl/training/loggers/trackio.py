@@ -40,7 +40,7 @@ class Trackio(Tracker):
     def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
         """Write values and figures after `step` decisions, except values that Trackio has already.
 
-        Figures are always written, because Trackio has values of the same step already.
+        Figures are always written: they follow a row of the same step, which Trackio has already.
         """
         import trackio
 
