@@ -25,7 +25,7 @@ from numba.core.caching import FunctionCache
 from poker_rl.config.plugins import list_plugins
 
 RULES_FOLDER = Path(__file__).parents[1] / "games"
-PROBE_BYTES = 1 << 20  # a file of this size can't be written if the disk is full
+PROBE_BYTES = 1 << 20  # on a full disk, a file of this size can't be written
 
 
 class RepairingCache(FunctionCache):

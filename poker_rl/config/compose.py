@@ -61,7 +61,7 @@ warnings.filterwarnings("ignore", message="The version_base parameter is depreca
 class ComposedConfig:
     """Settings of one run, with the overrides and options from which Hydra composed them."""
 
-    config: dict[str, Any]  # references such as `${budget}` are not resolved
+    config: dict[str, Any]  # with unresolved references such as `${budget}`
     overrides: list[str]
     option_by_group: Mapping[str, str | None]
 
@@ -146,7 +146,8 @@ def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> Di
     Args:
         folder: the folder into which Hydra and the launcher may write.
     """
-    escaped_folder = str(folder.absolute()).replace("${", "\\${")  # "${" begins a reference
+    # "${" in the path would begin a reference to a setting.
+    escaped_folder = str(folder.absolute()).replace("${", "\\${")
     folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]
     overrides = [*QUIET_HYDRA_OVERRIDES, *launcher_overrides, *folder_overrides]
     return compose_with_hydra(None, overrides)
@@ -161,7 +162,7 @@ def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> Dic
     except RecursionError:
         problem = "lists within lists without end, or defaults that lead back to themselves"
         raise ConfigError(f"{shorten_text(' '.join(overrides))}: {problem}") from None
-    except ValueError as error:  # Hydra raises it if `defaults` in a YAML file is no list
+    except ValueError as error:  # as Hydra raises if `defaults` in a YAML file is no list
         raise ConfigError(f"{shorten_text(' '.join(overrides))}: {error}") from None
 
 

@@ -27,7 +27,7 @@ QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 # Regex for one value of an override, perhaps in a list: text in quotes, or a plain word.
 VALUE_WORD_PATTERN = re.compile(rf"""{QUOTED_TEXT_PATTERN.pattern}|[^\s,(){{}}\[\]'"\\]+""")
 UNQUOTED_PATTERN = re.compile(r"[\w/+.$%*@?|:-]+", re.ASCII)  # words that need no quotes in Hydra
-FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # a function of Hydra, such as range(start=1,stop=5)
+FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # functions of Hydra, such as range(start=1,stop=5)
 SUFFIXED_NUMBER_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kM])")  # numbers such as 100k and 1.5M
 EXPONENT_BY_SUFFIX = {"k": "e3", "M": "e6"}
 

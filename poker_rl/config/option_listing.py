@@ -19,7 +19,8 @@ from poker_rl.config.untrusted_files import read_yaml_text
 KEY_LINE_PATTERN = re.compile(r"^((?:\s|- )*)([\w/]+):(?:\s.*?)??(?:\s#\s*(.*))?$")
 DEFAULT_OPTION_PATTERN = re.compile(r"^\s+- (\w+)$", re.MULTILINE)
 GLOBAL_PACKAGE_LINE = "# @package _global_"
-GROUPS_MERGED_LAST = ("experiment", "hardware")  # their options override those of other groups
+# The options of these groups override those of other groups, so their comments are merged last.
+GROUPS_MERGED_LAST = ("experiment", "hardware")
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
@@ -111,7 +112,7 @@ def read_comments(path: Path, package: str) -> dict[str, str]:
 
 def iterate_keys(text: str) -> Iterator[tuple[int, str, str | None]]:
     """Yield the line number, the dotted key and the comment of each key in a YAML text."""
-    parents: list[tuple[int, str]] = []  # indentation and dotted key of each line around this one
+    parents: list[tuple[int, str]] = []
     for line_number, line in enumerate(text.splitlines()):
         if match := KEY_LINE_PATTERN.match(line):
             indent = len(match[1])

@@ -68,7 +68,7 @@ def _resolve_settings(
         elif "horizon" in value:
             divisor = config.get(step_unit.divided_by)
             if not _is_finite_number(divisor) or divisor < 1:
-                divisor = 1  # `build` will reject a wrong divisor
+                divisor = 1  # `build` will reject this value
             steps = budget / divisor if step_unit.unit == unit else None
             horizon = _resolve_horizon(value, f"{path}.{name}", steps, step_unit, unit)
             resolved[name] = {**value, "horizon": horizon}
@@ -96,7 +96,7 @@ def _resolve_horizon(
             " the budget (between 0 and 1), nor null for the whole budget"
         )
     if budget_steps is not None:
-        return float(max(1, round(share * budget_steps)))  # below 1, a horizon is a share
+        return float(max(1, round(share * budget_steps)))  # a horizon below 1 would be a share
     if schedule.get("start") == schedule.get("end"):
         return 1.0  # the horizon of a constant schedule has no effect
     raise ConfigError(

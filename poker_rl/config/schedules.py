@@ -29,8 +29,8 @@ class StepUnit(NamedTuple):
     A horizon can be a share of the budget only if the budget has the same unit.
     """
 
-    unit: str  # a unit of budgets, such as updates, or the description of another one
-    divided_by: str = ""  # name of a setting that divides the number of steps
+    unit: str  # counted unit, such as updates
+    divided_by: str = ""  # setting by which the number of counted units is divided
 
 
 ScheduleOverDecisions = Annotated[Schedule, StepUnit("decisions")]

@@ -29,7 +29,7 @@ from poker_rl.config.validation import ConfigError
 # check is wanted.
 warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
 
-MAX_JOBS = 5_000  # during a sweep, Hydra needs 0.4 MB for each job, 2 GB in total
+MAX_JOBS = 5_000  # Hydra needs 0.4 MB of memory for each job of a sweep
 
 
 def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
@@ -44,7 +44,7 @@ def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
             launcher_overrides.append(str(override.input_line))
         elif override.is_sweep_override():
             values_by_key[key] = _expand_sweep_values(override)
-        else:  # an override without a value, such as ~net, is only its key
+        else:  # an override such as ~net is only a key, without a value
             values_by_key[key] = [key if override.value_type is None else text]
     job_count = prod(map(len, values_by_key.values()))
     if job_count > MAX_JOBS:
@@ -104,7 +104,7 @@ def launch_jobs(
         config=compose_launch_config(launcher_overrides, folder),
     )
     for job_return in hydra_launcher.launch([[]] * len(job_numbers), initial_job_idx=0):
-        _ = job_return.return_value  # `return_value` raises the exception of a failed job
+        _ = job_return.return_value  # if the job failed, `return_value` raises its exception
 
 
 def _run_job(

@@ -9,7 +9,7 @@ from poker_rl.config.validation import ConfigError
 
 # The same default as in conf/config.yaml. For small networks, a second thread is slower than one.
 DEFAULT_THREADS = 1
-MAX_AUTO_THREADS = 12  # `threads: auto` means all cores, but at most 12
+MAX_AUTO_THREADS = 12  # `threads: auto` uses all cores, but at most 12
 _threads_were_set = False
 
 

@@ -14,7 +14,7 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 from poker_rl.players.player_loader import load_player
 
-MAX_DEALS = 1000  # an error is raised after so many hands without a learner's decision
+MAX_DEALS = 1000  # an error is raised after so many hands without a decision of the learner
 
 OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 

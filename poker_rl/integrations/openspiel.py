@@ -18,7 +18,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.integrations.learner_tables import to_game
 
-MAX_MOVES = 1000  # upper bound that OpenSpiel gets for games without a known one
+MAX_MOVES = 1000  # OpenSpiel gets this limit for games whose number of moves is not known
 
 
 class SpielGame(pyspiel.Game):
@@ -74,7 +74,7 @@ class SpielState(pyspiel.State):
     def __init__(self, game: SpielGame) -> None:
         super().__init__(game)
         self._cards: list[int] = []
-        self._records: np.ndarray | None = None  # None until all cards are dealt
+        self._records: np.ndarray | None = None  # set when all cards have been dealt
 
     def _get_tables(self) -> Tables:
         assert self._records is not None

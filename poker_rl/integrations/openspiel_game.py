@@ -22,10 +22,10 @@ from poker_rl.config.validation import ConfigError, PositiveInt
 from poker_rl.games import tabulated_rules
 from poker_rl.games.game import Game
 
-MAX_DEALS = 10_000  # limited because each table stores a number for each deal
+MAX_DEALS = 10_000  # more deals are an error, because each table stores a number for each deal
 MAX_BYTES = 2**31 - 1  # largest size of a NumPy record, which contains the whole tree
 Parameter = bool | int | float | str
-Prefix = tuple[int, ...]  # outcomes of the chance nodes so far
+Prefix = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -48,7 +48,7 @@ class OpenSpielGame(Game):
     infoset_key_size = 4
 
     def __post_init__(self) -> None:
-        _ = self._tabulation  # reading the tree now raises its errors before any play
+        _ = self._tabulation  # read the tree now, so that its errors are raised before any hand
 
     @cached_property
     def _tabulation(self) -> Tabulation:

@@ -41,7 +41,8 @@ from poker_rl.reports.text_tables import (
 
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
 CAPTION_SUFFIXES = (".txt", ".md", ".tex")
-LOWER_IS_BETTER = ("exploitability", "nash_conv")  # endings of the names of such measures
+# A measure whose name ends like this is better if it is smaller.
+LOWER_IS_BETTER = ("exploitability", "nash_conv")
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -48,7 +48,7 @@ from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.device import prepare_device
 from poker_rl.training.game_and_player import resolve_game_and_player
 
-MAX_HANDS = 1_000_000  # limit for an exported file, which then has about 700 MB
+MAX_HANDS = 1_000_000  # a file with so many hands has about 700 MB
 POLICY_SUFFIXES = (".csv", ".json")
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
 LEDUC_STARTING_CHIPS = 100

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from poker_rl.reports.comparison_figure import FIGURE_RC_PARAMS
 
-MAX_PANEL_BASIS = 480  # in pixels: two panels fit side by side on a wide screen
+MAX_PANEL_BASIS = 480  # two panels of so many pixels fit side by side on a wide screen
 
 STYLE_SHEET = Path(__file__).with_name("page.css")
 # This policy keeps browsers from running scripts that a name of a run might contain.
@@ -75,7 +75,7 @@ def embed_figure(figure: Figure, description: str) -> Markup:
             text.set_visible(False)
     panels = [ax for ax in figure.axes if ax.get_visible()]
     artists: list[Artist] = [*figure.legends, *panels]
-    figure.draw_without_rendering()  # the layout is computed while all panels are visible
+    figure.draw_without_rendering()
     figure.set_layout_engine("none")
     images = []
     for number, artist in enumerate(artists, start=1):

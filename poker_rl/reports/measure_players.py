@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_STEM_LENGTH = 100
-RUN_PLAYER = "self"  # `seats=[self,call]` has the run's headline player in seat 0
-PROTOCOLS = {  # description of a match by method of variance reduction
+RUN_PLAYER = "self"  # in the setting `seats`, `self` is the run's headline player
+PROTOCOLS = {  # how a match is played, by method of variance reduction
     "none": "deals, each played in every seat",
     "aivat": "deals, each played in every seat, with the variance reduced by aivat",
     "control_variate": "hands in every seat, each with its own cards, with the variance reduced by"

@@ -24,8 +24,8 @@ from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.storage.disk import atomic_replacement
 
-MAX_DIFFERENCE = 1e-5  # allowed between probabilities computed by ONNX and by PyTorch
-CHECKED_TABLES = 256  # random hands whose decisions the comparison uses
+MAX_DIFFERENCE = 1e-5  # allowed difference between probabilities by ONNX and by PyTorch
+CHECKED_TABLES = 256  # ONNX and PyTorch are compared at all decisions of so many random hands
 
 
 class _OnnxPolicy(nn.Module):
@@ -41,7 +41,7 @@ class _OnnxPolicy(nn.Module):
 
     def forward(self, observation: Tensor, mask: Tensor, seat: Tensor | None = None) -> Tensor:
         """Return probabilities [B, A] of observations [B, features], masks [B, A] and seats [B]."""
-        logits = self.module(observation.expand(self.networks, -1, -1))  # [networks, B, actions]
+        logits = self.module(observation.expand(self.networks, -1, -1))
         row = torch.arange(observation.shape[0])
         return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)
 

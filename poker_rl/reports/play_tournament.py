@@ -39,8 +39,9 @@ from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.signals import interrupt_at_once
 from poker_rl.training.task_pool import run_tasks
 
-CHANGEABLE_SETTINGS = ("workers", "figure", "device")  # may change in a resumed tournament
-MAX_DEALS = 1_000_000  # limit per table, since memory holds the results of all deals
+# Settings that may change when a tournament is resumed.
+CHANGEABLE_SETTINGS = ("workers", "figure", "device")
+MAX_DEALS = 1_000_000  # more results of deals would not fit into memory
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -20,8 +20,8 @@ from poker_rl.evaluation.plots.run_figures import AGAINST_TAG_PATTERN, COUNTER_T
 from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import CONFIG_FILE, MANIFEST_FILE, METRICS_FILE, read_run_folder
 
-MAX_SUMMARY_BYTES = 64 * MIB  # enough for a sweep of 5,000 jobs with 13 KB each
-SECONDS_TAG = "time/elapsed_s"  # tag of the training time, over all resumes
+MAX_SUMMARY_BYTES = 64 * MIB  # enough for the summary of a sweep with 5,000 jobs
+SECONDS_TAG = "time/elapsed_s"  # tag of the training time, which includes the time before a resume
 TAG_OF_AXIS = {unit: unit for unit in COUNTER_TAGS} | {"seconds": SECONDS_TAG}
 
 

@@ -137,7 +137,7 @@ def list_differing_keys(configs: Sequence[FlatConfig]) -> list[str]:
     differing_keys = [
         key for key in keys if len({_encode_comparable(config.get(key)) for config in configs}) > 1
     ]
-    if "budget" in differing_keys:  # the horizons of schedules depend on the budget
+    if "budget" in differing_keys:  # horizons of schedules depend on the budget
         return [key for key in differing_keys if not key.endswith(".horizon")]
     return differing_keys
 

@@ -70,7 +70,7 @@ def bootstrap_interval(
         strata: values of the runs of each game, [runs, N]; runs are resampled game by game.
         compute: the statistic, [all runs, N] -> [N].
     """
-    generator = np.random.default_rng(0)  # a fixed seed gives equal runs equal intervals
+    generator = np.random.default_rng(0)  # a fixed seed, so that equal runs have equal intervals
     samples = []
     for _ in range(RESAMPLE_COUNT):
         resampled = [part[generator.integers(len(part), size=len(part))] for part in strata]
@@ -87,7 +87,7 @@ def compute_profile(
     Args:
         strata: the scores of the runs of each game, [runs].
     """
-    exceeds = [(scores[:, None] > thresholds).astype(float) for scores in strata]  # [runs, N]
+    exceeds = [(scores[:, None] > thresholds).astype(float) for scores in strata]
 
     share: np.ndarray = np.concatenate(exceeds).mean(0)
     return share, *bootstrap_interval(exceeds, lambda rows: np.asarray(rows.mean(0)))

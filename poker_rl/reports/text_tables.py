@@ -17,7 +17,7 @@ from poker_rl.storage.disk import escape_control_characters
 
 TextRows = list[list[str]]
 MAX_LINE_WIDTH = 120
-MAX_NAME_WIDTH = 40  # longer names of players are replaced by numbers
+MAX_NAME_WIDTH = 40  # numbers replace names of players that are longer
 COLUMN_GAP = "  "
 RESULT_COLUMNS = [field.name for field in fields(Result)]
 

@@ -21,8 +21,8 @@ from poker_rl.storage.run_folder import (
 
 REFRESH_S = 1.0
 BARS = "▁▂▃▄▅▆▇█"
-MAX_BARS = 40  # number of newest values in a sparkline
-RATE_ROWS = 10  # the rate of progress is that of the newest 10 rows
+MAX_BARS = 40  # a sparkline shows so many values, the newest ones
+RATE_ROWS = 10  # the rate of progress is measured over the newest 10 rows
 
 
 def watch_run(folder: Path) -> None:

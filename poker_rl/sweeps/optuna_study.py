@@ -23,7 +23,7 @@ from poker_rl.sweeps.study_objective import (
 )
 
 STUDY_NAME = "poker-rl"
-MAX_TRIES = 3  # tries of a trial whose process is killed or whose machine fails
+MAX_TRIES = 3  # a trial is tried so often if its process is killed or its machine fails
 MISSED_HEARTBEATS = 3  # a trial that has missed so many heartbeats counts as lost
 DATABASE_TIMEOUT_S = 60.0
 MIN_TRIALS_FOR_FIGURES = 2

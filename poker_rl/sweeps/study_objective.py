@@ -102,7 +102,8 @@ class Objective:
         location = [f"seed={seed}", f"outputs={self.folder}", f"name={name}"]
         words = [*self.config.train_overrides, *overrides, *location]
         run = next(self.folder.glob(f"*/*/{name}"), None)
-        if run is not None and (manifest := read_manifest(run)):  # an earlier try began this run
+        # An earlier try of the trial may have begun this run.
+        if run is not None and (manifest := read_manifest(run)):
             if manifest.get("status") == "finished":
                 return self.get_metric(read_metrics_rows(run / METRICS_FILE)[-1])
             words = [f"resume={run}"]
@@ -111,7 +112,7 @@ class Objective:
         try:
             with initialize_hydra(self.option_dirs):
                 composed = compose_config(words)
-        except ConfigError as error:  # not all values in the search space may be combined
+        except ConfigError as error:
             outcome = RunOutcome(status="refused", message=str(error))
         else:
             outcome = train(composed, self.option_dirs, [logger])
@@ -165,14 +166,14 @@ class TrialLogger(Logger):
 
     objective: Objective
     trial: Trial
-    earlier_values: Sequence[float]  # metric of each finished run of the trial
+    earlier_values: Sequence[float]  # metrics of the trial's finished runs
     should_prune: bool = False
 
     def log(self, row: Row, step: int) -> None:
         """Report the metric to Optuna; raise RunInterruptedError if Optuna prunes the trial."""
         root = self.objective.root
         done = row.counters[root.budget_unit]
-        if done == 0:  # the first row, before any training, lacks some metrics
+        if done == 0:  # the first row, before training, lacks metrics that `learn` returns
             return
         value = self.objective.get_metric({**row.counters, **row.values})
         if done < root.budget:

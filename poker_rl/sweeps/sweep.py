@@ -69,7 +69,7 @@ def run_sweep(
                 record_stop_signal(stop_folder, signal.SIGINT)
             except OSError as error:
                 print_error(format_os_error(error))
-            except Exception as error:  # Hydra's launchers raise many kinds of errors
+            except Exception as error:  # Hydra's launchers may raise any error
                 if read_stop_signal(stop_folder) is None:
                     reason = str(error).strip().partition("\n")[0]
                     print_error(f"hydra/launcher: failed: {type(error).__name__}: {reason}")

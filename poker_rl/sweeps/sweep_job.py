@@ -40,7 +40,7 @@ from poker_rl.training.signals import forward_signal
 from poker_rl.training.train import format_train_command, train
 
 MAX_NAME_CHARACTERS = 60
-COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")  # keys by which runs are compared
+COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")
 
 
 def run_job(
@@ -57,7 +57,7 @@ def run_job(
     """
     os.chdir(cwd)
     if read_stop_signal(stop_folder) is not None:
-        return  # after a stop of the sweep, no job starts
+        return
     with stop_job_with_sweep(stop_folder):
         jobs = read_job_overrides(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")

@@ -71,7 +71,7 @@ def stop_job_with_sweep(folder: Path) -> Iterator[None]:
     because a launcher that loses one process kills all others.
     """
     parent = multiprocessing.parent_process()
-    if parent is None:  # other handlers exist in the sweep's own process and on clusters
+    if parent is None:  # the sweep's own process and clusters have other signal handlers
         yield
         return
     has_ended = threading.Event()

@@ -31,7 +31,7 @@ from poker_rl.training.run_outcome import RunOutcome
 
 JOBS_FILE = "jobs.json"
 NOT_RUN = RunOutcome(status="not run")
-RUNNING = "running or killed"  # status of a job that has started and has no outcome
+RUNNING = "running or killed"  # status of a job that has started but has not reported its end
 
 
 def create_sweep_folder(sweep: Path, jobs: Sequence[list[str]]) -> None:

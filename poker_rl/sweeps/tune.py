@@ -65,8 +65,9 @@ from poker_rl.training.train import build_root_config
 DEFINITION_FILE = "tune.yaml"
 # Settings that tune.yaml contains besides the search space.
 DEFINITION_KEYS = ("train_overrides", "seeds", "metric", "direction")
-STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings that the study sets for each run
-SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # have to be equal in all trials
+STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of runs that the study sets itself
+# Settings that have to be equal in all trials.
+SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}
 
 
 def tune(
@@ -108,7 +109,7 @@ def tune(
             code = run_trials(study, objective)
         except ConfigError:
             if is_new and len(study.get_trials(deepcopy=False)) == 1:
-                shutil.rmtree(folder)  # the study has no other trial, so no process uses it
+                shutil.rmtree(folder)  # safe, because no other process has a trial in this study
             raise
         print_best(study, objective)
         save_figures(study, objective)

@@ -35,7 +35,7 @@ def prepare_device(
     set_threads(threads)
     local = worker.local_count
     memory_budget.set_processes_on_machine(local)
-    torch.manual_seed(seed)  # torch's global generator is used by some library code
+    torch.manual_seed(seed)
     has_gpu = torch.cuda.is_available()
     if has_gpu and worker.count > 1:
         gpus = torch.cuda.device_count()

@@ -39,7 +39,7 @@ from poker_rl.training.task_pool import exit_with_parent
 # The time limit of collective operations is long, because workers wait while rank 0 evaluates,
 # which may take hours. A killed process is detected sooner, by its closed connections.
 COLLECTIVE_TIMEOUT = timedelta(days=7)
-GRACE_S = 15.0  # time for the training to report a lost worker by itself
+GRACE_S = 15.0  # seconds in which the training may report a lost worker by itself
 WATCH_INTERVAL_S = 0.5
 
 RunWorker = Callable[[], RunOutcome]
@@ -52,9 +52,9 @@ class Worker:
 
     count: int
     rank: int = 0
-    local_count: int = 1  # processes of the run on this machine
+    local_count: int = 1  # number of the run's processes on this machine
     local_rank: int = 0  # rank of this process on this machine
-    is_started: bool = False  # true if torchrun has started all processes
+    is_started: bool = False  # true if torchrun has started all processes of the run
 
 
 SINGLE_PROCESS = Worker(1)
@@ -144,7 +144,7 @@ class ChildWorkers:
         self.store = TCPStore("127.0.0.1", 0, count, True, wait_for_workers=False)
         context = multiprocessing.get_context("spawn")
         has_core_each = count * torch.get_num_threads() <= count_cores()
-        with naming_path("/dev/shm"):  # errors of semaphores contain no path
+        with naming_path("/dev/shm"):  # adds the path, which errors of semaphores lack
             self.shm_all_reduce = ShmAllReduce(count, has_core_each, context)
         self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._ended = threading.Event()

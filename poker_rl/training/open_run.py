@@ -58,7 +58,7 @@ def create_run(
     outputs = Path(config["outputs"])
     folder = create_run_folder(outputs, names["game"], names["algo"], config["name"], label)
     try:
-        record = RunRecord(folder, config, manifest, loggers)  # RunRecord locks the folder
+        record = RunRecord(folder, config, manifest, loggers)
         copy_files(folder, files)
         write_config(folder, config)
         record.write_manifest()

@@ -92,7 +92,7 @@ class Checkpoints:
         game = self.game.to_dict()
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
         record.sync()
-        collectives.wait_for_all_processes()  # wait until all have saved their tables and buffers
+        collectives.wait_for_all_processes()  # until all have saved their tables and buffers
         decisions = progress["decisions"]
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(

@@ -9,7 +9,7 @@ from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.run_folder import CONFIG_FILE, read_run_folder
 
 GROUPS = ("game", "algo", "evaluation")
-REQUIRED_PARTS = (*GROUPS, "logger", "names")  # `names` contains the chosen options
+REQUIRED_PARTS = (*GROUPS, "logger", "names")
 
 
 def read_run_config(folder: Path, key: str) -> dict[str, Any]:

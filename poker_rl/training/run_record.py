@@ -64,7 +64,7 @@ class RunRecord:
     ) -> None:
         self.folder, self.config, self.manifest, self.loggers = folder, config, manifest, loggers
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
-        self.last_step = -1  # progress at the last row, in the budget's unit; -1 without a row
+        self.last_step = -1  # progress at the last row, in the budget's unit; -1 before any row
         self.last_row: dict[str, float] = {}
         self.results: Sequence[Result] = ()
         self.resumed_at: int | None = None  # decisions at the last row that a resumed run keeps
@@ -75,7 +75,7 @@ class RunRecord:
         self.elapsed_s = 0.0  # training time before this process, in seconds
         self.start_time = perf_counter()
         self.bar: Any = None
-        self.resumed_step = 0  # progress when this process started, in the budget's unit
+        self.resumed_step = 0  # progress at the start of this process, in the budget's unit
         self.path = folder / METRICS_FILE
         self.file = self.path.open("ab")
         try:
@@ -227,7 +227,7 @@ class RunRecord:
                 for logger in self.loggers:
                     stack.callback(logger.close, status)
                 if self.bar is not None:
-                    with suppress(OSError):  # the progress bar's terminal may be closed
+                    with suppress(OSError):  # the terminal of the progress bar may have been closed
                         self.bar.close()
         finally:
             self.write_manifest(status=status, end=format_current_time(), peak_memory_mib=memory)

@@ -58,7 +58,7 @@ def interrupt_at_once() -> Iterator[None]:
     """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
-    if is_main and before is signal.default_int_handler:  # other handlers remain
+    if is_main and before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 CreateRunTask = Callable[[], Callable[[int], None]]
 """Function that a worker process calls once; it returns the function that runs a task."""
 
-_run_task: Callable[[int], None] | None = None  # created by the first task of a worker process
+_run_task: Callable[[int], None] | None = None  # in a worker process: the function that runs a task
 
 
 def run_tasks(create_run_task: CreateRunTask, tasks: Sequence[int], workers: int) -> Iterator[int]:

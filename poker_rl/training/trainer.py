@@ -60,7 +60,7 @@ class Trainer:
         with self.signals:
             is_new = self.checkpoints.last_progress is None
             if self.record is not None:
-                if is_new:  # during the first evaluation the progress bar does not move
+                if is_new:
                     print_line("measuring the players before training")
                 self.record.start(self.step)
             if is_new:

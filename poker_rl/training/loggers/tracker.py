@@ -25,7 +25,7 @@ from poker_rl.training.loggers import Logger, Row
 # Longest wait for a tracker at the end of a run; it includes the time that the tracker's present
 # call has taken so far. Starting a library can take 20 s on a busy machine.
 TIMEOUT_S = 60.0
-MAX_WAITING_CALLS = 1000  # a tracker with more unsent rows counts as hanging
+MAX_WAITING_CALLS = 1000  # a tracker with more unsent rows counts as unable to continue
 
 
 class Tracker(Logger, ABC):
