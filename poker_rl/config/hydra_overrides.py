@@ -55,7 +55,7 @@ def parse_overrides(
         config_class: dataclass of the settings that belong to no group.
         allow_sweeps: let commas separate values of a sweep even in settings that are text.
     """
-    # The parser needs the loader to recognize groups, which only `poker-rl train` (RootConfig) has.
+    # Only `poker-rl train`, with RootConfig, has groups, which a parser with a loader recognizes.
     parser = OverridesParser.create(get_config_loader() if config_class is RootConfig else None)
     field_names = {field.name for field in fields(config_class)}
     text_field_names = list_text_fields(config_class)

@@ -60,7 +60,7 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
 
 
 def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -> None:
-    """Write the output file of the setting `key`, which is "out", "curves" or "caption"."""
+    """Write one output file; `key` is the setting that names it: "out", "curves" or "caption"."""
     if key == "out" and path.suffix in IMAGE_SUFFIXES:
         save_figure(draw_comparison(comparisons), path)
         return

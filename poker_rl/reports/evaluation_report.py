@@ -193,7 +193,7 @@ class EvaluationReport:
             "results": [asdict(result) for result in self.results],
         }
 
-    def publish(self) -> None:
+    def print_and_save(self) -> None:
         """Print the report and save it as JSON and its results as CSV."""
         print_line(self.format_text())
         if (folder := self.evaluation.output_folder) is not None:

@@ -74,7 +74,7 @@ def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
     tables = [ResultTable(results, heading, is_wide=True)]
     changes = {"variance_reduction": "none", "control_player": None}
     report = EvaluationReport(evaluation, start_time, tables, config_changes=changes)
-    report.publish()
+    report.print_and_save()
     return report
 
 
@@ -142,7 +142,7 @@ def measure_players(
     ]
     note = "" if bounds else _describe_missing_exploitability(game, measures)
     report = EvaluationReport(evaluation, start_time, tables, note, snapshot)
-    report.publish()
+    report.print_and_save()
     if config.figures and evaluation.output_folder is not None:
         figures = evaluator.build_figures(players, metrics_path)
         if matches:

@@ -143,7 +143,7 @@ class RunRecord:
             self.file.seek(0)
         self.file.truncate()
 
-    def add(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
+    def add_metrics(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
         """Add the metrics and the duration of a call of `learn` to the sums for the next row.
 
         Args:

@@ -93,7 +93,7 @@ class Trainer:
             metrics = self.algorithm.learn()
         self.check_finite(metrics)
         if self.record is not None:
-            self.record.add(metrics, perf_counter() - start, self.step)
+            self.record.add_metrics(metrics, perf_counter() - start, self.step)
 
     def evaluate(self, is_exact: bool = False) -> None:
         """Evaluate the players and log a row; ranks above 0 do nothing."""

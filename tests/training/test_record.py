@@ -209,6 +209,6 @@ def test_the_first_call_of_learn_does_not_count_for_the_time_left(tmp_path):
     with RunRecord(tmp_path, tiny.settings(budget=100), {}, []) as record:
         record.start(0)
         for step in (10, 30):
-            record.add({}, 1.0, step)
+            record.add_metrics({}, 1.0, step)
         state = record.bar.format_dict
         assert (state["initial"], record.bar.n) == (10, 30)

@@ -41,7 +41,7 @@ class TensorBoard:
         """Write a row as scalars, without half-widths of confidence intervals."""
         values = {tag: value for tag, value in row.values.items() if not tag.startswith("eval/")}
         headlines = {f"eval/{tag}": result for tag, result in row.headlines.items()}
-        # TensorBoard's x axis counts decisions, so that runs with other budget units compare.
+        # TensorBoard's x axis counts decisions, because runs may have different budget units.
         self._open(self._folder, row.measurements.values()).write_scalars(values, headlines, step)
         results: dict[str, dict[str, Result]] = {}
         for result in row.measurements.values():
