@@ -88,7 +88,7 @@ class OpenSpielGame(Game):
         return self._tabulation.action_names[action]
 
     def infoset_name(self, record: np.void) -> str:
-        """Return the seat to act and OpenSpiel's name of its information set, in two words."""
+        """Return the seat to act and OpenSpiel's name of its information set."""
         tree, node, seat = self.definitions[0], int(record["node"]), int(record["to_act"])
         # OpenSpiel names only the information set of the seat to act.
         is_to_act = tree["owner"][node] == seat

@@ -29,7 +29,7 @@ CHECKED_TABLES = 256  # ONNX and PyTorch are compared at all decisions of so man
 
 
 class _OnnxPolicy(nn.Module):
-    """Policy of a player as a module without the sparse inputs that ONNX lacks."""
+    """Policy of a player as a PyTorch module with dense inputs, because ONNX has no sparse ones."""
 
     def __init__(self, player: NetworkPlayer) -> None:
         super().__init__()

@@ -41,7 +41,7 @@ from poker_rl.training.task_pool import run_tasks
 
 # Settings that may change when a tournament is resumed.
 CHANGEABLE_SETTINGS = ("workers", "figure", "device")
-MAX_DEALS = 1_000_000  # more results of deals would not fit into memory
+MAX_DEALS = 1_000_000  # the results of more deals might not fit into memory
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -39,7 +39,7 @@ from poker_rl.training.task_pool import exit_with_parent
 # The time limit of collective operations is long, because workers wait while rank 0 evaluates,
 # which may take hours. A killed process is detected sooner, by its closed connections.
 COLLECTIVE_TIMEOUT = timedelta(days=7)
-GRACE_S = 15.0  # seconds in which the training may report a lost worker by itself
+GRACE_S = 15.0  # after the loss of a worker, the training has so many seconds to report it
 WATCH_INTERVAL_S = 0.5
 
 RunWorker = Callable[[], RunOutcome]

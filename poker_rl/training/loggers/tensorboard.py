@@ -82,9 +82,9 @@ class TensorBoard:
         folder.mkdir(parents=True, exist_ok=True)
         file = self._files[folder] = EventFile(folder, self._resumed_at)
         if self._resumed_at is None and folder == self._folder:
-            # Only the second of three summaries, that of the session, is written: with the first,
-            # TensorBoard shows no settings that its first run lacks. All three, by torch's
-            # `add_hparams`, would appear as another run.
+            # Only the second of the three summaries is written, which gives this run its settings.
+            # The first would hide settings that TensorBoard's first run lacks, and torch's
+            # `add_hparams` would show all three as another run.
             hparams = summary.hparams(flatten_hparams(self._config), {})[1]  # type: ignore[no-untyped-call]
             file.write_summary(hparams, 0)
             layout = build_layout(self._game, list(results))
@@ -146,7 +146,7 @@ class EventFile:
 
 
 def to_tensorboard_tag(game: str, result: Result) -> str:
-    """Return a result's tag in TensorBoard, which groups charts by the first part: the game."""
+    """Return a result's tag in TensorBoard; its first part, the game, groups the charts."""
     return f"eval_{game}{'_percentiles' if result.is_percentile else ''}/{result.measure}"
 
 
