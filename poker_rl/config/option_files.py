@@ -134,7 +134,6 @@ def load_option(
 ) -> dict[str, Any]:
     """Return the settings of an option; raise ConfigError if it does not exist."""
     settings = read_plain_yaml(find_option_file(group, option_name, option_dirs))
-    # If an option also changes settings outside its group, the settings of its group are below a
-    # key with the group's name.
+    # An option that also sets root settings has its own settings below a key named like the group.
     option_config: dict[str, Any] = settings.get(group, settings)
     return option_config

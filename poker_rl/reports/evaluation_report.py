@@ -197,7 +197,7 @@ class EvaluationReport:
         """Print the report and save it as JSON and its results as CSV."""
         print_line(self.format_text())
         if (folder := self.evaluation.output_folder) is not None:
-            path = folder / self.file_stem  # Path.with_suffix would cut the time at its dot
+            path = folder / self.file_stem  # the stem has a dot, where with_suffix would cut it
             write_text_atomically(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2) + "\n")
             write_text_atomically(Path(f"{path}.csv"), results_to_csv(self.results))
             print_line(f"\nsaved: {path}.json, .csv")
