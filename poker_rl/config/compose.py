@@ -87,11 +87,7 @@ class OptionSearchPath(SearchPathPlugin):
 
 @contextmanager
 def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
-    """Initialize Hydra for the duration of this context.
-
-    Args:
-        option_dirs: option folders by precedence, see `list_option_dirs`.
-    """
+    """Initialize Hydra in this context, with the folders of options from `list_option_dirs`."""
     Plugins.instance().register(OptionSearchPath)
     OptionSearchPath.option_dirs = option_dirs
     config_dir = str(SHIPPED_OPTION_DIR)
@@ -141,11 +137,7 @@ def compose_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
 
 
 def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> DictConfig:
-    """Return Hydra's own settings for a sweep.
-
-    Args:
-        folder: the folder into which Hydra and the launcher may write.
-    """
+    """Return Hydra's own settings for a sweep, in which Hydra may write into `folder`."""
     # "${" in the path would begin a reference to a setting.
     escaped_folder = str(folder.absolute()).replace("${", "\\${")
     folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]

@@ -86,11 +86,7 @@ def parse_overrides(
 def read_with_overrides(
     path: Path, overrides: Sequence[str], config_class: type[Any]
 ) -> dict[str, Any]:
-    """Return the settings of a YAML file, changed by overrides of its keys.
-
-    Args:
-        config_class: dataclass of these settings.
-    """
+    """Return the settings of a YAML file, those of `config_class`, changed by overrides."""
     settings = read_plain_yaml(path)
     for override, parsed in zip(overrides, parse_overrides(overrides, config_class), strict=True):
         key = override.partition("=")[0]

@@ -61,7 +61,6 @@ class LearnerTables:
     learner can't learn from it.
 
     Args:
-        game: the game that is played.
         count: number of tables, B.
         opponents: the players of the other seats, see `load_opponents`.
         seat: the learner's seat; None to sample it for each hand.
@@ -82,10 +81,7 @@ class LearnerTables:
         self._tables: Tables | None = None
 
     def start(self, generator: np.random.Generator, is_seeded: bool) -> None:
-        """Deal new hands at all tables.
-
-        If `is_seeded`, the tables first get a new seed from the generator.
-        """
+        """Deal new hands at all tables; if `is_seeded`, take a new seed from the generator."""
         self._generator = generator
         if is_seeded or self._tables is None:
             self._tables = Tables(self.game, self.count, int(generator.integers(2**63)))

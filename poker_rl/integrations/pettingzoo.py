@@ -27,11 +27,7 @@ class GameAECEnv(AECEnv):
 
     The agents are `player_0`, `player_1` and so on, by seat. If the number of players varies from
     hand to hand, `agents` are those in the present hand. `render()` returns the information set of
-    the agent to act as text.
-
-    Args:
-        game: the game that is played.
-        render_mode: "ansi" or None.
+    the agent to act as text, if `render_mode` is "ansi".
     """
 
     def __init__(self, game: Game, render_mode: str | None = None) -> None:

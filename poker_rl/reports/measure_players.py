@@ -52,10 +52,7 @@ PROTOCOLS = {  # how a match is played, by method of variance reduction
 
 
 def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
-    """Measure several players at one table; each deal is played in every rotation of the players.
-
-    The report is printed and saved.
-    """
+    """Measure the players of one table, with each deal played in every rotation of the players."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     seats = config.seats
     if config.run is not None:

@@ -29,7 +29,6 @@ class RunGroup:
 
     Attributes:
         label: the settings that differ from those of other groups.
-        runs: one run for each seed.
         counted_runs: those of `runs` that count in means.
         superseded_runs: runs that are not in `runs`, because another run has the same seed.
     """

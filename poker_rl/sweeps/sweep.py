@@ -40,7 +40,6 @@ def run_sweep(
         jobs: the overrides of each job.
         first: the composed settings of the first job.
         launcher_overrides: the overrides of Hydra's launcher.
-        option_dirs: folders with option files, by precedence.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")

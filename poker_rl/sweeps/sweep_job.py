@@ -50,10 +50,7 @@ def run_job(
 
     Args:
         cwd: the folder to which relative paths refer.
-        sweep: the sweep's folder.
         stop_folder: folder of the sweep's stop signal; it may be missing on other machines.
-        option_dirs: folders with option files, by precedence.
-        number: number of the job, from 0.
     """
     os.chdir(cwd)
     if read_stop_signal(stop_folder) is not None:

@@ -80,7 +80,6 @@ def tune(
     Args:
         settings: the settings of conf/tune.yaml and the command line.
         given_keys: keys of the settings that the command line gives.
-        option_dirs: folders with option files, by precedence.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError(

@@ -74,7 +74,6 @@ def train(
 
     Args:
         request: the settings, composed from conf/ and the command line.
-        option_dirs: folders with option files, by precedence.
         loggers: loggers in addition to those of the config.
 
     Raises:
