@@ -173,8 +173,8 @@ def tabulate(
     payoffs: list[list[float]] = []
     outcome_probs: dict[Prefix, list[Fraction]] = {}
     owner, first_child, index, max_moves = [0], [0], [0], 0
-    # Nodes to visit: state, index, chance outcomes so far, number of moves so far, and for each seat
-    # its last information set and action, as one number.
+    # Nodes to visit: state, index, chance outcomes so far, number of moves so far, and each seat's
+    # last information set and action, as one number.
     stack: list[tuple[Any, int, Prefix, int, tuple[int, ...]]]
     stack = [(game.new_initial_state(), 0, (), 0, (-1,) * seats)]
     while stack:

@@ -80,7 +80,7 @@ def load_opponents(root: RootConfig, load: Callable[[str], Player]) -> OpponentS
     """Return the opponents that a run trains against, or None for self-play.
 
     Raises:
-        ConfigError: if a player can't be loaded or is named twice, or a weight is missing.
+        ConfigError: if a player can't be loaded or is named twice, or not each has its weight.
     """
     names, weights = root.opponents, root.opponent_weights
     if weights is not None and len(weights) != len(names):
