@@ -56,7 +56,7 @@ from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.player import Player
-from poker_rl.players.successors import MAX_TABLES, compute_successor_values
+from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values
 
 ADAM_EPSILON = 1e-5
 METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "gradient/norm")

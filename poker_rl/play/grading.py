@@ -1,9 +1,9 @@
 """Grade moves: by their cost if it is known, else by the adviser's probability of the move.
 
-The cost is the expected payoff of the best move minus that of the graded one, in the game's unit:
-big blinds, antes or points. In a game that is small enough to be solved, the payoff is that against
-an equilibrium if the person plays optimally afterwards. In other games it is the adviser's action
-value; if the adviser has none, the cost is unknown.
+The cost is the expected payoff of the best move minus that of the graded move, in the game's unit:
+big blinds, antes or points. In a game small enough to be solved, the expected payoffs assume that
+the opponents play an equilibrium and that the person plays optimally after the move. In other games
+they are the adviser's action values; if the adviser has none, the cost is unknown.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.live_hand import NamedPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
-# A move that costs at least so much is an inaccuracy or a mistake, in the game's unit. These
-# thresholds are our choice.
+# Lowest costs of an inaccuracy and of a mistake, in the game's unit; our choice.
 INACCURACY_COST, MISTAKE_COST = 0.05, 0.25
 MISTAKE_PROB = 0.035  # if no cost is known, a move with a smaller probability is a mistake
 
@@ -54,12 +53,11 @@ def choose_grade_word(prob: float, cost: float | None) -> GradeWord:
 def grade_move(
     game: DisplayedGame, record: np.ndarray, action: int, adviser: NamedPlayer | None
 ) -> MoveGrade | None:
-    """Return the grade of an action at a table record, shape [1].
-
-    The result is None if the game is too large to be solved and there is no adviser.
+    """Return the grade of an action at the table in `record`, shape [1].
 
     Args:
-        adviser: player that grades the move in games too large to be solved, or None.
+        adviser: player that grades the move in games too large to be solved; with None, the result
+            is None in these games.
     """
     solution, chips_lost = solve_small_game(game), np.nan
     if solution is not None:
@@ -79,7 +77,7 @@ def grade_move(
 
 
 def explain_grades(unit: str, costs: Sequence[float | None], is_solved: bool) -> str:
-    """Return a text for the person with the thresholds that decide the grades of some moves.
+    """Explain to the person which costs and probabilities decide the grades of some moves.
 
     Args:
         unit: the game's unit.
@@ -102,7 +100,7 @@ def compute_move_prob(
 ) -> float:
     """Return the probability of a move in a policy `probs`, shape [actions].
 
-    In a game in which any amount may be bet, all bets count as one move.
+    If the seat to act may bet any amount, all bets count as one move.
     """
     if game.get_bet_range(record[0]) is None:
         return float(probs[action])
@@ -110,20 +108,20 @@ def compute_move_prob(
 
 
 def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
-    """Return a player's policy, shape [actions], at a table record, shape [1]."""
+    """Return a player's policy, shape [actions], at the table in `record`, shape [1]."""
     probs: np.ndarray = compute_checked_probs(game, player, record.copy())[0]
     return probs
 
 
 _solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}  # cache
-_solving_lock = threading.Lock()  # the requests of different sessions run in different threads
+_solving_lock = threading.Lock()  # solves each game only once, though sessions run in threads
 
 
 def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
     """Return a small game's tree, an equilibrium, and each action's loss; None for a large game.
 
-    The loss is the number of chips that an action costs against the equilibrium, if the player
-    plays optimally afterwards; shape [information sets, actions]. Each game is solved only once.
+    The losses, shape [information sets, actions], are the chips that an action costs against the
+    equilibrium, if the player plays optimally afterwards. Each game is solved only once.
     """
     key = repr(game.to_dict())
     with _solving_lock:

@@ -15,7 +15,8 @@ from poker_rl.players.player import Player
 def review_decisions(hand: LiveHand) -> list[dict[str, Any]]:
     """Return all decisions of a finished hand in order, as plain values for JSON.
 
-    Each has the policy of the opponent, or the adviser's policy and the grade of the person's move.
+    An opponent's decision contains the opponent's policy. A decision of the person contains the
+    adviser's policy and the grade of the move.
     """
     return [_review_step(hand, step) for step in hand.steps]
 

@@ -1,7 +1,7 @@
 """Convert a hand to plain values for the page and the terminal.
 
-All table views are built for the human player's seat, so hidden cards never leave the server; only
-the `result` of a finished hand shows all cards. A table view is the table as one seat sees it.
+A table view is the table as one seat sees it. All views are built for the human player's seat, so
+hidden cards never leave the server; only the `result` of a finished hand shows all cards.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from poker_rl.games.table_view import LegalMove, TableView
 from poker_rl.play.live_hand import PERSON_INDEX, LiveHand
 
 KEY_OF_ACTION_TYPE = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
-# Bet sizes of the keys 1 to 5 where any amount may be bet.
+# Bet sizes that the keys 1 to 5 select if any amount may be bet.
 NUMBERED_BET_SIZES = ["minimum", "half pot", "two thirds of the pot", "pot", "all-in"]
 
 
 def hand_to_dict(
     hand: LiveHand, first_unseen_step: int, player_names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the hand as its human player sees it.
+    """Return the hand as plain values, as its human player sees it.
 
     Args:
         first_unseen_step: index of the first move that the human player has not seen yet.
@@ -70,7 +70,7 @@ def _result_to_dict(hand: LiveHand) -> dict[str, Any]:
 
 
 def players_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return name and seat of each player, clockwise from the human player.
+    """Return the players' names and seats as plain values, clockwise from the human player.
 
     The seat is None if the player is not dealt in.
     """
@@ -94,10 +94,10 @@ def view_to_dict(view: TableView) -> dict[str, Any]:
 
 
 def moves_to_dicts(moves: Sequence[LegalMove], any_amount: bool) -> list[dict[str, Any]]:
-    """Return moves as plain values, each with its label and the key of the keyboard for it.
+    """Return moves as plain values, each with its label and its key on the keyboard.
 
-    The keys of bets are 1, 2, ... from the smallest possible size to the largest. In a game in
-    which any amount may be bet, they are the positions of the sizes in `NUMBERED_BET_SIZES`.
+    Bets have the keys 1, 2, ... from the smallest size to the largest. If any amount may be bet,
+    the keys select the sizes in `NUMBERED_BET_SIZES`.
     """
     sizes = (
         NUMBERED_BET_SIZES if any_amount else [move.size_name for move in moves if move.size_name]

@@ -43,7 +43,7 @@ class TableSetup:
     """Game, opponents and adviser of a session.
 
     Args:
-        opponents: one for each other seat of the game, clockwise from the human player's left.
+        opponents: one for each seat but the human player's, clockwise from that player's left.
         adviser: the player that gives hints and whose policy grades moves, or None.
 
     Raises:
@@ -96,11 +96,11 @@ class TableSetup:
 
 
 def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
-    """Return a short display name for each full name, unique among them.
+    """Return a unique short display name for each full name.
 
-    It is the name of the bot or of the run, or the run's algorithm if the run is named by its start
-    time. If two names would be equal, each is the last part of the path, with snapshot and player;
-    if two of these are equal too, the full names are used.
+    A trained player is named by its run, or by its algorithm if the run is named by its start time.
+    If short names would be equal, the last parts of the full names are used, such as
+    `x@300000:average`, or else the full names.
     """
 
     def name_run(full_name: str) -> str:
@@ -121,7 +121,7 @@ def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class MoveStep:
-    """Move in a hand, with the table record before it."""
+    """Move in a hand, with a record of the table before the move."""
 
     record: np.ndarray  # shape [1]
     seat: int
@@ -135,7 +135,7 @@ class LiveHand:
     Args:
         hand_number: number of the hand in the session, from 1.
         player_of_seat: player index of each seat in this hand.
-        record: the present table record, shape [1].
+        record: the present state of the table, shape [1].
         steps: the moves so far.
     """
 
@@ -168,7 +168,7 @@ class LiveHand:
         return hand_history_from_record(self.setup.game, self.record[0], actions)
 
     def compute_payoffs(self) -> list[int]:
-        """Return the chips won in a finished hand, by player index; 0 if not dealt in."""
+        """Return the chips won in a finished hand, by player index; 0 for players not dealt in."""
         tables = Tables(self.setup.game, 0, 0)
         tables.load_records(self.record.copy())
         payoffs = [0] * self.setup.game.seats
@@ -236,7 +236,7 @@ def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
         setup.game.seats - 1
     )[: seat_count - 1]
     players_dealt_in = [PERSON_INDEX, *sorted(1 + int(other) for other in opponents_dealt_in)]
-    # In each hand the button is one player further, so each player's seat number falls by one.
+    # Seats are numbered from the button, which moves to the next player with each hand.
     player_of_seat = tuple(
         players_dealt_in[(seat + hand_number - 1) % seat_count] for seat in range(seat_count)
     )
@@ -264,7 +264,7 @@ def rebuild_hand(
 
 
 def replay_to_end(setup: TableSetup, history: HandHistory) -> np.ndarray:
-    """Return the table record at the end of a hand, shape [1].
+    """Return the record of the table at the end of a hand, shape [1].
 
     Raises:
         ValueError: if the history does not fit the game.
@@ -279,6 +279,6 @@ def replay_to_end(setup: TableSetup, history: HandHistory) -> np.ndarray:
 def _create_generator(
     seed: int, hand_number: int, stream_index: int, draw_index: int = 0
 ) -> np.random.Generator:
-    """Return the random generator number `draw_index` of one random stream of a hand."""
+    """Return an independent random generator for each hand, random stream and draw."""
     stream = np.random.SeedSequence(seed, spawn_key=(hand_number, stream_index, draw_index))
     return np.random.Generator(np.random.PCG64(stream))

@@ -14,9 +14,9 @@ import numpy as np
 from poker_rl.games.poker.display.view import DisplayedPoker, compute_pot_raise_to
 from poker_rl.games.table_view import DisplayedGame, LegalMove
 
-MAX_LISTED_MOVES = 8  # up to so many legal moves are all listed
-MIN_LISTED_PROB = 0.001  # if there are more, moves with a smaller probability are left out
-# Largest bet of each of these groups, in hundredths of the pot.
+MAX_LISTED_MOVES = 8  # if more moves are legal, improbable moves are not listed
+MIN_LISTED_PROB = 0.001  # moves with a smaller probability are improbable
+# Largest bet of each group of bets, in percent of the pot.
 GROUP_BOUNDS = {"about half pot": 75, "about the pot": 150}
 
 
@@ -26,11 +26,11 @@ class MoveGroup:
 
     label: str  # such as `Call 2`, `Raise` or `about half pot`
     name: str  # name of the move if the group has only one, else ""
-    amounts: str  # chips bet on this street after these moves, as in `3 to 5 bb, 6 to 10 chips`
+    amounts: str  # total bet on this street, such as `3 to 5 bb, 6 to 10 chips`
     first_action: int
     last_action: int  # the actions of a group are consecutive
-    is_part: bool  # whether the group is a part of the group of all bets, which comes before it
-    is_taken: bool  # whether the move that was made is in the group
+    is_part: bool  # whether all moves of the group are also in an earlier group, that of all bets
+    is_taken: bool  # whether the group contains the move that was made
     prob: float
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
 
@@ -42,13 +42,14 @@ def group_moves(
     values: np.ndarray | None = None,
     taken_action: int | None = None,
 ) -> list[MoveGroup]:
-    """Return the groups of legal moves at a table record, shape [1].
+    """Return the groups of legal moves at the table in `record`, shape [1].
 
-    If a game without free bet amounts has many legal moves, unlikely ones are left out.
+    Of many legal moves, improbable ones are left out, unless any amount may be bet.
 
     Args:
         probs: the player's policy, shape [actions].
-        values: its action values in chips, shape [actions] or [1, actions]; NaN if unknown.
+        values: the player's action values in chips, shape [actions] or [1, actions]; NaN if
+            unknown.
         taken_action: the action that was taken, which is never left out; None before the move.
     """
     values = np.full(len(probs), np.nan) if values is None else values.reshape(-1)

@@ -11,8 +11,7 @@ from poker_rl.config.validation import ConfigError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 WILDCARD_HOSTS = ("0.0.0.0", "::")
-# An address outside, from which the system finds the network interface for outgoing packets. It is
-# reserved for documentation (RFC 5737), and nothing is sent to it.
+# Reserved outside address (RFC 5737) that reveals the outgoing interface; nothing is sent to it.
 PROBE_ADDRESS = "192.0.2.1"
 
 
@@ -30,7 +29,7 @@ def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # restart at once after a crash
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # allows a restart after a crash
     try:
         listener.bind((host, port))
         listener.listen(128)

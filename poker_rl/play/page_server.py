@@ -2,8 +2,8 @@
 
 A visitor sees only what the visitor's seat may know. A POST with a small JSON object changes the
 session and returns the new view; a GET changes nothing. A request that is not allowed gets a 4xx
-status and `{"error": sentence}`. A request that belongs to an outdated view gets status 409 with
-the present view. `request_guard.py` checks that requests come from this page.
+status and `{"error": sentence}`. A request made from an outdated view gets status 409 with the
+present view. `request_guard.py` checks that requests come from this page.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ MESSAGE_BY_DEFAULT_DETAIL = {  # messages that replace those of starlette
     "Method Not Allowed": "This address does not take that method.",
 }
 MAX_HAND_NUMBER_DIGITS = 9
-MAX_ACTIONS, MAX_BOARD_CHARACTERS = 200, 20  # in a request for a position of the range explorer
+MAX_ACTIONS, MAX_BOARD_CHARACTERS = 200, 20  # limits in a request to the range explorer
 
 
 @dataclass
 class SessionSlot:
-    """Place for one session in memory, with a lock that lets only one request at a time use it."""
+    """Place for one session in memory, with a lock for the request that uses the session."""
 
     session: Session | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
-    active_requests: int = 0  # requests that use the slot or wait for it; it is not dropped then
+    active_requests: int = 0  # requests that use or await the slot, which they keep in memory
 
 
 class SessionStore:
@@ -96,7 +96,7 @@ class SessionStore:
         return session
 
     def offer_session(self, session: Session) -> None:
-        """Reserve a session for the first visitor; it is not dropped until `begin_session`."""
+        """Reserve a session for the first visitor; it stays in memory until `begin_session`."""
         with self._pinned_slot(session.session_id) as slot, self._lock:
             slot.session = session
             slot.active_requests += 1

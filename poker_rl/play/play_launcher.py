@@ -83,8 +83,8 @@ def start_play(
 
     Args:
         settings_dict: the settings of conf/play.yaml, changed by the command line.
-        game_config: the config with the key `game` if game=… was given, else None.
-        option_dirs: folders of option files.
+        game_config: the config with the key `game`; None without game=… on the command line.
+        option_dirs: folders of YAML options, such as `conf`.
 
     Raises:
         ConfigError: if a setting is not allowed, or packages are missing.
@@ -172,7 +172,7 @@ def build_table(
             [f"game={config.game if saved_table is None else saved_table['game']['name']}"],
             option_dirs,
         )
-        if saved_table is not None:  # the session may have been played with other settings
+        if saved_table is not None:  # saved settings replace those of conf/game
             run_config["game"] = run_config["game"] | saved_table["game"]
     device = prepare_device("cpu", 1, config.seed or 0)  # single decisions are fastest on the CPU
     game: DisplayedGame = build_instance_of(Game, run_config["game"], "game")
@@ -214,7 +214,7 @@ def build_table(
 
 
 def find_playable_spec(specs: Sequence[str], load_player: Callable[[str], Player]) -> str | None:
-    """Return the first name in `specs` whose player can play the game; None if none can."""
+    """Return the first of the players named in `specs` that can play the game, or None."""
     for spec in specs:
         with suppress(ConfigError):
             load_player(spec)
@@ -244,7 +244,7 @@ def read_saved_table(journal: Path) -> dict[str, Any]:
 def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequence[Path]) -> None:
     """Play a session in the terminal until the player quits."""
     from poker_rl.play.session import Session
-    from poker_rl.play.terminal import play_in_lines
+    from poker_rl.play.terminal import run_input_loop
 
     folder = Path(config.outputs) / setup.game.name
     check_is_folder(folder)
@@ -259,7 +259,7 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
             flags = [
                 f"--config-dir={option_dir}" for option_dir in list_user_option_dirs(option_dirs)
             ]
-            play_in_lines(session, shlex.join([f"session={session_file}", *flags]))
+            run_input_loop(session, shlex.join([f"session={session_file}", *flags]))
     finally:
         session.close()
 
@@ -278,7 +278,7 @@ def serve_page(
         listener: the listening socket.
         url_prefix: prefix of all URL paths: a secret token on a public server, else "".
         setup: game, opponents and adviser; None if each visitor chooses on a start screen.
-        option_dirs: folders of option files.
+        option_dirs: folders of YAML options, such as `conf`.
     """
     import uvicorn
 
@@ -350,7 +350,7 @@ def configure_server(app: ASGIApp) -> uvicorn.Config:
 def create_start_screen(
     config: PlayConfig, option_dirs: Sequence[Path], catalog: PlayerCatalog
 ) -> StartScreen:
-    """Create the start screen; its tables have the settings of `config` but game and opponents."""
+    """Create the start screen; game and opponents in `config` are replaced by the chosen ones."""
     from poker_rl.config.compose import compose_plain_config
     from poker_rl.play.start_screen import StartScreen
 
@@ -378,8 +378,8 @@ def create_start_screen(
 def warm_up_in_background(setup: TableSetup) -> Iterator[None]:
     """Play one hand in a thread, so that compiling and solving are done before the person plays.
 
-    At the end of the context, the thread finishes its present move, because a process crashes if it
-    ends while one of its threads is inside torch.
+    The end of the context waits until the thread has finished its move, because a process crashes
+    if it ends while torch computes in a thread.
     """
     stop_event = threading.Event()
     warm_up_thread = threading.Thread(target=play_warm_up_hand, args=(setup, stop_event))
@@ -408,7 +408,7 @@ def play_warm_up_hand(setup: TableSetup, stop_event: threading.Event) -> None:
 
 
 def load_cookie_key(folder: Path) -> str:
-    """Return the key that signs cookies from its file; create the file at the first start.
+    """Load the key that signs cookies; create its file at the first start.
 
     A file that is too short, for example after a crash, is replaced by a new key.
 

@@ -20,7 +20,7 @@ class PlayerCatalog:
     """Players of `conf/player`, loaded once for each game that is played on the page.
 
     Args:
-        option_dirs: folders of option files.
+        option_dirs: folders of YAML options, such as `conf`.
     """
 
     def __init__(self, option_dirs: Sequence[Path]) -> None:

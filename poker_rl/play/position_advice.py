@@ -1,4 +1,4 @@
-"""`poker-rl advise`: print a player's policy at a position, which cards and actions describe."""
+"""`poker-rl advise`: print a player's policy at a position given by cards and actions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class PositionAdvice:
     player_name: str
     record: np.void
     hand_text: str  # hole cards such as `AsKd`, or a class of hands such as `AKs`
-    combination_count: int | None  # hands of the class, over which the numbers are means; else None
+    combination_count: int | None  # number of hands in the class; None for hole cards
     actions: tuple[LegalAction, ...]
     groups: list[MoveGroup]  # the legal actions again, with bets grouped by size
     expected_payoff: float | None  # of the whole hand, in chips
@@ -104,7 +104,7 @@ class PositionAdvice:
         return " ".join([seat, f"{self.hand_text}{separator}{board_text}", *action_texts])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
+        """Return the advice as plain values for JSON."""
         grid_dict = None
         if self.hand_grid is not None:
             grid_dict = grid_to_dict(self.hand_grid, self.game.ranks)
@@ -138,7 +138,7 @@ class PositionAdvice:
         if self.expected_payoff is not None:
             payoff_text = f"{self.expected_payoff / self.game.unit_chips:+.2f} {self.game.unit}s"
             parts.append(f"value: {payoff_text}, the player's expected payoff of the whole hand")
-        # Names of games and players may come from files of others, and contain control characters.
+        # Names from other people's files may contain control characters.
         parts = [escape_control_characters(part) for part in parts]
         if self.hand_grid is not None:
             parts.append(
@@ -186,7 +186,7 @@ class PositionAdvice:
         return description
 
     def _format_prob_bars(self) -> str:
-        rows = self._list_rows()
+        rows = self._list_displayed_actions()
         width = max(len(row.display_name) for row in rows)
         has_equilibrium = any(row.equilibrium_prob is not None for row in rows)
         has_values = any(row.value is not None for row in rows)
@@ -201,7 +201,7 @@ class PositionAdvice:
             lines.append((text + "#" * round(FULL_BAR_WIDTH * row.prob)).rstrip())
         return "\n".join(lines)
 
-    def _list_rows(self) -> list[LegalAction]:
+    def _list_displayed_actions(self) -> list[LegalAction]:
         """Return the legal actions; if any amount may be bet, bets are grouped by size."""
         if not any(group.is_part for group in self.groups):
             return list(self.actions)
@@ -243,8 +243,8 @@ def print_advice(
 
     Args:
         settings_dict: the settings of conf/advise.yaml, changed by the command line.
-        game_config: the config with the key `game` if game=… was given; None for that of the run.
-        option_dirs: folders of option files.
+        game_config: the config with the key `game`; None for the game of the run.
+        option_dirs: folders of YAML options, such as `conf`.
 
     Raises:
         ConfigError: if a setting is not allowed.
@@ -282,7 +282,8 @@ def print_advice(
             printed_advice.format_text(sys.stdout.isatty() and "NO_COLOR" not in os.environ),
             is_escaped=True,
         )
-    if config.figure is not None and advice.hand_grid is not None:  # matplotlib imports slowly
+    if config.figure is not None and advice.hand_grid is not None:
+        # These modules are imported only here, because matplotlib loads slowly.
         from poker_rl.evaluation.plots.hand_grid_figures import draw_hand_grids
         from poker_rl.evaluation.plots.plotting import save_png
         from poker_rl.evaluation.plots.run_figures import shorten_player_name
@@ -307,8 +308,8 @@ def compute_advice(
         game: the game of the position.
         player: the player that advises.
         player_name: display name of the player.
-        records: table records of the position, shape [hands]: one for each hand of `hand_class`,
-            over which the numbers are averaged, or a single one.
+        records: the position with each hand of `hand_class`, shape [hands]; the results are
+            averaged over the hands.
         with_grid: whether to compute the grid of starting hands too, if the game is hold'em.
         hand_class: the class of hands, such as `AKs`; None for a single hand.
     """

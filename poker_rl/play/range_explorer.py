@@ -1,7 +1,7 @@
 """Range explorer: players' policies with every starting hand after any sequence of actions.
 
-The sequence starts as that of the person's present hand. The position has an unshuffled deck and
-the board that the request names, so that nothing depends on hidden cards.
+The explorer opens at the position of the person's present hand. Its tables have an unshuffled deck
+and the board that the request names, so that nothing depends on hidden cards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.players.bots.mcts_bot import MCTSBot
 from poker_rl.players.player import Player
 
-EXAMPLE_BOARD = "Kd7s2c9h4s"  # its cards are added to a board that has too few
+EXAMPLE_BOARD = "Kd7s2c9h4s"  # completes a board with too few cards
 MAX_PLAYERS = 2  # players that are compared in one request
 
 
@@ -51,12 +51,12 @@ def explore_ranges(
     board: str,
     names: Sequence[str],
 ) -> dict[str, Any]:
-    """Return a position with its legal moves, and each player's policy there as a grid of hands.
+    """Return a position with its legal moves, and each player's policy there for every hand.
 
     Args:
         hand: the present hand, which determines the game and the number of seats.
         catalog: the players of conf/player.
-        actions: all actions since the deal; None for those of the hand up to its last decision.
+        actions: all actions since the deal; None for those of `hand` up to its last decision.
         board: board cards such as `Kd7s2c`. Cards of streets that the actions do not reach are
             ignored; if there are too few cards, some of `EXAMPLE_BOARD` are added.
         names: names of players in `list_range_players`, at most `MAX_PLAYERS`; [] for the first.

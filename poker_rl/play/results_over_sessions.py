@@ -17,7 +17,7 @@ from poker_rl.play.session_statistics import summarize_mean
 
 
 def read_session_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the table of a session and the lines of its finished hands, without replaying them.
+    """Return the table and the finished hands in a session's file, without replaying the hands.
 
     Raises:
         ConfigError: if the file is not that of a session.
@@ -41,9 +41,9 @@ def read_session_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]
 def summarize_sessions(folder: Path) -> list[dict[str, Any]]:
     """Return a row of results for each combination of game and opponents.
 
-    The sessions are the files in `folder/<game>`; damaged ones are left out. Mean payoffs are in
-    big blinds per 100 hands if the game's unit is a big blind, else in this unit per hand. They
-    have the half-width of the 95 % interval.
+    The sessions are the files in `folder/<game>`; damaged ones are left out. Mean payoffs, with the
+    half-width of their 95 % interval, are in big blinds per 100 hands if the game's unit is a big
+    blind, else in the game's unit per hand.
     """
     sessions_by_table: dict[tuple[str, ...], list[tuple[dict[str, Any], list[Any]]]] = {}
     for path in sorted(folder.glob("*/*.jsonl")):

@@ -1,4 +1,4 @@
-"""`poker-rl review`: grade the decisions in recorded hands by a player's policy and values."""
+"""`poker-rl review`: grade decisions in recorded hands by a player's policy and action values."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from poker_rl.training.device import prepare_device
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 OUTPUT_SUFFIXES = (".csv", ".html")
-PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # number of worst decisions in terminal and page
-NAMED_HANDS = 5  # at most so many hands are named for each reason to leave them out
+PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # worst decisions in terminal and HTML
+NAMED_HANDS = 5  # number of hands that are named for each reason to leave hands out
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -63,7 +63,7 @@ def review_hands(
     Args:
         settings_dict: the settings of conf/review.yaml, changed by the command line.
         game_config: the config with the key `game`; None for the game of the run.
-        option_dirs: folders of option files.
+        option_dirs: folders of YAML options, such as `conf`.
     """
     config = ReviewConfig(**convert_fields(ReviewConfig, settings_dict, "", {}))
     if config.hands is None:
@@ -109,9 +109,9 @@ def review_hands(
 def grade_decisions(
     game: DisplayedPoker, player: Player, decisions: RecordedDecisions
 ) -> list[dict[str, Any]]:
-    """Return a row of plain values for each decision, with its grade."""
+    """Return the grade of each decision, with its cards, action, probability and cost."""
     probs, rows = compute_type_probs(game, player, decisions.records), []
-    costs = np.full(len(probs), np.nan)  # in the game's unit
+    costs = np.full(len(probs), np.nan)  # of each decision, in the game's unit
     for start in range(0, len(probs), MAX_ROWS):
         block = slice(start, start + MAX_ROWS)
         values = player.action_values(decisions.records[block])
@@ -153,7 +153,7 @@ def build_summary(
     decisions: RecordedDecisions,
     rows: Sequence[Mapping[str, Any]],
 ) -> TextTable:
-    """Return a table of agreement, grades and cost, with a row for each recorded player."""
+    """Return a table of each recorded player's agreement with `player`, grades and cost."""
     headings = ["recorded player", "hands", "decisions", "agreement", "log-likelihood"]
     table: TextRows = [[*headings, "inaccuracies", "mistakes", f"cost ({game.unit}s)"]]
     names = np.array([row["player"] for row in rows])
@@ -176,7 +176,7 @@ def build_summary(
 
 
 def build_left_out_table(decisions: RecordedDecisions) -> TextTable:
-    """Return a table of the hands that do not fit the game, and of those with rounded amounts."""
+    """Return a table of the hands that were left out or replayed with rounded bets, by reason."""
     rounded = [hand.name for hand in decisions.hands if hand.rounded_amounts]
     reasons = decisions.left_out | ({"replayed, with rounded amounts": rounded} if rounded else {})
     rows = [["reason", "hands", "names"]]

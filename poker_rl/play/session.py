@@ -4,7 +4,7 @@ Views contain only what the human player may know. A session is not thread-safe;
 during a request.
 
 A request changes the session and its file, or neither of them. There is one exception: if an
-opponent's policy fails before the human player's first decision of a hand, only the file contains
+opponent's policy fails before the human player's first decision of a hand, only the file records
 that the hand was dealt. A hand that was not finished when the program ended counts as abandoned,
 because the person may have seen cards; the next hand has a new deck. Resuming a session writes
 nothing to the file until the first move.
@@ -50,7 +50,7 @@ from poker_rl.play.move_requests import MoveNotAllowedError, find_requested_move
 from poker_rl.play.session_journal import SessionJournal
 from poker_rl.play.session_statistics import SessionStatistics
 
-MAX_DECISIONS_PER_HAND = 1000  # no hand has more; `turn_id` depends on it
+MAX_DECISIONS_PER_HAND = 1000  # no hand has more, which makes each `turn_id` unique
 
 
 class StaleRequestError(Exception):
@@ -64,7 +64,7 @@ class FinishedHand:
     history: HandHistory
     player_of_seat: tuple[int, ...]  # player index of each seat
     payoffs: list[int]  # chips, by player index
-    luck_adjusted_payoff: float | None  # of the human player in chips, adjusted by AIVAT, or None
+    luck_adjusted_payoff: float | None  # of the human player, in chips, by AIVAT; None if unknown
 
 
 class Session:
@@ -77,7 +77,7 @@ class Session:
         journal: the file of the session; None to save nothing.
 
     Attributes:
-        notice: message to the person about a damaged file that was resumed; "" without one.
+        notice: warning to the person if the session's file was damaged, else "".
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Session:
 
     @classmethod
     def _restore(cls, journal: SessionJournal, setup: TableSetup) -> Session:
-        """Return the session in a file, which does not write to the file yet."""
+        """Rebuild a session from its file; `resume` lets it write to the file afterwards."""
         path = journal.path
         lines, has_incomplete_line = journal.read_lines()
         first_line = lines[0] if lines else {}
@@ -170,7 +170,7 @@ class Session:
         return session
 
     def close(self) -> None:
-        """Release the session's file."""
+        """Close the session's file."""
         if self._journal is not None:
             self._journal.close()
 
@@ -260,7 +260,7 @@ class Session:
         self._set_current_hand(hand, steps_seen, decision_count)
 
     def _write_lines(self, *lines: dict[str, Any]) -> None:
-        """Append the pending lines and these lines to the file; without a file, only store them."""
+        """Append pending and new lines to the file; without a file, keep them pending."""
         lines = (*self._pending_lines, *lines)
         if self._journal is not None and lines:
             self._journal.append_lines(*lines)
@@ -340,7 +340,7 @@ class Session:
         return self.build_view()
 
     def get_hint(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's policy by groups of moves, and its expected payoff of the hand.
+        """Return the adviser's policy by groups of moves, and the expected payoff of the hand.
 
         The payoff is in the unit of the statistics, and None if the adviser has no critic.
 
@@ -385,7 +385,7 @@ class Session:
     def review_hand(self, hand_number: int) -> dict[str, Any]:
         """Return a finished hand with all cards face up and the human player's moves graded.
 
-        `before` and `after` are the numbers of the previous and the next finished hand, or None.
+        `before` and `after` in the result are the numbers of the adjacent finished hands, or None.
 
         Raises:
             MoveNotAllowedError: if there is no such hand.

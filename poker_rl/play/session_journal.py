@@ -26,11 +26,11 @@ from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.disk import fsync_path, naming_path
 
-MAX_JOURNAL_BYTES = 64 * MIB  # 100,000 hands of 600 bytes
+MAX_JOURNAL_BYTES = 64 * MIB  # enough for 100,000 hands
 
 
 class SessionInUseError(ConfigError):
-    """Error raised if a session is open already, in this process or another one."""
+    """Error raised if a session is already open, in any process."""
 
 
 class SessionJournal:
@@ -38,7 +38,7 @@ class SessionJournal:
 
     Raises:
         ConfigError: if there is no such file.
-        SessionInUseError: if another journal of it is open, in this process or another one.
+        SessionInUseError: if the file is open in another journal, in any process.
         OSError: naming the file, if it can't be written to.
     """
 

@@ -42,7 +42,7 @@ class SessionStatistics:
         """Count a finished hand.
 
         Args:
-            record: table record at the end of the hand, shape [1].
+            record: the table at the end of the hand, shape [1].
             player_of_seat: player index of each seat.
             payoffs: chips won, by player index.
             luck_adjusted_payoff: payoff of the human player in chips, adjusted for luck by AIVAT;
@@ -102,7 +102,7 @@ class SessionStatistics:
         }
 
     def _summarize_bb_per_100(self, payoffs: np.ndarray) -> dict[str, float | None] | None:
-        """Return the mean of payoffs in big blinds per 100 hands; None without a big blind."""
+        """Return the mean payoff in big blinds per 100 hands; None in games without blinds."""
         return summarize_mean(payoffs / 10) if self._unit == "mbb/hand" else None
 
     def _summarize_luck_adjusted(self) -> dict[str, float | None] | None:
@@ -143,10 +143,10 @@ def summarize_mean(payoffs: np.ndarray) -> dict[str, float | None]:
 
 
 def _estimate_more_hands(payoffs: np.ndarray) -> tuple[float | None, int | None]:
-    """Return a goal for the half-width of the interval, and how many more hands it takes.
+    """Return a goal for the half-width of the mean's interval, and how many more hands reach it.
 
-    The goal is a power of ten near a tenth of the standard deviation; the number is an estimate.
-    Both are None for fewer than `MIN_DEALS` hands.
+    The goal is a power of ten near a tenth of the standard deviation. Both numbers are None for
+    fewer than `MIN_DEALS` hands.
     """
     if len(payoffs) < MIN_DEALS or not payoffs.std():
         return None, None

@@ -33,18 +33,18 @@ MAX_RUNS = 20  # number of newest runs that are listed as opponents
 
 @dataclass
 class StartScreen:
-    """Choice of a game and opponents, and creation of the session.
+    """Games and opponents to choose from, and sessions with the chosen ones.
 
     Args:
         folder: folder of the sessions of all games.
-        option_dirs: folders of option files.
+        option_dirs: folders of YAML options, such as `conf`.
         catalog: the players of `conf/player`.
         default_game: the game that is selected when the page opens.
         first_players: names of the players that are listed first, in this order.
         seed: seed of each new session; None for a random one.
         is_public: whether others on the network may visit the page.
-        build_table: function that returns a table, either from a game's name and opponents, or from
-            the file of a session; the game's name or the file is None.
+        build_table: function that builds a table from a game's name, opponents and the file of a
+            session to resume; either the name or the file is None.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ class StartScreen:
     build_table: Callable[[str | None, Sequence[str], Path | None], TableSetup]
 
     def __post_init__(self) -> None:
-        self._lock = threading.RLock()  # Hydra, which reads the settings, has global state
+        self._lock = threading.RLock()  # Hydra's global state allows one thread at a time
         self._path_by_game = list_options_by_group(self.option_dirs)["game"]
         self._build_cached_table = lru_cache(MAX_TABLES)(self.build_table)
 
@@ -103,7 +103,7 @@ class StartScreen:
         return {"seats": game.seats, "players": players}
 
     def create_session(self, game_name: str, against: Sequence[str]) -> Session:
-        """Start a session against these opponents; a single one takes all other seats.
+        """Start a session against these opponents; a single opponent plays in all other seats.
 
         Raises:
             MoveNotAllowedError: if there is no such game, or a player is not one of those listed.

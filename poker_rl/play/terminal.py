@@ -15,8 +15,8 @@ from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.storage.disk import naming_path, print_line
 
-MAX_LISTED_PROBS = 8  # a hint lists so many of the most probable moves
-NEGLIGIBLE_COST = 0.005  # a smaller cost of a move is printed as "nothing"; in the game's unit
+MAX_LISTED_PROBS = 8  # number of the most probable moves that a hint lists
+NEGLIGIBLE_COST = 0.005  # in the game's unit; a smaller cost is printed as "nothing"
 CARD_PATTERN = re.compile(r"[2-9tjqka][shdc]")
 HELP = """\
 f, c, r, p    fold; check or call; bet or raise; pass
@@ -30,7 +30,7 @@ Enter         the next hand
 q             quit; finished hands are saved"""
 
 
-def play_in_lines(session: Session, resume_arguments: str) -> None:
+def run_input_loop(session: Session, resume_arguments: str) -> None:
     """Play a session until the person quits or the input ends.
 
     Args:
@@ -57,7 +57,7 @@ def play_in_lines(session: Session, resume_arguments: str) -> None:
             except MoveNotAllowedError as error:
                 print_line(str(error))
     finally:
-        with suppress(OSError):  # the terminal may be closed
+        with suppress(OSError):  # the terminal may have been closed
             print_line(f"\nResume with: poker-rl play ui=terminal {resume_arguments}")
 
 

@@ -10,13 +10,15 @@ from poker_rl.players.player import NonFiniteProbsError
 
 
 def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Sample one action of each row of probabilities [B, A], by uniform numbers in [0, 1), [B].
+    """Sample one action for each row of probabilities [B, A].
+
+    `uniform` holds a random number in [0, 1) for each row, [B].
 
     Raises:
-        NonFiniteProbsError: if a row has no positive probability, as from a network that diverged.
+        NonFiniteProbsError: if a row has no positive probability, for example after divergence.
     """
     actions = np.full(len(probs), -1)
-    _fill_from_probs(np.ascontiguousarray(probs, np.float64), uniform, actions)
+    _fill_actions_from_probs(np.ascontiguousarray(probs, np.float64), uniform, actions)
     if (actions < 0).any():
         raise NonFiniteProbsError
     return actions
@@ -32,7 +34,9 @@ def sample_from_logits(
     """
     actions = np.empty(len(legal_mask), np.int64)
     log_probs = np.empty(len(legal_mask), np.float32)
-    _fill_from_logits(logits.detach().cpu().numpy(), legal_mask, uniform, actions, log_probs)
+    _fill_actions_from_logits(
+        logits.detach().cpu().numpy(), legal_mask, uniform, actions, log_probs
+    )
     return actions, log_probs
 
 
@@ -48,7 +52,7 @@ def mix_with_uniform(
 
 
 @jit
-def _fill_from_probs(probs, uniform, actions):  # type: ignore[no-untyped-def]
+def _fill_actions_from_probs(probs, uniform, actions):  # type: ignore[no-untyped-def]
     for i in range(len(actions)):
         remaining = uniform[i]
         for a in range(probs.shape[1]):
@@ -60,7 +64,7 @@ def _fill_from_probs(probs, uniform, actions):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _fill_from_logits(logits, legal_mask, uniform, sampled_actions, log_probs):  # type: ignore[no-untyped-def]
+def _fill_actions_from_logits(logits, legal_mask, uniform, sampled_actions, log_probs):  # type: ignore[no-untyped-def]
     action_count = legal_mask.shape[1]
     weight = np.empty(action_count, np.float32)
     for i in range(len(sampled_actions)):

@@ -41,9 +41,8 @@ def get_network_index(
     records: np.ndarray,
     agent_of_seat_to_act: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the index of the network that decides at each table, 0 to M - 1, [B] int64.
+    """Return the index [B] int64 of the network that decides at each table.
 
-    A module holds K = instances * M replicas; network m of instance i is replica i * M + m.
     Without `agent_of_seat_to_act` [B], agent i sits in seat i.
     """
     if network_sharing == "shared":
@@ -63,7 +62,7 @@ class Critic:
     """Networks that estimate values from the same features as the policy's networks.
 
     Attributes:
-        module: one replica for each replica of the policy, with one output or one for each action;
+        module: one network for each network of the policy, with one output or one for each action;
             None if the policy's own networks estimate the values of actions.
         per_action: whether there is a value for each action.
         chips_per_unit: factor from the networks' outputs to chips.
@@ -90,7 +89,8 @@ class NetworkPlayer:
 
     Args:
         net_config: the architecture of the networks.
-        module: the replicas of all instances, which map features to a logit for each action.
+        module: the networks of all instances, which map features to a logit for each action;
+            network m of the M networks of instance i has the index i * M + m.
         network_sharing: which network decides: a shared one, or one for each seat, agent or betting
             node (a sequence of actions after which a seat acts).
         instance_count: number of independent copies of the whole player.
@@ -134,7 +134,7 @@ class NetworkPlayer:
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the probability of each action at tables [B], as an array [B, A].
 
-        With several instances, the rows are equally long blocks, one for each instance in order.
+        With several instances, the tables are split into equal blocks; instance k plays block k.
         """
         device = next(self.module.parameters()).device
         legal_mask = tables_from_records(self.game, records).legal_mask()
@@ -147,7 +147,7 @@ class NetworkPlayer:
         return legal_actions.scatter(policy, legal_mask.shape[1]).cpu().numpy()
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values, see `Player.state_values`; rows as in `action_probs`."""
+        """Return the critic's values, see `Player.state_values`."""
         if self.critic is None:
             return None
         critic_values = self._compute_critic_values(self.critic, records)
@@ -157,7 +157,7 @@ class NetworkPlayer:
         return expected_values
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values, see `Player.action_values`; rows as in `action_probs`."""
+        """Return the critic's values, see `Player.action_values`."""
         if self.critic is None or not self.critic.per_action:
             return None
         legal_mask = tables_from_records(self.game, records).legal_mask()
@@ -173,7 +173,7 @@ class NetworkPlayer:
     def _compute_outputs(
         self, module: nn.Module, records: np.ndarray, legal_actions: LegalActions | None = None
     ) -> torch.Tensor:
-        """Return the outputs for tables [B], [B, outputs], or only for legal actions, [B, L]."""
+        """Return the outputs [B, outputs] for tables [B], or [B, L] for legal actions only."""
         device = next(module.parameters()).device
         observations = torch.from_numpy(self.encoder(records)).to(device)
         with use_full_precision():
@@ -182,7 +182,7 @@ class NetworkPlayer:
             )
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        """Return the probabilities of actions from the outputs of the networks, [B, A]."""
+        """Return the probabilities [B, A] of actions from the outputs of the networks."""
         return masked_softmax(outputs, legal_mask)
 
     def _assign_replicas(self, records: np.ndarray, device: torch.device) -> torch.Tensor | None:
@@ -246,7 +246,7 @@ class GreedyNetworkPlayer(NetworkPlayer):
     """Player that takes the legal action whose output, such as an action value, is largest."""
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        """Return probability 1 for the legal action with the largest output, [B, A]."""
+        """Return probabilities [B, A] that are 1 for the legal action with the largest output."""
         best = outputs.masked_fill(~legal_mask, -torch.inf).argmax(1, keepdim=True)
         return torch.zeros_like(outputs).scatter_(1, best, 1.0)
 
@@ -255,5 +255,5 @@ class RegretMatchingPlayer(NetworkPlayer):
     """Player with probabilities proportional to positive outputs, such as estimated regrets."""
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        """Return probabilities in proportion to the positive outputs, [B, A]."""
+        """Return probabilities [B, A] in proportion to the positive outputs."""
         return regret_matching(outputs, legal_mask)

@@ -21,7 +21,7 @@ PROB_TOLERANCE = 1e-4  # larger than the rounding error of a sum of 32-bit proba
 
 
 class Player(Protocol):
-    """Player with a policy, the probabilities of actions; the default methods suit a bot."""
+    """Interface of a player: a policy, and optional estimates of values."""
 
     @property
     def instance_count(self) -> int:
@@ -41,7 +41,7 @@ class Player(Protocol):
         return self
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action of the seat to act at tables [B], [B, A] float64.
+        """Return the probabilities [B, A] float64 of the actions of the seats to act at tables [B].
 
         Rows sum to 1 and are 0 for illegal actions.
         """
@@ -49,7 +49,7 @@ class Player(Protocol):
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
         """Return the expected payoff of the whole hand to each seat to act, [B] float64 chips.
 
-        A critic estimates it from the seat's information set, for seats that play as they did in
+        A critic estimates it from the seat's information set, if all seats play as they did in
         training. Returns None if there is no critic.
         """
         return None
@@ -92,7 +92,7 @@ def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
 
 
 class NonFiniteProbsError(ConfigError):
-    """Error for probabilities that are not finite, as from a network that diverged."""
+    """Error for probabilities that are not finite, for example of a network that diverged."""
 
     def __init__(self, player_name: str = "a player") -> None:
         problem = (
@@ -104,14 +104,14 @@ class NonFiniteProbsError(ConfigError):
 def compute_checked_probs(
     game: Game, player: Player, records: np.ndarray, legal_mask: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return a player's probabilities at tables [B] after a check that they are valid.
+    """Return a player's probabilities [B, A] at tables [B], after a check that they are valid.
 
-    Without the check a faulty bot would be measured all the same, with wrong results. Rows [B, A]
-    sum to 1 and are 0 for illegal actions; without `legal_mask` [B, A] it is computed here.
+    Rows must sum to 1 and be 0 for illegal actions; otherwise, a faulty bot would get wrong results
+    without an error. `legal_mask` [B, A] is computed if it is None.
 
     Raises:
         NonFiniteProbsError: if a probability is not finite.
-        ConfigError: if they are invalid in another way; the message names the player's class.
+        ConfigError: if a row is invalid in another way; the message names the player's class.
     """
     probs = player.action_probs(records)
     if legal_mask is None:
@@ -155,6 +155,6 @@ def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
 
 
 def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
-    """Return for each player the first index at which the same object occurs, [P]."""
+    """Return the index [P] of each player object's first occurrence in `players`."""
     ids = [id(player) for player in players]
     return np.array([ids.index(player_id) for player_id in ids])

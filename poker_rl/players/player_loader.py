@@ -50,7 +50,7 @@ PLAYER_PATTERN = re.compile(rf"(\w+)(?:\.(\d+))?({GREEDY_SUFFIX})?")  # like cur
 # like outputs/kuhn/ppo/x@300000:current.3:greedy
 SPEC_PATTERN = re.compile(rf"(.+?)(?:@(\d+))?(?::{PLAYER_PATTERN.pattern})?")
 
-PERCENTILE_PATTERN = re.compile(r"p\d+")  # the last part of the name of some measures
+PERCENTILE_PATTERN = re.compile(r"p\d+")  # such as p95; reserved for names of measures
 PLAYER_NAME_PATTERN = re.compile(r"\w{1,60}")  # such a name is safe in a file name
 
 
@@ -60,10 +60,9 @@ def load_player(
     device: torch.device = CPU,
     option_folders: Sequence[Path] | None = None,
 ) -> Player:
-    """Return the player of a spec.
+    """Load the player that a spec names.
 
-    As on the command line, this process then computes on one thread, unless
-    `poker_rl.config.set_threads` was called.
+    This process then computes on one thread, unless `poker_rl.config.set_threads` was called.
 
     Args:
         spec: a spec as in the module's docstring.
@@ -101,7 +100,7 @@ def load_bot_config(name: str, option_folders: Sequence[Path]) -> dict[str, Any]
     """Return the settings of a bot of `conf/player` or of a YAML file.
 
     Raises:
-        ConfigError: if there is no such bot, or the name looks like that of a percentile.
+        ConfigError: if there is no such bot, or the name looks like a percentile, such as p95.
     """
     if PERCENTILE_PATTERN.fullmatch(name):
         raise ConfigError(
@@ -137,7 +136,7 @@ def resolve_spec(spec: str) -> str:
 
 
 def resolve_specs(specs: Sequence[str]) -> list[str]:
-    """Return the complete specs of players.
+    """Return the complete specs of players, see `resolve_spec`.
 
     Raises:
         ConfigError: if a snapshot is missing, damaged or empty, or a player is named twice.
@@ -152,7 +151,7 @@ def resolve_specs(specs: Sequence[str]) -> list[str]:
 
 
 def resolve_snapshot(spec: str) -> tuple[Path, str]:
-    """Return a trained player's snapshot file and its name there, such as `average.7:greedy`.
+    """Return a trained player's snapshot file and name in it, such as `average.7:greedy`.
 
     Raises:
         ConfigError: if there is no such snapshot, or it is damaged or empty.
@@ -164,7 +163,7 @@ def resolve_snapshot(spec: str) -> tuple[Path, str]:
 
 
 def get_headline_player(path: Path) -> str:
-    """Return the name of a snapshot's headline player.
+    """Return the name of a snapshot's headline player, the first one.
 
     Raises:
         ConfigError: if the file is missing or damaged, or holds no players.
@@ -217,7 +216,7 @@ def list_earlier_snapshots(folder: Path, decisions: int) -> list[Path]:
 
 
 def name_earlier_self(snapshot: Path) -> str:
-    """Return the name under which an earlier snapshot is the opponent of a later one."""
+    """Return the name of a run's earlier snapshot as an opponent of a later one."""
     return f"itself at {int(snapshot.stem):,}"
 
 
@@ -234,7 +233,7 @@ def load_players(
     (game_of_file, player_states), game_config = load_player_states(path), game.to_dict()
     has_sizes = is_sized_game(game_of_file, game_config)
     if game_of_file != game_config and not has_sizes:
-        keys = game_config | game_of_file  # the first key is the name
+        keys = game_config | game_of_file  # `name` is compared first
         key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))
         other_game = game_of_file.get(key) if key == "name" else f"another {game.name}: {key}"
         raise ConfigError(f"{path} is of {other_game}, not of this {game.name}")

@@ -48,7 +48,7 @@ def get_infoset_index(game: Game) -> InfosetIndex:
     """Return the index of a game's information sets; the last result is cached."""
     infoset_index = _cached_infoset_index.get(key := repr(game.to_dict()))
     if infoset_index is None:
-        _cached_infoset_index.clear()  # the index of a large game takes gigabytes
+        _cached_infoset_index.clear()  # frees memory first; a large game's index takes gigabytes
         infoset_index = _cached_infoset_index[key] = InfosetIndex(game)
     return infoset_index
 

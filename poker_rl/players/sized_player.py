@@ -1,9 +1,8 @@
-"""Player trained in a no-limit game with listed bet sizes that plays the full game, of any amounts.
+"""Player of a full no-limit game, with any bets, that was trained in a game with listed bet sizes.
 
-The record of a table is the same in both games, except that the list of past actions has indices of
-bet sizes in one and chips in the other. Therefore the player can read a table of the full game by
-the definition of its own game: it sees the exact chips of every bet, whether its game lists that
-size or not. The rules of its own game convert its bet sizes to chips.
+Both games store a table in the same way, except that past bets are numbers of sizes in one game and
+chips in the other. So the player sees the exact chips of every bet in the full game, whether the
+size is listed or not. The rules of the game with sizes convert the player's bets to chips.
 """
 
 # Compiled functions have no annotations, since numba infers their types.
@@ -23,7 +22,7 @@ from poker_rl.games.poker.record_dtypes import RAISE
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
 
-# These features show past bets in chips, or not at all.
+# These features show past bets in chips or not at all, never as numbers of sizes.
 ALLOWED_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
 
 
@@ -60,14 +59,14 @@ class SizedPlayer(PlayerWrapper):
         return self._player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values; NaN also for amounts that differ from all bet sizes."""
+        """Return the critic's values; NaN for illegal actions and bets of no listed size."""
         values = self._player.action_values(records)
         return None if values is None else self._convert_sizes(records, values, np.nan)
 
     def _convert_sizes(
         self, records: np.ndarray, sized_values: np.ndarray, unlisted_value: float
     ) -> np.ndarray:
-        """Return values by action of the full game, [B, A], from those by bet size, [B, sizes]."""
+        """Convert values by action of the sized game to those of the full game, [B, A]."""
         targets = np.empty((len(records), self._sized_game.action_count - RAISE), np.int64)
         _fill_raise_targets(self._sized_game.definitions, records, targets)
         values = np.full((len(records), self._game.action_count), unlisted_value)
@@ -91,7 +90,7 @@ class SizedPlayer(PlayerWrapper):
 
 
 def is_sized_game(game_config: dict[str, Any], full_game_config: dict[str, Any]) -> bool:
-    """Return whether the first game is the second one, a full no-limit game, with bet sizes."""
+    """Return whether the first game restricts the second, a full no-limit game, to bet sizes."""
     if full_game_config.get("bet_sizes") != [] or not game_config.get("bet_sizes"):
         return False
     own_settings = {key: game_config.get(key) for key in ("name", "bet_sizes")}
@@ -100,7 +99,7 @@ def is_sized_game(game_config: dict[str, Any], full_game_config: dict[str, Any])
 
 @jit
 def _fill_raise_targets(definitions, tables, targets):
-    """Write the chips that each bet size raises to at tables [B], [B, sizes]; 0 if illegal."""
+    """Write into `targets` [B, sizes] the chips that each bet size raises to; 0 if illegal."""
     for i in range(len(tables)):
         for size in range(targets.shape[1]):
             targets[i, size] = compute_raise_to(

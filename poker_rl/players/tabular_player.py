@@ -25,7 +25,7 @@ class TabularPlayer(Player):
             raise ValueError(f"policy: {policy.shape} is not {self.tree.legal_mask.shape}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        if records is self.tree.infoset_records:  # already in the order of the policy
+        if records is self.tree.infoset_records:  # in the order of the policy
             return self.policy
         rows: np.ndarray = self.policy[self.tree.lookup_infosets(records)]
         return rows

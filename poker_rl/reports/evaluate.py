@@ -12,7 +12,7 @@ from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.games.game import Game
-from poker_rl.players.opponent_copies import OpponentCopies
+from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import PLAYER_PATTERN, load_players, parse_spec, resolve_spec
 from poker_rl.reports.evaluation_report import (
@@ -101,13 +101,13 @@ def create_evaluation(
     keys = ("deals", "variance_reduction", "control_player")
     changes = {key: getattr(config, key) for key in keys if getattr(config, key) is not None}
     game: Game = build_instance_of(Game, game_config["game"], "game")
-    opponent_copies = None if run is None else OpponentCopies(run)
+    opponent_files = None if run is None else OpponentFiles(run)
     evaluator: PlayerEvaluator = build_instance_of(
         PlayerEvaluator,
         game_config["evaluation"] | changes,
         "evaluation",
         game=game,
-        load=create_player_loader(game, device, option_dirs, opponent_copies),
+        load=create_player_loader(game, device, option_dirs, opponent_files),
         seed=config.seed,
     )
     return Evaluation(config, game, evaluator, create_player_loader(game, device, option_dirs))

@@ -16,7 +16,7 @@ from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.opponent_copies import OpponentCopies
+from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
 from poker_rl.reports.comparison import format_minutes
@@ -72,7 +72,7 @@ def create_training_figures(
     run: RunData, game: Game, players: Mapping[str, Player]
 ) -> Iterator[Markup]:
     """Yield the figures that training draws at its end: curves and, in small games, policies."""
-    opponents = OpponentCopies(run.folder)
+    opponents = OpponentFiles(run.folder)
     evaluator: PlayerEvaluator = build_instance_of(
         PlayerEvaluator,
         run.config.get("evaluation"),

@@ -22,7 +22,7 @@ from poker_rl.config.nested_settings import find_difference
 from poker_rl.config.option_files import normalize_numbers, read_plain_yaml, to_plain_dict
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
-from poker_rl.players.opponent_copies import OpponentCopies
+from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
@@ -126,7 +126,7 @@ def is_same_run(
 def add_digest_name(request: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
     """Name the run of a request by its overrides and a digest of all its settings."""
     settings = to_plain_dict(request.config)
-    copies = OpponentCopies()
+    copies = OpponentFiles()
     bundle_opponents(settings, copies, option_dirs)
     bots = [path for path in copies.files_to_copy.values() if path.suffix == ".yaml"]
     content = {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}

@@ -15,7 +15,7 @@ from poker_rl.config.root_config import RootConfig
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.learning.opponents import SELF, OpponentSettings
-from poker_rl.players.opponent_copies import OpponentCopies
+from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 
@@ -23,7 +23,7 @@ OPPONENT_KEYS = ("opponents", "evaluation.other_seats_player", "evaluation.oppon
 
 
 def bundle_opponents(
-    config: Mapping[str, Any], opponents: OpponentCopies, option_dirs: Sequence[Path]
+    config: Mapping[str, Any], opponents: OpponentFiles, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
     """Return the settings with paths of opponents replaced by their copies in the run folder.
 
@@ -61,7 +61,7 @@ def create_player_loader(
     game: Game,
     device: torch.device,
     option_dirs: Sequence[Path],
-    opponents: OpponentCopies | None = None,
+    opponents: OpponentFiles | None = None,
 ) -> Callable[[str], Player]:
     """Return a function that loads a player by a name in conf/player, a file or a run folder.
 

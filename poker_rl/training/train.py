@@ -32,7 +32,7 @@ from poker_rl.evaluation.result import select_first_results
 from poker_rl.games.game import Game
 from poker_rl.learning.distributed import collectives
 from poker_rl.nets.precision import set_matmul_precision
-from poker_rl.players.opponent_copies import OpponentCopies
+from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import format_os_error, print_line
 from poker_rl.storage.progress_bar import CompilationNotice
@@ -215,12 +215,12 @@ def train_in_folder(
 
 def collect_settings(
     request: ComposedConfig, option_dirs: Sequence[Path]
-) -> tuple[dict[str, Any], Path | None, OpponentCopies]:
+) -> tuple[dict[str, Any], Path | None, OpponentFiles]:
     """Return the settings of a run, the run folder to resume or None, and the opponents to copy."""
     if request.config["resume"] is not None:
         folder = Path(str(request.config["resume"]))
         old = read_run_config(folder, "resume")
-        opponents = OpponentCopies(folder, list_opponents(old))
+        opponents = OpponentFiles(folder, list_opponents(old))
         settings = compose_resumed_config(old, request)
         return bundle_opponents(settings, opponents, option_dirs), folder, opponents
     options = request.option_by_group
@@ -234,7 +234,7 @@ def collect_settings(
     settings = {"logger": {}} | to_plain_dict(request.config) | {"names": names}
     if settings.get("workers") == 1:
         settings["workers"] = count_torchrun_processes()
-    opponents = OpponentCopies()
+    opponents = OpponentFiles()
     return bundle_opponents(settings, opponents, option_dirs), None, opponents
 
 

@@ -17,7 +17,7 @@ from processes import default_signals
 from servers import make_table_setup
 
 from poker_rl.play.session import Session
-from poker_rl.play.terminal import play_in_lines
+from poker_rl.play.terminal import run_input_loop
 
 COMMAND = [sys.executable, "-c", "from poker_rl import cli; cli.main()", "play", "ui=terminal"]
 
@@ -26,7 +26,7 @@ COMMAND = [sys.executable, "-c", "from poker_rl import cli; cli.main()", "play",
 def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     def play(session: Session, lines: str) -> str:
         monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
-        play_in_lines(session, "'session=a file'")
+        run_input_loop(session, "'session=a file'")
         out = capsys.readouterr().out
         assert out.endswith("Resume with: poker-rl play ui=terminal 'session=a file'\n")
         return out

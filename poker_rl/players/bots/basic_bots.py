@@ -26,11 +26,11 @@ class Bot(Player):
         self._game = game
 
     def legal_mask(self, records: np.ndarray) -> np.ndarray:
-        """Return the action mask of each seat to act, [B, A] bool."""
+        """Return a mask [B, A] of the legal actions of each seat to act."""
         return self.to_tables(records).legal_mask()
 
     def to_tables(self, records: np.ndarray) -> Tables:
-        """Return a new `Tables` with these records, since several threads may call the bot."""
+        """Return new `Tables` with these records; threads that share the bot can't share tables."""
         return tables_from_records(self._game, records)
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,10 +68,10 @@ class UniformBot(Bot):
 
 @dataclass(kw_only=True)
 class PreferenceBot(Bot):
-    """Bot that takes the first action in the list `prefer` that is legal.
+    """Bot that takes the first legal action in the list `prefer`.
 
-    If none is, it takes the legal action with the lowest number. In the list, `raise` stands for
-    all raises of a no-limit game, the smallest first.
+    If none is legal, it takes the legal action with the lowest number. In the list, `raise` stands
+    for all raises of a no-limit game, the smallest first.
     """
 
     is_suit_invariant = True
@@ -81,7 +81,8 @@ class PreferenceBot(Bot):
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         names = [game.action_name(action) for action in range(game.action_count)]
-        names_and_types = [(name, name.partition("_")[0]) for name in names]  # raise_12 is a raise
+        # The action raise_12 has the type raise.
+        names_and_types = [(name, name.partition("_")[0]) for name in names]
         for preferred_name in self.prefer:
             if not any(preferred_name in name_and_type for name_and_type in names_and_types):
                 more = ", ..." * (len(names) > MAX_LISTED_ACTIONS)
@@ -112,12 +113,12 @@ class AllInBot(PokerBot):
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         legal_mask = self.legal_mask(records)
-        # Raises are the last actions, sorted by size.
+        # The last legal action is the largest raise, else the call.
         return to_one_hot(legal_mask.shape[1] - 1 - legal_mask[:, ::-1].argmax(1), legal_mask)
 
 
 def to_one_hot(actions: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-    """Return the probabilities [B, A] of a policy that takes the given actions [B] for sure."""
+    """Return probabilities [B, A] that are 1 for the given actions [B] and 0 for all others."""
     probs = np.zeros(legal_mask.shape)
     probs[np.arange(len(probs)), actions] = 1
     return probs

@@ -31,9 +31,9 @@ class ChenBot(HoldemBot):
     """Bot that bets, calls or folds by thresholds for its points, with random deviations.
 
     It bets with at least `bet_threshold` points, and calls with at least `call_thresholds`, which
-    depend on the position: early, middle or late. These are thirds of the seats from the left of
-    the button (early) to the button (late). With probability `deviation_prob` it takes a random
-    legal choice instead.
+    depend on the position: early, middle or late. The positions are thirds of the seats, from the
+    left of the button (early) to the button (late). With probability `deviation_prob` it takes a
+    random legal choice instead.
     """
 
     bet_threshold: int
@@ -75,7 +75,7 @@ def compute_chen_points(first: int, second: int) -> int:
     """Return Chen's points for two cards, from 20 for two aces to -1."""
     low_rank, high_rank = sorted((first // MAX_SUITS, second // MAX_SUITS))
     points = {12: 10.0, 11: 8.0, 10: 7.0, 9: 6.0}.get(high_rank, (high_rank + 2) / 2)
-    gap = high_rank - low_rank - 1  # number of ranks between the two
+    gap = high_rank - low_rank - 1  # number of ranks between the cards
     if gap < 0:
         points = max(5, 2 * points)
         return 6 if high_rank + 2 == 5 else int(points)

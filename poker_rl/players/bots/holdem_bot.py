@@ -43,11 +43,11 @@ class HoldemBot(Bot):
             )
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the probabilities of fold, call and bet at tables [B], [B, 3]."""
+        """Return the probabilities [B, 3] of fold, call and bet at tables [B]."""
         raise NotImplementedError
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the raise with which the bot bets, [B]; arbitrary where none is legal."""
+        """Return the raise [B] with which the bot would bet; arbitrary if no raise is legal."""
         return find_smallest_raises(legal_mask)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -66,10 +66,7 @@ def get_hole_cards(records: np.ndarray) -> np.ndarray:
 
 
 def tabulate_holdings(function: Callable[[int, int], int]) -> np.ndarray:
-    """Return a table of a function's value for each pair of hole cards, [card, card].
-
-    The value must not depend on the order of the two cards.
-    """
+    """Return an array [card, card] with a symmetric function's value for each two hole cards."""
     table = np.zeros((MAX_DECK_SIZE, MAX_DECK_SIZE), np.int64)
     for first, second in combinations(range(MAX_DECK_SIZE), 2):
         table[first, second] = table[second, first] = function(first, second)
@@ -77,18 +74,18 @@ def tabulate_holdings(function: Callable[[int, int], int]) -> np.ndarray:
 
 
 def get_legal_choice_mask(legal_mask: np.ndarray) -> np.ndarray:
-    """Return whether fold, call and bet are legal, [B, 3], from action masks [B, A]."""
+    """Return a mask [B, 3] of whether fold, call and bet are legal, from action masks [B, A]."""
     return np.stack([legal_mask[:, FOLD], legal_mask[:, CALL], legal_mask[:, BET:].any(1)], axis=1)
 
 
 def to_one_hot_choices(choice: np.ndarray) -> np.ndarray:
-    """Return the probabilities [B, 3] that give each choice [B] the probability 1."""
+    """Return probabilities [B, 3] of fold, call and bet that are 1 for the given choices [B]."""
     probs: np.ndarray = np.eye(CHOICE_COUNT)[choice]
     return probs
 
 
 def find_smallest_raises(legal_mask: np.ndarray) -> np.ndarray:
-    """Return the smallest legal raise of each action mask, [B]; `BET` where no raise is legal."""
+    """Return the smallest legal raise [B] in each action mask [B, A]; `BET` if none is legal."""
     smallest_raises: np.ndarray = BET + legal_mask[:, BET:].argmax(1)
     return smallest_raises
 

@@ -42,7 +42,7 @@ class KuhnEquilibriumBot(Bot):
 
 
 def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:
-    """Return the probability to bet or to call a bet, [..., situations, cards], for alpha [...]."""
+    """Return the probabilities [..., situations, cards] to bet or call a bet, for alpha [...]."""
     a = np.asarray(alpha, float)[..., None, None]
     start = np.array([[0, 0, 0], [1 / 3, 0, 1], [0, 1 / 3, 1], [0, 1 / 3, 1]])
     slope = np.array([[1, 0, 3], [0, 0, 0], [0, 1, 0], [0, 0, 0]])

@@ -2,9 +2,9 @@
 
 At a decision the hidden cards are dealt again many times; all deals consistent with the information
 set are equally likely. Each deal is called a world. In each world every sufficiently likely action
-of the player is tried: the other seats respond with the same policy until the seat decides again,
-where the critic estimates the value, or until the hand ends. With Q(a) the mean value over the
-worlds, the bot plays
+of the player is tried: all seats then play the same policy until the bot's seat decides again,
+where the critic estimates the value, or until the hand ends. With Q(a) the mean value of action a
+over the worlds, the bot plays
 
     policy'(a)  ~  policy(a) exp(Q(a) / temperature)
 
@@ -13,9 +13,8 @@ which maximizes the expected value minus `temperature` times the Kullback-Leible
 ("On-line policy improvement using Monte-Carlo search", 1996).
 
 The bot ignores what the past actions of the other seats reveal about their cards, so it suits games
-in which actions reveal little. All random numbers depend only on the seed and the key of the
-information set, so the bot is a fixed policy, up to rounding: the order of decisions does not
-matter.
+in which actions reveal little. All random numbers depend only on the seed and the information set,
+so the bot is a fixed policy, up to rounding: the order of decisions does not matter.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.player import compute_checked_probs
 from poker_rl.players.player_loader import load_bot_config, load_player, parse_bot_name
-from poker_rl.players.successors import MAX_TABLES, compute_successor_values
+from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values
 
 WorldCount = Annotated[int, Range(1, 1e4)]
 Temperature = Annotated[float, Range(0, 1e9, exclude_low=True)]
@@ -45,10 +44,10 @@ CLASS_PATH = f"{__name__}.LookaheadBot"
 class LookaheadBot(Bot):
     """Bot that plays out the likely actions of a player in sampled deals, and prefers the best."""
 
-    policy: str  # spec of the player whose policy and critic are used
+    policy: str  # the player whose policy and critic are used
     worlds: WorldCount  # number of deals in which each action is tried
-    temperature: Temperature  # in the game's unit; the lower, the further from the policy
-    min_action_prob: Probability  # of an action to be tried; the most likely one is always tried
+    temperature: Temperature  # in the game's unit; low values depart further from `policy`
+    min_action_prob: Probability  # lowest one to be tried; the likeliest action always is
     seed: Seed
 
     def __post_init__(self, game: Game) -> None:
@@ -74,7 +73,7 @@ class LookaheadBot(Bot):
         probs = compute_checked_probs(self._game, self._player, records)
         threshold = np.minimum(self.min_action_prob, probs.max(1, keepdims=True))
         is_tried = (probs > 0) & (probs >= threshold)
-        is_tried &= is_tried.sum(1, keepdims=True) > 1  # the value of a single action is not needed
+        is_tried &= is_tried.sum(1, keepdims=True) > 1  # a single action needs no value
         has_choice = is_tried.any(1)
         decision, action = np.nonzero(is_tried)
         action_values = np.full(probs.shape, -np.inf)
@@ -89,7 +88,7 @@ class LookaheadBot(Bot):
         return probs
 
     def _estimate_action_values(self, records: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """Return the estimated value of one action at each table, [N], in the game's unit."""
+        """Return the estimated values [N] of one action at each table, in the game's unit."""
         tables = self.to_tables(records)
         keys = tables.infoset_keys().view(np.uint8).reshape(len(records), -1)
         tables.load_records(records.take(np.repeat(np.arange(len(records)), self.worlds)))
@@ -117,7 +116,7 @@ class LookaheadBot(Bot):
 
 @jit
 def seed_world_tables(keys, seed, worlds, tables):  # type: ignore[no-untyped-def]
-    """Set the random states of N * worlds tables from N keys [N, bytes] and the seed."""
+    """Seed the N * worlds tables by `seed` and the keys [N, bytes] of information sets."""
     for i in range(len(tables)):
         tables[i].key = hash_bytes(keys[i // worlds], seed)
         tables[i].draws = (i % worlds) << 32

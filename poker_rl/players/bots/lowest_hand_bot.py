@@ -41,7 +41,7 @@ class LowestHandBot(Bot):
 
 @jit
 def choose_lowest_actions(tables, legal_mask, out):  # type: ignore[no-untyped-def]
-    """Write the action of the lowest legal combination at tables [B], [B]."""
+    """Write into `out` [B] the action that plays the lowest legal combination at each table."""
     for i in range(len(tables)):
         table = tables[i]
         hand = table.hand[table.to_act]

@@ -10,8 +10,8 @@ pot at the node, a few chips before the flop, the bot would explore too little
 (docs/results/bots.md compares both).
 
 The bot uses only its information set: hidden cards are overwritten before they are read, and its
-random numbers depend only on its seed and the key of the information set. So it is a fixed policy:
-the order of decisions does not matter.
+random numbers depend only on its seed and the information set. So it is a fixed policy: the order
+of decisions does not matter.
 """
 
 # The arguments of the compiled functions are NumPy records, which have no type for mypy.
@@ -99,16 +99,16 @@ def run_searches(
     seed,
     out,
 ):
-    """Run the simulations for each table, and write how often each choice was visited, [B, 3].
+    """Run the simulations for each table, and write each choice's visits into `out` [B, 3].
 
-    `definitions` [B] are those of the `tables` [B]. `scratch_tables`, `legal_mask` and
-    `infoset_key` are scratch memory.
+    `definitions` [B] are the parameters of the game at the `tables` [B]. `scratch_tables`,
+    `legal_mask` and `infoset_key` are scratch memory.
     """
     # Index of the child node after each choice at each node; 0 if there is none.
     child = np.empty((simulations, CHOICE_COUNT), np.int64)
     visits = np.empty((simulations, CHOICE_COUNT), np.int64)
-    chips_won = np.empty((simulations, CHOICE_COUNT))  # total payoff of the seat to act
-    path = np.empty((MAX_MOVES, 3), np.int64)  # node, seat and choice of each step
+    chips_won = np.empty((simulations, CHOICE_COUNT))  # summed payoffs of the seat to act
+    path = np.empty((MAX_MOVES, 3), np.int64)  # node, seat and choice of each move
     winnings = np.empty(MAX_SEATS, np.int64)
     hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
@@ -173,7 +173,7 @@ def reset_node(child, visits, chips_won, node):
 
 @jit
 def find_bet_action(game, table, legal_mask):
-    """Write the action mask; return the smallest legal raise, or 0 if no raise is legal."""
+    """Write `legal_mask`, and return the smallest legal raise, or 0 if no raise is legal."""
     legal(game, table, legal_mask)
     for action in range(BET, len(legal_mask)):
         if legal_mask[action]:

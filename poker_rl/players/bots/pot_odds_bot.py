@@ -3,12 +3,11 @@
 Equity is the share of the pot that a seat wins on average if all remaining hands go to the
 showdown; `range_equity` says how it is sampled. A range shrinks with the opponent's raises.
 
-The bot bets if its equity is large compared with that of an even division of the pot between the
-live seats. Else it calls if its equity exceeds the pot odds by a margin. All settings are our
-choice.
+The bot bets if its equity is large compared with an even share of the pot among the live seats.
+Else it calls if its equity exceeds the pot odds by a margin. All settings are our choice.
 
-The bot uses only its information set, and its random numbers depend only on its seed and the key of
-the information set. So it is a fixed policy: the order of decisions does not matter.
+The bot uses only its information set, and its random numbers depend only on its seed and the
+information set. So it is a fixed policy: the order of decisions does not matter.
 """
 
 # The arguments of the compiled functions are NumPy records, which have no type for mypy.
@@ -55,11 +54,11 @@ Margin = Annotated[float, Range(-1, 1)]
 class PotOddsBot(HoldemBot):
     """Bot that bets with a large equity, calls if the pot odds allow it and folds the rest.
 
-    `share_after_raises` has the share of hands in an opponent's range after 0, 1, 2 ... raises. The
-    last entry holds for more raises too. The raises before the flop and the later ones are counted
-    separately. With `any_hand_prob`, a sampled hand of an opponent is dealt from all hands, however
-    often it raised. The bot bets if its equity times the number of live seats is at least
-    `bet_threshold`, and calls if its equity exceeds the pot odds by `call_margin`.
+    `share_after_raises` has the share of hands in an opponent's range after 0, 1, 2 ... raises; the
+    last share is also used after more raises. Raises before the flop and later ones are counted
+    separately. With probability `any_hand_prob`, an opponent's hand is sampled from all hands,
+    however often the opponent raised. The bot bets if its equity times the number of live seats is
+    at least `bet_threshold`, and calls if its equity exceeds the pot odds by `call_margin`.
 
     A no-limit bet is the legal raise that is nearest to the share `bet_pot_share` of the pot after
     calling. A bet of at least the share `all_in_share` of the seat's chips becomes all-in.
@@ -91,8 +90,8 @@ class PotOddsBot(HoldemBot):
         return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
 
     def estimate_equity(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the equity of each seat to act and its pot odds at tables [B], each [B]."""
-        # The suits of a copy are renamed, so that equivalent situations get equal random numbers.
+        """Return the equity [B] and the pot odds [B] of each seat to act."""
+        # Suits are renamed in a copy, so that equivalent situations get equal random numbers.
         tables, game = self.to_tables(copy_records(records)), self._game
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
@@ -120,7 +119,7 @@ class PotOddsBot(HoldemBot):
 
 @jit
 def compute_all_pot_odds(definitions, tables, out):
-    """Write the pot odds of each seat to act, [B], for definitions [B] and tables [B]."""
+    """Write the pot odds of each seat to act into `out` [B]."""
     for i in range(len(tables)):
         out[i] = compute_pot_odds(definitions[i], tables[i])
 
@@ -140,9 +139,9 @@ def compute_pot_odds(game, table):
 
 @jit
 def find_nearest_raises(definitions, tables, bet_pot_share, all_in_share, out):
-    """Write the legal raise at each table that is nearest to `bet_pot_share` of the pot, [B].
+    """Write into `out` [B] the legal raise nearest to the share `bet_pot_share` of the pot.
 
-    If this takes at least `all_in_share` of the seat's chips, write the all-in instead.
+    If this raise takes at least the share `all_in_share` of the seat's chips, write all-in.
     """
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
@@ -158,5 +157,5 @@ def find_nearest_raises(definitions, tables, bet_pot_share, all_in_share, out):
             least_difference = np.inf
             for size in range(game.sizes):
                 difference = abs(compute_sized_raise_to(game, table, size, pot) - target)
-                if difference < least_difference:  # of equal raises only the first is legal
+                if difference < least_difference:  # of sizes with equal amounts, the first is legal
                     out[i], least_difference = RAISE + size, difference

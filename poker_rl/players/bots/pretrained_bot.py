@@ -15,7 +15,7 @@ from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.player_loader import load_players
 
 PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "released"
-CHECKSUM_FILE = "SHA256SUMS"  # in that folder, in the format of `sha256sum`
+CHECKSUM_FILE = "SHA256SUMS"  # in PRETRAINED_FOLDER, as written by `sha256sum`
 
 
 @dataclass(kw_only=True)
@@ -40,7 +40,6 @@ class PretrainedBot(Bot):
 
     @property
     def is_suit_invariant(self) -> bool:
-        """True if the trained player is suit-invariant."""
         return self._player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -58,7 +57,7 @@ def check_bundled_file(name: str) -> None:
 
     Raises:
         ConfigError: if the file is not listed in `SHA256SUMS`, or differs from its checksum there.
-        OSError: if one of the two files is missing.
+        OSError: if the file or `SHA256SUMS` is missing.
     """
     lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
     checksums = {file: checksum for checksum, file in (line.split() for line in lines)}

@@ -1,10 +1,10 @@
 """Sampled equity of a hand against ranges of the opponents, in hold'em.
 
-Each sample deals every live opponent a hand of its range, and the board cards to come. A range is
-the best share of all hands, which shrinks with the number of raises of the opponent. For raises
-before the flop, the best hands are those with the most points by B. Chen's formula; for later
-raises, those that are the strongest on the current board. A part of the samples ignores the ranges,
-since a raise may also be a bluff or a draw.
+Each sample deals every live opponent a hand of its range, and the board cards to come. A range
+contains the best hands; the more an opponent raised, the smaller is its range. For raises before
+the flop, the best hands are those with the most points by B. Chen's formula; for later raises,
+those that are the strongest on the current board. Some of the samples ignore the ranges, because a
+raise may also be a bluff or a draw.
 """
 
 # The arguments of the compiled functions are NumPy records, which have no type for mypy.
@@ -25,9 +25,7 @@ from poker_rl.games.poker.betting import (
 )
 
 HOLDING_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of different hole cards
-# Number of hands sampled from a range before it is ignored. It is limited since every hand of a
-# small range may have a card that was already dealt.
-MAX_TRIES = 50
+MAX_TRIES = 50  # after so many hands that contain dealt cards, the range is ignored
 
 
 @jit
@@ -42,12 +40,12 @@ def estimate_equities(
     seed,
     equity,
 ):
-    """Write the equity of each seat to act, [B], for tables [B].
+    """Write the equity of each seat to act into `equity` [B].
 
     Args:
-        definitions: the definitions of the tables, [B].
+        definitions: the parameters of the game at each table, [B].
         infoset_key: scratch memory for the key of an information set.
-        percentiles: the share of weaker hole cards before the flop, [card, card].
+        percentiles: share of hole cards that are weaker before the flop, [card, card].
     """
     ranges = np.empty((MAX_SEATS, HOLDING_COUNT), np.int64)
     range_sizes = np.empty(MAX_SEATS, np.int64)
@@ -59,7 +57,7 @@ def estimate_equities(
         infoset(game, table, table.to_act, infoset_key)
         table.key, table.draws = hash_bytes(infoset_key, seed), np.uint64(0)
         board_count = game.shown[table.street]
-        known_cards = np.int64(0)  # a set of cards has bit c for card c
+        known_cards = np.int64(0)  # bit c is 1 for a known card c
         for j in range(MAX_HOLE_CARDS):
             hands[0, j] = table.deck[table.to_act * MAX_HOLE_CARDS + j]
             known_cards |= np.int64(1) << hands[0, j]
@@ -104,14 +102,14 @@ def estimate_equities(
 
 @jit
 def count_raises(game, table, out):
-    """Write how often each seat raised before the first board cards and after them, [seats, 2]."""
+    """Write into `out` [seats, 2] each seat's number of raises before the flop and later."""
     blinds = 0
     for seat in range(game.seats):
         out[seat, 0] = out[seat, 1] = 0
         blinds += game.forced_raises and game.post[seat] > game.ante
     for i in range(blinds, table.marks):
         cell = table.mark[i]
-        if cell % game.type_count == 0:  # the cell of a raise
+        if cell % game.type_count == 0:  # the move is a raise
             street_cell = cell // game.type_count // game.raise_levels
             has_board = game.shown[street_cell % game.streets] > 0
             out[street_cell // game.streets, np.int64(has_board)] += 1
@@ -127,13 +125,13 @@ def get_share_after_raises(share_after_raises, raise_count):
 def list_range(
     preflop_share, board_share, percentiles, known_cards, cards, board_count, hole_cards
 ):
-    """Write the hole cards in a range; return their number, or 0 for all hole cards.
+    """Write the range's hole cards into `hole_cards`; return their number, or 0 for all cards.
 
     Args:
-        preflop_share: share of all hole cards, the best before the flop.
-        board_share: share of these, the strongest on the current board.
+        preflop_share: share of all hole cards that is kept, the best before the flop.
+        board_share: share of these that is kept, the strongest on the current board.
         cards: two cards that are overwritten, then the board cards.
-        hole_cards: the hole cards a and b as 52 a + b, [at most `HOLDING_COUNT`].
+        hole_cards: output, in which cards a and b are 52 a + b.
     """
     if preflop_share == 1 and board_share == 1:
         return 0
@@ -161,9 +159,9 @@ def list_range(
 
 @jit
 def deal_opponent(table, dealt_cards, hole_cards, range_size, any_hand_prob, out):
-    """Deal an opponent two hole cards of its range, or with `any_hand_prob` any two.
+    """Deal an opponent two hole cards of its range, or with probability `any_hand_prob` any two.
 
-    Write them into `out`, and return the set of dealt cards with them.
+    Write them into `out`, and return the set of dealt cards including them.
     """
     if range_size and random_uniform(table) >= any_hand_prob:
         for _ in range(MAX_TRIES):

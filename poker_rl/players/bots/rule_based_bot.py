@@ -53,7 +53,7 @@ class RuleBasedBot(HoldemBot):
 
 @jit
 def choose_by_rules(definitions, tables, out):
-    """Write the choice of each seat to act, [B], for definitions [B] and tables [B]."""
+    """Write the choice of each seat to act into `out` [B]."""
     cards = np.empty(MAX_HOLE_CARDS + MAX_BOARD_CARDS, np.int64)
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
@@ -116,7 +116,7 @@ def has_any_pair(cards, board_count):
 @jit
 def has_draw(cards, board_count):
     """Return whether the hole cards, the first two of `cards`, make a draw with the board."""
-    rank_bits, board_rank_bits = 0, 0  # bit r + 1 for rank r, bit 0 for an ace as the lowest
+    rank_bits, board_rank_bits = 0, 0  # bit r + 1 for rank r; bit 0 for a low ace
     for suit in range(MAX_SUITS):
         count, own_count = 0, 0
         for j in range(MAX_HOLE_CARDS + board_count):

@@ -43,7 +43,7 @@ class SklanskyBot(HoldemBot):
         bet, average = [0.0, 0.0, 1.0], [0.0, 1 - bet_prob, bet_prob]
         usual_plan = [bet, bet, average, call, call, fold]
         facing_more = [bet, bet, average, call, fold, fold]
-        # Index: 1 if the street has more than one bet, else 0; range; choice.
+        # Axes: whether the street has more than one bet, the range, and the choice.
         self._choice_probs = np.array([usual_plan, facing_more])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:

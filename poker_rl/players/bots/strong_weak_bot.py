@@ -1,7 +1,7 @@
 """Bot that randomly bets or calls with strong hands, and randomly calls or folds with weak hands.
 
-A published work on six-player hold'em (docs/results/apu.md) describes its bots like this. Such a
-bot folds a weak hand at one of the next decisions, even after it has put chips in, so a player that
+The bots of a published work on six-player hold'em play like this (docs/results/apu.md). Such a bot
+folds a weak hand at one of the next decisions, even after it has put chips in, so a player that
 always raises wins chips from it.
 """
 
@@ -17,14 +17,14 @@ from poker_rl.games.game import Game
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot
 from poker_rl.players.player import player_from_dict
 
-STRONG_HAND_MIN_BET_PROB = 0.5  # a hand that the reference bot bets with this probability is strong
+STRONG_HAND_MIN_BET_PROB = 0.5  # `reference_bot` bets strong hands at least so often
 
 
 @dataclass(kw_only=True)
 class StrongWeakBot(HoldemBot):
     """Bot with random choices, whose probabilities depend on whether its hand is strong.
 
-    A hand is strong if the reference bot bets it at least half of the time. The bot bets a strong
+    A hand is strong if `reference_bot` bets it at least half of the time. The bot bets a strong
     hand with probability `strong_bet_prob` and else calls. It calls with a weak hand with
     probability `weak_call_prob`, else it folds, or checks if there is no bet to call.
     """

@@ -1,11 +1,10 @@
 """Bot that raises strong hands, calls with medium hands and folds the rest.
 
-The value of a hand is the probability that it beats all remaining opponents if they hold random
-cards: with the probability p to beat one opponent, it is p to the power of their number. From the
-flop on, p is the share of an opponent's possible hole cards that the bot's hand beats on the
-current board. Before the flop, it is the share of hole cards with fewer points by B. Chen's formula
-(L. Krieger, Hold'em Excellence, 2000). Ties count half. Board cards to come and the actions of the
-opponents are ignored.
+The strength of a hand is p^n, the probability to beat all n remaining opponents if they hold random
+cards. From the flop on, p is the share of an opponent's possible hole cards that the bot's hand
+beats on the current board. Before the flop, p is the share of hole cards with fewer points by B.
+Chen's formula (L. Krieger, Hold'em Excellence, 2000). Ties count half. Board cards to come and the
+actions of the opponents are ignored.
 """
 
 from __future__ import annotations
@@ -55,10 +54,7 @@ class TightBot(HoldemBot):
 
 @jit
 def compute_win_probs(definitions, tables, preflop_win_probs, out):  # type: ignore[no-untyped-def]
-    """Write the probability that the seat to act has the best hand at each table, [B].
-
-    `definitions` [B] are those of the `tables` [B].
-    """
+    """Write into `out` [B] the probability that the seat to act has the best hand."""
     hand = np.empty(MAX_HOLE_CARDS + MAX_BOARD_CARDS, np.int64)
     is_known = np.zeros(MAX_DECK_SIZE, np.bool_)
     for i in range(len(tables)):
@@ -93,7 +89,7 @@ def compute_win_probs(definitions, tables, preflop_win_probs, out):  # type: ign
 
 
 def compute_chen_percentiles() -> np.ndarray:
-    """Return the share of hole cards with fewer Chen points; ties count half; [card, card]."""
+    """Return the percentile [card, card] of two hole cards by Chen points; ties count half."""
     points = tabulate_holdings(compute_chen_points)
     sorted_points = np.sort(points[np.triu_indices(MAX_DECK_SIZE, 1)])
     lower, not_higher = (np.searchsorted(sorted_points, points, side) for side in ("left", "right"))

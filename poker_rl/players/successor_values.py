@@ -22,11 +22,11 @@ def compute_successor_values(
     choose_responses: ResponseFunction,
     estimate_values: ValueFunction,
 ) -> np.ndarray:
-    """Return the value of one action of the seat to act at each table, chips [N] float64.
+    """Return the value in chips, [N] float64, of one action of the seat to act at each table.
 
-    Each hand is played on until the same seat has a choice again or the hand ends. The value is the
-    estimated value of that decision, or the payoff. If a seat has only one legal action, it is
-    played without a call of the functions. The tables are played on in place.
+    Each hand is played on until the same seat has a choice again or the hand ends. The value is
+    `estimate_values` at this choice, or the payoff. A seat with only one legal action plays it
+    without a call of `choose_responses`. `tables` is changed in place.
     """
     seat = tables.records["to_act"].copy()
     tables.step(actions)
@@ -38,7 +38,7 @@ def compute_successor_values(
         is_own_decision = has_choice & (tables.records["to_act"][rows] == seat[rows])
         if is_own_decision.any():
             successor_values[rows[is_own_decision]] = estimate_values(rows[is_own_decision])
-        moves = legal_mask.argmax(1)  # right for seats with one legal action
+        moves = legal_mask.argmax(1)  # the move of seats with one legal action
         is_response = has_choice & ~is_own_decision
         if is_response.any():
             moves[is_response] = choose_responses(rows[is_response], legal_mask[is_response])

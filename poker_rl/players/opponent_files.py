@@ -1,4 +1,4 @@
-"""Copies of opponents in the folder of a run, which make the folder self-contained.
+"""Copies of opponents' files in the folder of a run, which make the folder self-contained.
 
 If a run's opponent is a player of another run, or a bot given by a YAML file, then the run keeps a
 copy of the snapshot or YAML file in its own folder, and its config names the copy:
@@ -21,11 +21,11 @@ from poker_rl.players.player_loader import is_run_snapshot, parse_bot_name, reso
 OPPONENTS_FOLDER = "opponents"
 
 
-class OpponentCopies:
-    """The copies in a run's folder, and the files that are still to be copied.
+class OpponentFiles:
+    """Copies of opponents' files in a run's folder, existing or still to be made.
 
     Args:
-        specs_in_config: specs of players that are in the run's config already, and not copied.
+        specs_in_config: specs of players that the run's config names already, which are not copied.
 
     Attributes:
         files_to_copy: the current path of each file, by the path of its copy in the run's folder.
@@ -38,7 +38,7 @@ class OpponentCopies:
         self._run_folder, self._specs_in_config = run_folder, specs_in_config
 
     def bundle(self, spec: str) -> str:
-        """Add a player's file to those to copy, and return the player's spec for the config."""
+        """Plan a copy of a player's file, and return the player's spec for the run's config."""
         if spec in self._specs_in_config or self.resolve_spec(spec) != spec:
             return spec
         if (bot_name := parse_bot_name(spec)) is not None:
@@ -58,7 +58,7 @@ class OpponentCopies:
         return bundled_path + player_suffix
 
     def resolve_spec(self, spec: str) -> str:
-        """Return a spec of the run's config with the current path of the player's file."""
+        """Replace the path of a copy in a player's spec by the current path of the file."""
         bundled_path, colon, player = spec.partition(":")
         is_bundled = bundled_path.startswith(f"{OPPONENTS_FOLDER}/")
         path = self._find_file(bundled_path) if is_bundled else None
@@ -71,7 +71,7 @@ class OpponentCopies:
         return file_in_run if file_in_run is not None and file_in_run.is_file() else None
 
     def _choose_bundled_path(self, path: Path, stem: str) -> str:
-        """Return the path of the copy, with a number if another file has that path already."""
+        """Choose the path of a file's copy; add a number if another copy has this path."""
         for suffix in chain([""], (f"_{number}" for number in count(2))):
             bundled_path = f"{OPPONENTS_FOLDER}/{stem}{suffix}{path.suffix}"
             existing_file = self._find_file(bundled_path)
