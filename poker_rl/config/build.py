@@ -1,9 +1,9 @@
-"""Build the object that settings describe.
+"""Build objects, such as a learner or a game, from their settings.
 
 The settings of an object are a mapping: `_target_` is the dotted name of a dataclass, and the other
-keys are its fields. Values that are known only at run time, such as the game and the device, are
-passed to `build` as keyword arguments. Unlike Hydra's `instantiate`, `build` accepts only classes
-of `poker_rl` and of installed plug-ins, and checks each value against the field's annotation.
+keys are its fields. Arguments that YAML cannot contain, such as the game and the device, are passed
+to `build` by keyword. Unlike Hydra's `instantiate`, `build` accepts only classes of `poker_rl` and
+of installed plug-ins, and checks each value against the field's annotation.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def build(config: object, path: str, **runtime: Any) -> Any:
     Args:
         config: the settings, a mapping with the key `_target_`.
         path: dotted key of these settings, such as `algo`, for error messages.
-        runtime: other arguments of the constructor; those that it does not have are ignored.
+        runtime: further arguments; those that the constructor does not have are ignored.
 
     Raises:
         ConfigError: if the class can't be used, a key is unknown or missing, or a value has the
@@ -105,14 +105,14 @@ def find_dataclass(target: object, path: str) -> type[Any]:
 
 
 def list_constructor_parameters(target: type[Any]) -> list[str]:
-    """Return the names of the arguments of a class's constructor."""
+    """Return the names of the parameters of a class's constructor."""
     return list(inspect.signature(target).parameters)
 
 
 def convert_fields(
     target: type[Any], config: Mapping[str, Any], path: str, runtime: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the settings of a dataclass, each converted to the type of its field.
+    """Check settings, and convert each to the type of the dataclass field with its name.
 
     Fields in `runtime` must not be in `config`. Fields whose default is None may be missing.
     """
@@ -151,7 +151,7 @@ def get_field_annotation(target: type[Any], field_name: str) -> Any:
 
 
 def _convert_value(value: Any, annotation: Any, path: str, runtime: Mapping[str, Any]) -> Any:
-    """Return a value converted to the type of its annotation, or raise ConfigError."""
+    """Return a value converted to the type that `annotation` describes."""
     origin, annotation_args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         value = _convert_value(value, annotation_args[0], path, runtime)
@@ -194,11 +194,11 @@ def _convert_value(value: Any, annotation: Any, path: str, runtime: Mapping[str,
 def _convert_union(
     value: Any, alternatives: tuple[Any, ...], path: str, runtime: Mapping[str, Any]
 ) -> Any:
-    """Return a value converted to the first alternative that accepts it, or raise ConfigError."""
+    """Return a value converted to the first type of a union that accepts it."""
     if NoneType in alternatives:
         if value is None:
             return None
-        if value == "":  # an empty path would mean the working folder
+        if value == "":  # as a path, "" would mean the working folder
             raise ConfigError(f"{path}: is empty; for none give {path}=null")
     errors = []
     for alternative in alternatives:
@@ -211,9 +211,8 @@ def _convert_union(
 
 
 def _convert_scalar(value: Any, annotation: type[Any], path: str) -> Any:
-    """Return a value as a bool, int, float or str; raise ConfigError if it has another type."""
     if annotation is int and isinstance(value, float) and value.is_integer():
-        value = int(value)  # accepts 1e6, which YAML reads as a float
+        value = int(value)  # YAML reads the integer 1e6 as a float
     if type(value) is int and annotation is not bool and abs(value) > MAX_INTEGER:
         raise ConfigError(
             f"{path}: {format_value(value)} is too large; allowed: up to {MAX_INTEGER:g}"

@@ -1,11 +1,11 @@
 """Disk cache of the game rules that numba compiles.
 
-Numba keeps compiled code on disk. But if a function calls another one from a different file, numba
-does not notice changes in that file. The name of the cache folder is therefore a hash of all source
-files of the rules and of plug-ins.
+Numba compiles a cached function again if its file changes, but not if it calls a function in
+another file that changes. The name of the cache folder is therefore a hash of all source files of
+rules and plug-ins.
 """
 
-# numba has hardly any static types.
+# Type errors of these kinds are ignored, because numba has hardly any static types.
 # mypy: disable-error-code="attr-defined,no-untyped-call"
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from numba.core.caching import FunctionCache
 from poker_rl.config.plugins import list_plugins
 
 RULES_FOLDER = Path(__file__).parents[1] / "games"
-PROBE_BYTES = 1 << 20  # size of a test file; a full disk would still accept an empty one
+PROBE_BYTES = 1 << 20  # on a full disk, a file of this size can't be written
 
 
 class RepairingCache(FunctionCache):
-    """Cache of a function's compiled code that replaces damaged files, as after a power cut."""
+    """Numba's cache of a function, which discards damaged files and compiles again."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code for a signature; None if it is missing or damaged."""
+        """Return the compiled code for argument types; None if it is missing or damaged."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # unpickling damaged bytes may raise any exception
+        except Exception:  # unpickling a damaged file may raise any exception
             self.flush()
             return None
 
 
 @cache
 def enable_compile_cache() -> None:
-    """Make numba cache compiled code in the folder for the present source files.
+    """Let numba cache compiled code in a folder named by the hash of the source files.
 
     If that folder can't be written, use a temporary one and print a warning on standard error.
     """
@@ -59,8 +59,8 @@ def enable_compile_cache() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             file.write(bytes(PROBE_BYTES))
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
-        # Child processes inherit the variable and therefore use the same folder.
+    except (OSError, RuntimeError) as error:  # Path.home raises RuntimeError without a home folder
+        # Child processes inherit XDG_CACHE_HOME and therefore use the same folder.
         os.environ["XDG_CACHE_HOME"] = temporary = tempfile.mkdtemp(prefix="poker-rl-cache-")
         folder = Path(temporary, "poker-rl", digest)
         reason = str(error).rstrip(".")

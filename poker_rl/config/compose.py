@@ -1,4 +1,4 @@
-"""Composition of a run's settings by Hydra, from the YAML in conf/ and the overrides."""
+"""Composition of a run's settings by Hydra, from the YAML files in conf/ and the overrides."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from poker_rl.config.root_config import RootConfig
 from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError, shorten_text
 
-# Hydra 1.3 and 1.4 print these messages if no selected option uses the overridden group, such as
-# net=mlp with an algorithm that has no networks.
+# Hydra 1.3 and 1.4 print these messages if an override selects an option of a group that no other
+# option uses, such as net=mlp for an algorithm without networks.
 NO_MATCH_ERROR = re.compile(
     r"(?:Could not (?:override|delete)|No earlier Group Default for) '([^']+)'"
     r"(?:\.\s+No match in the defaults list| exists)"
@@ -59,21 +59,21 @@ warnings.filterwarnings("ignore", message="The version_base parameter is depreca
 
 @dataclass(frozen=True)
 class ComposedConfig:
-    """Settings of one run, with the overrides that led to them."""
+    """Settings of one run, with the overrides and options from which Hydra composed them."""
 
-    config: dict[str, Any]  # plain values, in which references `${key}` are not resolved
-    overrides: list[str]  # from the command line
-    option_by_group: Mapping[str, str | None]  # the selected option of each group
+    config: dict[str, Any]  # with unresolved references such as `${budget}`
+    overrides: list[str]
+    option_by_group: Mapping[str, str | None]
 
 
 class OptionSearchPath(SearchPathPlugin):
-    """Hydra search path for options: folder of the user, shipped folder, folders of plug-ins."""
+    """Hydra's search path for options, extended by the folders of the user and of plug-ins."""
 
-    # This is a class attribute because Hydra creates the instance without arguments.
+    # `option_dirs` belongs to the class, because Hydra creates the instance without arguments.
     option_dirs: ClassVar[Sequence[Path]] = ()
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Add the user's folder before the shipped one, and the folders of plug-ins after it."""
+        """Add the user's folder before the shipped one, and the plug-ins' folders after it."""
         is_before = True
         for folder in self.option_dirs:
             address = f"file://{folder.resolve()}"
@@ -87,7 +87,7 @@ class OptionSearchPath(SearchPathPlugin):
 
 @contextmanager
 def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
-    """Initialize Hydra for this context; `option_dirs` come from `list_option_dirs`."""
+    """Initialize Hydra in this context, with the folders of options from `list_option_dirs`."""
     Plugins.instance().register(OptionSearchPath)
     OptionSearchPath.option_dirs = option_dirs
     config_dir = str(SHIPPED_OPTION_DIR)
@@ -96,7 +96,7 @@ def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
 
 
 def compose_config(overrides: Sequence[str]) -> ComposedConfig:
-    """Return the settings that the overrides select; call it inside `initialize_hydra`."""
+    """Compose the settings of a run by Hydra; call it inside `initialize_hydra`."""
     hydra_overrides = [to_hydra_override(override) for override in parse_overrides(overrides)]
     config: Any = OmegaConf.to_container(compose_with_hydra("config", hydra_overrides))
     option_by_group = config.pop("hydra")["runtime"]["choices"]
@@ -113,7 +113,9 @@ def compose_plain_config(
 ) -> dict[str, Any]:
     """Return the settings of `poker-rl train` with these overrides, as plain values.
 
-    By default, options come from the shipped folder and plug-ins, and overrides may set any group.
+    Args:
+        option_dirs: option folders by precedence; None for those shipped and of plug-ins.
+        allowed_groups: groups whose options and settings may be overridden; None for all.
     """
     for key in map(parse_override_key, overrides):
         if allowed_groups is not None and key.partition(".")[0] not in allowed_groups:
@@ -124,7 +126,7 @@ def compose_plain_config(
 
 
 def compose_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
-    """Return the setting `outputs` and the path of the run's folder, which ends with its name."""
+    """Return the setting `outputs`, and the run's folder: <outputs>/<game>/<algo>/<name>."""
     config = OmegaConf.create(composed.config)
     try:
         outputs, name = str(config.outputs), str(config.name)
@@ -135,18 +137,16 @@ def compose_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
 
 
 def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> DictConfig:
-    """Return Hydra's own settings for a sweep.
-
-    Hydra and the launcher may write into `folder`.
-    """
-    escaped_folder = str(folder.absolute()).replace("${", "\\${")  # "${" begins a reference
+    """Return Hydra's own settings for a sweep, in which Hydra may write into `folder`."""
+    # "${" in the path would begin a reference to a setting.
+    escaped_folder = str(folder.absolute()).replace("${", "\\${")
     folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]
     overrides = [*QUIET_HYDRA_OVERRIDES, *launcher_overrides, *folder_overrides]
     return compose_with_hydra(None, overrides)
 
 
 def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> DictConfig:
-    """Call `hydra.compose` and convert its errors to ConfigErrors."""
+    """Compose settings by Hydra; raise its errors as ConfigErrors."""
     try:
         return hydra.compose(config_name, list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
@@ -154,12 +154,12 @@ def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> Dic
     except RecursionError:
         problem = "lists within lists without end, or defaults that lead back to themselves"
         raise ConfigError(f"{shorten_text(' '.join(overrides))}: {problem}") from None
-    except ValueError as error:  # such as defaults that are no list
+    except ValueError as error:  # as Hydra raises if `defaults` in a YAML file is no list
         raise ConfigError(f"{shorten_text(' '.join(overrides))}: {error}") from None
 
 
 def _explain_hydra_error(error: Exception) -> str:
-    """Return the message of an error of Hydra or OmegaConf as one line that names the key."""
+    """Convert an error of Hydra or OmegaConf to one line that names the key."""
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
@@ -183,7 +183,6 @@ def _explain_hydra_error(error: Exception) -> str:
 
 
 def _iterate_dotted_keys(settings: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Yield the dotted keys of all nested settings, each after `prefix`."""
     for name, value in settings.items():
         yield f"{prefix}{name}"
         if isinstance(value, dict):

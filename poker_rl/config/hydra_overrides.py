@@ -24,11 +24,11 @@ from poker_rl.config.validation import ConfigError, shorten_text
 
 LAUNCHER_PATTERN = re.compile(r"hydra[./]launcher\b")
 QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
-# One value in a list or a sweep: text in quotes, or a word without brackets, commas and spaces.
+# Regex for one value of an override, perhaps in a list: text in quotes, or a plain word.
 VALUE_WORD_PATTERN = re.compile(rf"""{QUOTED_TEXT_PATTERN.pattern}|[^\s,(){{}}\[\]'"\\]+""")
 UNQUOTED_PATTERN = re.compile(r"[\w/+.$%*@?|:-]+", re.ASCII)  # words that need no quotes in Hydra
-FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # such as range(start=1,stop=5)
-SUFFIXED_NUMBER_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kM])")  # 100k, 1.5M
+FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # functions of Hydra, such as range(start=1,stop=5)
+SUFFIXED_NUMBER_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kM])")  # numbers such as 100k and 1.5M
 EXPONENT_BY_SUFFIX = {"k": "e3", "M": "e6"}
 
 
@@ -40,8 +40,7 @@ def get_config_loader() -> ConfigLoader:
 def list_group_options(group: str) -> list[str]:
     """Return the names of a group's options; an empty list if there is no such group.
 
-    Hydra's own function `get_group_options` is not used, because it copies Hydra's whole cache at
-    each call, which is slow in a sweep.
+    It replaces Hydra's `get_group_options`, which is slow, because it copies Hydra's whole cache.
     """
     sources = [source for source in get_config_loader().get_sources() if source.is_group(group)]
     return sorted({name for source in sources for name in source.list(group, ObjectType.CONFIG)})
@@ -52,10 +51,11 @@ def parse_overrides(
 ) -> list[Override]:
     """Parse overrides with Hydra, after adding quotes around text and expanding 100k and 1.5M.
 
-    `config_class` is the dataclass of the settings that belong to no group. With `allow_sweeps`,
-    commas in a text setting separate the values of a sweep.
+    Args:
+        config_class: dataclass of the settings that belong to no group.
+        allow_sweeps: let commas separate values of a sweep even in settings that are text.
     """
-    # The parser needs the loader to know groups, which exist only beside the root settings.
+    # Only `poker-rl train`, with RootConfig, has groups, which a parser with a loader recognizes.
     parser = OverridesParser.create(get_config_loader() if config_class is RootConfig else None)
     field_names = {field.name for field in fields(config_class)}
     text_field_names = list_text_fields(config_class)
@@ -66,7 +66,7 @@ def parse_overrides(
             is_literal = value == "null" or QUOTED_TEXT_PATTERN.fullmatch(value)
             value = value if is_literal else quote_text(value)
         elif not FUNCTION_CALL_PATTERN.match(value):
-            # In the value of a setting 4k is a number; after a group it may be an option's name.
+            # The value 4k of a setting is a number; the value 4k of a group may be an option.
             is_setting = "." in key or key in field_names
             value = VALUE_WORD_PATTERN.sub(
                 _expand_number_suffix if is_setting else _quote_word, value
@@ -86,10 +86,7 @@ def parse_overrides(
 def read_with_overrides(
     path: Path, overrides: Sequence[str], config_class: type[Any]
 ) -> dict[str, Any]:
-    """Return the settings of a YAML file, changed by overrides of its keys.
-
-    `config_class` is the dataclass of these settings.
-    """
+    """Return the settings of a YAML file, those of `config_class`, changed by overrides."""
     settings = read_plain_yaml(path)
     for override, parsed in zip(overrides, parse_overrides(overrides, config_class), strict=True):
         key = override.partition("=")[0]
@@ -102,7 +99,7 @@ def read_with_overrides(
 
 
 def _expand_number_suffix(word: re.Match[str]) -> str:
-    """Return a number without its suffix, such as 4e6 for 4M; quote other words if necessary."""
+    """Return 4e6 for 4M, and any other word in quotes if Hydra's grammar needs them."""
     match = SUFFIXED_NUMBER_PATTERN.fullmatch(word[0])
     return match[1] + EXPONENT_BY_SUFFIX[match[2]] if match else _quote_word(word)
 
@@ -119,9 +116,9 @@ def quote_text(text: str) -> str:
 
 
 def to_hydra_override(override: Override) -> str:
-    """Return an override of a single run as text in Hydra's grammar: ~GROUP for GROUP=null.
+    """Return an override as text in Hydra's grammar, in which GROUP=null is ~GROUP.
 
-    Raise ConfigError if the override needs a sweep, can't be read or names no option.
+    Raise ConfigError if the override has several values, can't be read or names no option.
     """
     group, text = override.key_or_group, str(override.input_line)
     if override.is_hydra_override():

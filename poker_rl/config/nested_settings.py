@@ -1,4 +1,4 @@
-"""Nested dictionaries of settings: read, set and compare values by dotted key, such as algo.lr."""
+"""Read, set and compare values of nested dictionaries by dotted key, such as `algo.lr`."""
 
 from __future__ import annotations
 

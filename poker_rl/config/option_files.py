@@ -1,4 +1,4 @@
-"""Option files: where they are found, which folder takes precedence, and how they are read."""
+"""Find and read option files, the YAML files in conf/ and in the folders of users and plug-ins."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from poker_rl.config.untrusted_files import read_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
 
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
-# Raised for wrong syntax, duplicate keys, incomplete references, `!!int x`, or a bare number.
+# Errors that reading a file of settings as YAML can raise.
 UNREADABLE_YAML_ERRORS = (
     *(OSError, YAMLError, OmegaConfBaseException),
     *(ValueError, AttributeError, RecursionError),
 )
-# In a wheel the folder conf is inside the package, in a checkout it is beside the package.
+# The installed package contains the folder conf; in a checkout, conf is beside it.
 SHIPPED_OPTION_DIR = next(
     path for path in (PACKAGE_FOLDER / "conf", PACKAGE_FOLDER.parent / "conf") if path.is_dir()
 )
 
 
 def to_plain_dict(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
-    """Return settings as plain values with all references resolved."""
+    """Return settings as plain values, with all references such as `${budget}` resolved."""
     node: Any = config
     try:
         plain_values: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
     except InterpolationToMissingValueError as error:
-        # `error.full_key` is the key that contains the reference, so parse the missing key.
+        # The missing key is only in the message; `error.full_key` is the key that refers to it.
         missing_key = str(error).splitlines()[0].rpartition(" ")[2]
         raise ConfigError(f"{missing_key}: missing; give {missing_key}=…") from None
     except OmegaConfBaseException as error:
@@ -43,12 +43,12 @@ def to_plain_dict(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
 
 
 def parse_override_key(override: str) -> str:
-    """Return the key of an override, `algo.lr` of `algo.lr=1`, `+algo.lr=1` and `~algo.lr`."""
+    """Return the key of an override, such as `algo.lr` of `algo.lr=1` or `~algo.lr`."""
     return override.partition("=")[0].lstrip("+~")
 
 
 def check_keys_given_once(overrides: Sequence[str]) -> None:
-    """Check that no key has two values, one of which would be ignored."""
+    """Raise ConfigError if two overrides have the same key, because one would be ignored."""
     keys = [parse_override_key(override) for override in overrides if "=" in override]
     for key in keys:
         if keys.count(key) > 1:
@@ -77,7 +77,7 @@ def read_plain_yaml(path: Path) -> dict[str, Any]:
 def list_option_dirs(user_dir: str | None) -> list[Path]:
     """Return the option folders by precedence: the user's, the shipped one, those of plug-ins.
 
-    Plug-ins come last, so that installing one never changes the meaning of a shipped option.
+    Plug-ins come last, so that a new plug-in never replaces a shipped option.
     """
     option_dirs = [SHIPPED_OPTION_DIR]
     option_dirs += [p.option_dir for p in list_plugins() if p.option_dir.is_dir()]
@@ -93,16 +93,13 @@ def list_option_dirs(user_dir: str | None) -> list[Path]:
 
 
 def list_option_files(folder: Path, group: str = "*") -> list[Path]:
-    """Return the option files of one group or of all groups in a folder.
-
-    Hidden files are left out, because editors create such files as locks.
-    """
+    """Return the option files of one group or of all groups in a folder, without hidden files."""
     yaml_paths = folder.glob(f"{group}/*.yaml")
     return sorted(path for path in yaml_paths if path.is_file() and not path.name.startswith("."))
 
 
 def list_user_option_dirs(option_dirs: Sequence[Path]) -> list[Path]:
-    """Return the option folders that the user gave by --config-dir, which come first."""
+    """Select from all option folders those that the user gave by --config-dir."""
     return list(option_dirs[: option_dirs.index(SHIPPED_OPTION_DIR)])
 
 
@@ -137,7 +134,6 @@ def load_option(
 ) -> dict[str, Any]:
     """Return the settings of an option; raise ConfigError if it does not exist."""
     settings = read_plain_yaml(find_option_file(group, option_name, option_dirs))
-    # Some options, such as those of algo, also set root settings. Their own settings are then below
-    # a key with the group's name.
+    # An option that also sets root settings has its own settings below a key named like the group.
     option_config: dict[str, Any] = settings.get(group, settings)
     return option_config

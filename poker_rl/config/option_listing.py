@@ -15,15 +15,16 @@ from poker_rl.config.option_files import (
 from poker_rl.config.plugins import list_plugins
 from poker_rl.config.untrusted_files import read_yaml_text
 
-# The regex groups are indentation, key and comment. A "#" begins a comment only after a space.
+# Regex for a YAML line: groups 1 to 3 are its indentation, key and comment.
 KEY_LINE_PATTERN = re.compile(r"^((?:\s|- )*)([\w/]+):(?:\s.*?)??(?:\s#\s*(.*))?$")
 DEFAULT_OPTION_PATTERN = re.compile(r"^\s+- (\w+)$", re.MULTILINE)
 GLOBAL_PACKAGE_LINE = "# @package _global_"
-GROUPS_MERGED_LAST = ("experiment", "hardware")  # their options replace values of other groups
+# The options of these groups override those of other groups, so their comments are merged last.
+GROUPS_MERGED_LAST = ("experiment", "hardware")
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """Return the file of each option by group and name; earlier folders take precedence."""
+    """Return the file of each option by group and name; the first folder that has it counts."""
     path_by_option: dict[str, dict[str, Path]] = {}
     for folder in option_dirs:
         for path in list_option_files(folder):
@@ -32,14 +33,14 @@ def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Pa
 
 
 def describe_options(options: Mapping[str, Path]) -> str:
-    """Return a line for each option: its name, its comment and, unless shipped, its origin."""
+    """Return a line for each option: name, first comment, and origin if it is not shipped."""
     return format_two_columns(
         {name: read_first_comment(path) + describe_origin(path) for name, path in options.items()}
     )
 
 
 def describe_origin(path: Path) -> str:
-    """Return the plug-in or the user's file of an option in brackets; "" if it is shipped."""
+    """Return an option's plug-in or its file from the user, in brackets; "" if it is shipped."""
     if path.is_relative_to(SHIPPED_OPTION_DIR):
         return ""
     packages = (p.package for p in list_plugins() if path.is_relative_to(p.option_dir))
@@ -57,13 +58,13 @@ def read_first_comment(path: Path) -> str:
 
 
 def format_two_columns(rows: Mapping[str, str]) -> str:
-    """Return lines with a name and a description each, aligned in columns."""
+    """Return a line for each name and its description, in two aligned columns."""
     width = max(map(len, rows), default=0)
     return "\n".join(f"  {name:{width}}  {text}".rstrip() for name, text in rows.items())
 
 
 class FlowListDumper(yaml.SafeDumper):  # type: ignore[misc]
-    """Writer of YAML with each list on one line."""
+    """YAML dumper that writes each list on one line."""
 
 
 FlowListDumper.add_representer(
@@ -74,9 +75,9 @@ FlowListDumper.add_representer(
 def dump_with_comments(
     config: object, option_dirs: Sequence[Path], option_by_group: Mapping[str, str | None]
 ) -> str:
-    """Return settings as YAML text, with each key's comment from the option file that set it."""
+    """Return settings as YAML text, with the comments of the option files that set them."""
     comment_by_key = read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
-    # Comments are merged in the order in which Hydra merges the settings.
+    # The comments are merged in the same order as Hydra merges the settings.
     first_groups = [group for group in option_by_group if group not in GROUPS_MERGED_LAST]
     for group in (*first_groups, *GROUPS_MERGED_LAST):
         for path in iterate_defining_files(option_dirs, group, option_by_group.get(group)):
@@ -93,7 +94,7 @@ def dump_with_comments(
 def iterate_defining_files(
     option_dirs: Sequence[Path], group: str, name: str | None
 ) -> Iterator[Path]:
-    """Yield the files that define an option: files of the options that it extends, then its own."""
+    """Yield an option's own file after the files of the options that it extends."""
     paths = (folder / group / f"{name}.yaml" for folder in option_dirs)
     if path := next(filter(Path.is_file, paths), None):
         for base in DEFAULT_OPTION_PATTERN.findall(read_yaml_text(path)):
@@ -103,7 +104,7 @@ def iterate_defining_files(
 
 
 def read_comments(path: Path, package: str) -> dict[str, str]:
-    """Return the comments of a file by dotted key; `package` is the prefix of the keys."""
+    """Return the comments of a YAML file by dotted key; `package` is the prefix of the keys."""
     prefix = f"{package}." if package else ""
     keys = iterate_keys(read_yaml_text(path))
     return {f"{prefix}{key}": comment for _, key, comment in keys if comment}
@@ -111,7 +112,7 @@ def read_comments(path: Path, package: str) -> dict[str, str]:
 
 def iterate_keys(text: str) -> Iterator[tuple[int, str, str | None]]:
     """Yield the line number, the dotted key and the comment of each key in a YAML text."""
-    parents: list[tuple[int, str]] = []  # indentation and dotted key
+    parents: list[tuple[int, str]] = []
     for line_number, line in enumerate(text.splitlines()):
         if match := KEY_LINE_PATTERN.match(line):
             indent = len(match[1])

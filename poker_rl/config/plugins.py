@@ -1,4 +1,4 @@
-"""Plug-ins, which are packages by other authors, and the lookup of classes by dotted name.
+"""Plug-ins, which are packages by other authors, and loading of classes by dotted name.
 
 The metadata of a plug-in name its package in the entry point group `poker_rl.plugins`:
 
@@ -32,10 +32,10 @@ PACKAGE_NAME = "poker_rl"
 class Plugin:
     """Installed plug-in with its names, version and folder."""
 
-    package: str  # name in import statements
-    distribution: str  # name in pip install
-    version: str  # version of the distribution
-    folder: Path  # folder of the Python sources
+    package: str  # name of the package for `import`
+    distribution: str  # name of the package for `pip install`
+    version: str
+    folder: Path
 
     @property
     def option_dir(self) -> Path:
@@ -49,19 +49,18 @@ def list_plugins() -> list[Plugin]:
 
 
 def list_plugin_problems() -> list[str]:
-    """Return a message for each installed plug-in that can't be used; it names the reason."""
+    """Return for each installed plug-in that can't be used a message with the reason."""
     return _find_plugins()[1]
 
 
 @cache
 def _find_plugins() -> tuple[list[Plugin], list[str]]:
-    """Return the plug-ins that can be used, and a message for each plug-in that can't."""
     plugins, problems = [], []
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.value):
         assert entry.dist is not None  # for mypy: every entry of a group has one
         distribution, version = entry.dist.name, entry.dist.version
         prefix = f"plug-in {entry.name} ({distribution} {version}) is not used"
-        # find_spec of a name with a dot would import the package above it, which runs code.
+        # A name with a dot is rejected, because find_spec would import the parent package.
         spec = find_spec(entry.value) if entry.value.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
             problem = f"there is no top-level package {entry.value}"
@@ -110,6 +109,6 @@ def _import_module(name: str) -> ModuleType | None:
             return None
         if name.startswith(f"{PACKAGE_NAME}."):
             if f"{error.name}.".startswith(f"{PACKAGE_NAME}."):
-                raise  # a bug in poker_rl, which needs a traceback
+                raise  # a failed import within poker_rl is a bug and needs a traceback
             raise ConfigError(f"{name} needs an optional package: {error}") from None
         raise ConfigError(f"the plug-in's module {name} can't be imported: {error}") from error

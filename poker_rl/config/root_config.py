@@ -1,4 +1,4 @@
-"""Root settings of a run, which belong to no group."""
+"""Root settings of a run, those that belong to no group of options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from poker_rl.config.validation import (
     format_value,
 )
 
-FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")  # no "/" or "..", which lead to other folders
+# Names that lead to other folders, such as ../a, do not match.
+FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -1,13 +1,13 @@
-"""Horizons of schedules that depend on the budget: convert them to numbers of steps.
+"""Conversion of the horizons of schedules to steps, and a check for learning rates that end at 0.
 
-The module also finds learning rates that fall to 0. A horizon is written in one of these ways:
+A horizon is the number of steps over which a schedule changes. Settings give it in three ways:
 
     horizon: null    the whole budget
     horizon: 0.8     a share of the budget, between 0 and 1
     horizon: 3.2e6   a number of steps, 1 or more, which does not depend on the budget
 
-Horizons are converted to steps when a run begins and written into its config. A run that is
-resumed with a larger budget therefore keeps its schedules.
+When a run begins, horizons are converted to steps and written into its config. The schedules of a
+run that is resumed with a larger budget are therefore unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from poker_rl.config.validation import MAX_INTEGER, ConfigError
 def resolve_horizons(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run's settings with all horizons converted to steps.
 
-    Without a valid budget the settings are returned unchanged.
+    Without a valid budget, horizons remain as they are; `build` rejects such settings later.
     """
     algo, budget = config.get("algo"), config.get("budget")
     if not isinstance(algo, Mapping) or not _is_finite_number(budget):
@@ -34,9 +34,9 @@ def resolve_horizons(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: int) -> str | None:
-    """Return the key of a learning rate that falls to 0 within a budget, None if there is none.
+    """Return the key of a learning rate that falls to 0 within the budget; None without one.
 
-    A schedule with another unit of steps than the budget is treated as if both units were equal.
+    The check assumes that steps of the schedule and the budget have the same unit.
     """
     for name, value in config.items():
         if not isinstance(value, Mapping):
@@ -53,9 +53,9 @@ def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: i
 def _resolve_settings(
     config: Mapping[str, Any], path: str, budget: float, unit: object
 ) -> dict[str, Any]:
-    """Return the settings of an object with all horizons in them converted to steps."""
+    """Return the settings of an object and its nested objects with horizons in steps."""
     if "_target_" not in config:
-        return dict(config)  # `build` will reject them
+        return dict(config)  # `build` will reject settings without a class
     target = find_dataclass(config["_target_"], f"{path}._target_")
     field_names = {field.name for field in fields(target)}
     resolved = dict(config)
@@ -68,7 +68,7 @@ def _resolve_settings(
         elif "horizon" in value:
             divisor = config.get(step_unit.divided_by)
             if not _is_finite_number(divisor) or divisor < 1:
-                divisor = 1  # if the setting exists but is not allowed, `build` will reject it
+                divisor = 1  # `build` will reject this value
             steps = budget / divisor if step_unit.unit == unit else None
             horizon = _resolve_horizon(value, f"{path}.{name}", steps, step_unit, unit)
             resolved[name] = {**value, "horizon": horizon}
@@ -84,7 +84,7 @@ def _resolve_horizon(
 ) -> Any:
     """Return the horizon of a schedule in steps.
 
-    `budget_steps` is the budget in steps of the schedule, None if the budget has another unit.
+    `budget_steps` is the budget in steps of the schedule; None if the budget has another unit.
     """
     horizon = schedule["horizon"]
     share = 1.0 if horizon is None else horizon
@@ -96,9 +96,9 @@ def _resolve_horizon(
             " the budget (between 0 and 1), nor null for the whole budget"
         )
     if budget_steps is not None:
-        return float(max(1, round(share * budget_steps)))  # a number below 1 would mean a share
+        return float(max(1, round(share * budget_steps)))  # a horizon below 1 would be a share
     if schedule.get("start") == schedule.get("end"):
-        return 1.0  # the schedule is constant, whatever its horizon
+        return 1.0  # the horizon of a constant schedule has no effect
     raise ConfigError(
         f"{path}.horizon: can't follow the budget, which is in {unit}, as this schedule counts"
         f" {step_unit.unit}; give a number of those, or one number in place of the schedule"
@@ -106,7 +106,7 @@ def _resolve_horizon(
 
 
 def _find_step_unit(annotation: Any) -> StepUnit | None:
-    """Return the unit of steps in the annotation of a schedule; None for other annotations."""
+    """Return the `StepUnit` in a field's annotation; None if the field is no schedule."""
     if get_origin(annotation) is Annotated:
         return next((note for note in get_args(annotation)[1:] if isinstance(note, StepUnit)), None)
     units = [_find_step_unit(alternative) for alternative in get_args(annotation)]
@@ -114,7 +114,6 @@ def _find_step_unit(annotation: Any) -> StepUnit | None:
 
 
 def _is_finite_number(value: object) -> TypeGuard[float]:
-    """Return True for a number that is finite and not too large for a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return -MAX_INTEGER <= value <= MAX_INTEGER

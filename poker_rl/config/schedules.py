@@ -1,8 +1,8 @@
-"""Schedules: settings, such as learning rates, that change in the course of a run.
+"""Schedules, by which a setting such as a learning rate changes in the course of a run.
 
-The horizon of a schedule is the number of steps over which it changes. In YAML it may also depend
-on the budget, see `schedule_horizons`. The annotation of a setting says what counts as a step, such
-as a decision in `lr: ScheduleOverDecisions`.
+The horizon of a schedule is the number of steps over which it changes. In YAML it may also be a
+share of the budget, see `schedule_horizons`. A step is a decision in a field that is annotated as
+`lr: ScheduleOverDecisions`, and something else with other annotations.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ StepCount = Annotated[float, Range(1)]
 
 
 class Schedule(Protocol):
-    """Protocol of schedules: the value of a setting depends on the progress of a run."""
+    """Protocol of schedules, which give the value of a setting at each step of a run."""
 
     def value(self, step: int) -> float:
         """Return the value after `step` steps."""
 
 
 class StepUnit(NamedTuple):
-    """Unit in which a schedule counts steps, as part of the annotation of a setting.
+    """Unit in which a schedule counts steps, as part of a field's annotation.
 
-    A horizon can depend on the budget only if the budget has the same unit.
+    A horizon can be a share of the budget only if the budget has the same unit.
     """
 
-    unit: str  # a `budget_unit`, or a description of another unit
-    divided_by: str = ""  # name of a setting; the steps are the counted units divided by its value
+    unit: str  # counted unit, such as updates
+    divided_by: str = ""  # setting by which the number of counted units is divided
 
 
 ScheduleOverDecisions = Annotated[Schedule, StepUnit("decisions")]
@@ -51,7 +51,7 @@ class Constant:
 
 @dataclass(kw_only=True, frozen=True)
 class Linear:
-    """Straight line from `start` to `end` over the horizon, then constant `end`."""
+    """Schedule that goes linearly from `start` to `end` over the horizon, and then stays there."""
 
     start: NonNegativeFloat
     end: NonNegativeFloat
@@ -64,14 +64,14 @@ class Linear:
 
 @dataclass(kw_only=True, frozen=True)
 class StableDecay:
-    """Constant `start`, then a straight line to `end` in the last part of the horizon.
+    """Schedule that stays at `start`, and goes linearly to `end` at the end of the horizon.
 
     It is the warmup-stable-decay schedule of MiniCPM (arXiv:2404.06395) without the warmup.
     """
 
     start: NonNegativeFloat
     end: NonNegativeFloat
-    decay_share: PositiveShare  # share of the horizon in which the value decays
+    decay_share: PositiveShare  # share of the horizon, at its end, in which the value decays
     horizon: StepCount
 
     def value(self, step: int) -> float:
@@ -81,7 +81,7 @@ class StableDecay:
 
 @dataclass(kw_only=True, frozen=True)
 class LogLinear:
-    """Straight line on a logarithmic scale over the horizon, then constant `end`."""
+    """Schedule that goes geometrically from `start` to `end` over the horizon, and stays there."""
 
     start: PositiveFloat
     end: PositiveFloat
@@ -94,7 +94,7 @@ class LogLinear:
 
 @dataclass(kw_only=True, frozen=True)
 class InverseSqrt:
-    """Constant `start` over the horizon, then a decay in proportion to 1/sqrt(step)."""
+    """Schedule that stays at `start` over the horizon, and then decays like 1/sqrt(step)."""
 
     start: NonNegativeFloat
     horizon: StepCount

@@ -1,4 +1,4 @@
-"""Suggestions of correct names for error messages about a wrong name."""
+"""Hints for error messages about a wrong name: similar names and those allowed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
-# Settings of this program, with the names of the same settings in Stable-Baselines3, CleanRL,
+# For each setting of this program, the names of the same setting in Stable-Baselines3, CleanRL,
 # RLlib, OpenSpiel, PokerKit and Optuna.
 NAMES_IN_OTHER_LIBRARIES = {
     "algo": "algorithm",
@@ -45,8 +45,9 @@ NAMES_IN_OTHER_LIBRARIES = {
 def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[str] = ()) -> str:
     """Return a hint for a wrong word, such as "did you mean gamma? allowed: epochs, gamma".
 
-    `options` are the allowed words. `dotted_keys` are keys, also of other groups, that may be
-    suggested.
+    Args:
+        options: the allowed words.
+        dotted_keys: further keys that may be suggested, such as algo.gamma.
     """
     options = sorted(options)
     keys = sorted(dotted_keys or options, key=lambda key: (key.count("."), key))

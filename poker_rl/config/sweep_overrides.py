@@ -1,4 +1,4 @@
-"""Overrides with several values: split them into the jobs of a sweep, launched by Hydra."""
+"""Split overrides with several values into the jobs of a sweep, and launch the jobs by Hydra."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from poker_rl.config.option_listing import read_first_comment
 from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError
 
-# Hydra warns that it checks the presets in conf/hydra/launcher against the launcher's keys, but
-# this check is intended.
+# Hydra warns that it checks conf/hydra/launcher/*.yaml against the settings of the launcher. This
+# check is wanted.
 warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
 
-MAX_JOBS = 5_000  # Hydra keeps 0.4 MB for each job until the last one ends, 2 GB in total
+MAX_JOBS = 5_000  # Hydra needs 0.4 MB of memory for each job of a sweep
 
 
 def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
@@ -44,7 +44,7 @@ def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
             launcher_overrides.append(str(override.input_line))
         elif override.is_sweep_override():
             values_by_key[key] = _expand_sweep_values(override)
-        else:  # the job parses the text again; ~key has no value
+        else:  # an override such as ~net is only a key, without a value
             values_by_key[key] = [key if override.value_type is None else text]
     job_count = prod(map(len, values_by_key.values()))
     if job_count > MAX_JOBS:
@@ -53,13 +53,13 @@ def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
 
 
 def _expand_sweep_values(override: Override) -> list[str]:
-    """Return an override key=value for each value of an override with several values."""
+    """Return KEY=VALUE for each value of an override such as KEY=VALUE,VALUE."""
     text, key = override.input_line, override.get_key_element()
     if not override.is_discrete_sweep():
         raise ConfigError(f"{text}: has infinitely many values; write {key}=a,b or a range")
     try:
         values = list(islice(override.sweep_string_iterator(), MAX_JOBS + 1))
-    except ValueError as error:  # a range with steps of 0
+    except ValueError as error:  # Hydra raises a ValueError for a range with steps of 0
         raise ConfigError(f"{text}: {error}") from None
     if not values:
         options = list_group_options(override.key_or_group)
@@ -68,7 +68,7 @@ def _expand_sweep_values(override: Override) -> list[str]:
 
 
 def find_launcher(launcher_overrides: Sequence[str], option_dirs: Sequence[Path]) -> str:
-    """Return the name of the selected launcher; raise ConfigError if it is not installed."""
+    """Return the name of the selected Hydra launcher; raise ConfigError if it isn't installed."""
     config = compose_launch_config(launcher_overrides, Path()).hydra
     name = str(config.runtime.choices["hydra/launcher"])
     try:
@@ -89,25 +89,26 @@ def launch_jobs(
 ) -> None:
     """Run jobs by a Hydra launcher, which may use other processes or machines.
 
-    Jobs are submitted without overrides, and `task` composes the config of a job when the job
-    starts. If Hydra composed the configs, a job with a wrong setting would end the sweep, and the
-    options of a job could change Hydra's own settings.
+    Hydra gets no overrides: `task` composes the config of a job when the job starts. If Hydra
+    composed it, a wrong setting in one job would end the sweep, and a job could change Hydra's
+    own settings.
 
-    `task` is called with each job number; it may be pickled for another process. Hydra and the
-    launcher may write into `folder`.
+    Args:
+        task: function that runs the job with a number; it may be pickled for another process.
+        folder: the folder into which Hydra and the launcher may write.
     """
-    callback: Any = Callback()  # does nothing
+    callback: Any = Callback()
     hydra_launcher = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(get_config_loader(), callback),
         task_function=partial(_run_job, task, job_numbers),
         config=compose_launch_config(launcher_overrides, folder),
     )
     for job_return in hydra_launcher.launch([[]] * len(job_numbers), initial_job_idx=0):
-        _ = job_return.return_value  # raises the exception of the job
+        _ = job_return.return_value  # if the job failed, `return_value` raises its exception
 
 
 def _run_job(
     task: Callable[[int], None], job_numbers: Sequence[int], hydra_config: DictConfig
 ) -> None:
-    """Call `task` with the number of the job that the launcher runs in this process."""
+    """Call `task` with the number of the job that the launcher has started in this process."""
     task(job_numbers[HydraConfig.get().job.num])

@@ -1,4 +1,4 @@
-"""Number of CPU cores of this process, and number of threads for networks and game rules."""
+"""Number of CPU cores that this process may use, and number of threads of torch and numba."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 
 from poker_rl.config.validation import ConfigError
 
-# As in conf/config.yaml. With small networks, a second thread costs more than it saves.
+# The same default as in conf/config.yaml. For small networks, a second thread is slower than one.
 DEFAULT_THREADS = 1
-MAX_AUTO_THREADS = 12  # largest number that `threads: auto` means
+MAX_AUTO_THREADS = 12  # `threads: auto` uses all cores, but at most 12
 _threads_were_set = False
 
 
 def count_cores() -> int:
-    """Return the number of cores that this process may use, which a cluster may limit."""
+    """Return the number of CPU cores that this process may use, which a cluster may limit."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -22,7 +22,7 @@ def count_cores() -> int:
 
 def set_threads(threads: int) -> None:
     """Set the number of CPU threads of torch and numba in this process."""
-    import numba  # imported late, so that errors in settings are reported quickly
+    import numba
     import torch
 
     global _threads_were_set
@@ -32,7 +32,7 @@ def set_threads(threads: int) -> None:
             f"threads: {threads}; allowed: 1 to {max_threads}, which is NUMBA_NUM_THREADS"
         )
     numba.set_num_threads(threads)
-    # Last, because numba's thread pool sets the number of OpenMP threads, which torch uses too.
+    # torch comes last: numba changes the number of OpenMP threads, which torch uses too.
     torch.set_num_threads(threads)
     _threads_were_set = True
 

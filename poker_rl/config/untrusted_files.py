@@ -1,7 +1,6 @@
-"""Reading of files that a stranger may have written.
+"""Reading of files that may be damaged or malicious: type and size are checked before.
 
-Opening a pipe can block forever, and reading a device may never end. A file is therefore checked
-before it is read.
+Opening a pipe could block forever, and reading a device might never end.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import Any, BinaryIO
 from poker_rl.config.validation import ConfigError
 
 MIB = 1 << 20
-MAX_YAML_BYTES = MIB // 8  # PyYAML needs up to some seconds for a file of this size
-MAX_JSON_BYTES = 16 * MIB  # enough for a sweep of 5,000 jobs; Python parses it in a second
+MAX_YAML_BYTES = MIB // 8  # PyYAML needs a few seconds for a file of this size
+MAX_JSON_BYTES = 16 * MIB  # enough for the list of jobs of a sweep with 5,000 jobs
 
 
 def open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
-    """Open a file; raise ConfigError for a folder, a pipe or a device, and if it is too large."""
+    """Open a file; raise ConfigError if it is too large, or a folder, a pipe or a device."""
     file_status = path.stat()
     if not stat.S_ISREG(file_status.st_mode):
         raise ConfigError(f"{path} is not a file")
@@ -29,7 +28,7 @@ def open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
 
 
 def read_yaml_text(path: Path, decode_errors: str = "strict") -> str:
-    """Return the text of a YAML file; only its type and size are checked."""
+    """Return the text of a YAML file without parsing it."""
     with open_regular_file(path, MAX_YAML_BYTES) as file:
         try:
             return file.read(MAX_YAML_BYTES).decode(errors=decode_errors)
@@ -38,7 +37,7 @@ def read_yaml_text(path: Path, decode_errors: str = "strict") -> str:
 
 
 def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
-    """Return the content of a JSON file; raise ValueError if it is not JSON or nested too deep."""
+    """Return the content of a JSON file; raise ValueError if it can't be parsed."""
     with open_regular_file(path, max_bytes) as file:
         try:
             return json.loads(file.read(max_bytes))

@@ -1,6 +1,6 @@
-"""Ranges of numbers for the annotations of settings, and the error raised for a wrong setting.
+"""Allowed ranges of numbers in settings, and `ConfigError`, the error for a wrong setting.
 
-A range is part of a field's annotation (`gamma: Probability`); `build` checks the value against it.
+A field's annotation contains its range, as in `gamma: Probability`; `build` checks the value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from math import inf, isfinite
 from typing import Annotated, NamedTuple
 
-# NumPy and torch sometimes report a lack of memory by an error with one of these messages.
+# Messages by which NumPy and torch report a lack of memory when they raise no MemoryError.
 OUT_OF_MEMORY_PATTERN = re.compile(
     "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
     "|CUDA out of memory"
@@ -24,18 +24,18 @@ class ConfigError(Exception):
 
 
 def format_value(value: object) -> str:
-    """Return a value as it is written in YAML, cut after 60 characters."""
+    """Return a value as YAML text for an error message, cut after 60 characters."""
     return shorten_text(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def shorten_text(text: str) -> str:
-    """Return text, cut after 60 characters, for use in a message."""
+    """Return text for an error message, cut after 60 characters."""
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 @contextmanager
 def error_prefix(prefix: str) -> Iterator[None]:
-    """Put the name of a setting or file before the message of a ConfigError from this context."""
+    """Put `prefix`, a setting or file, before the message of a ConfigError in this context."""
     try:
         yield
     except ConfigError as error:
@@ -43,13 +43,13 @@ def error_prefix(prefix: str) -> Iterator[None]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Return True for the errors with which Python, NumPy and torch report a lack of memory."""
+    """Return whether Python, NumPy or torch reports a lack of memory by this error."""
     return isinstance(error, MemoryError) or OUT_OF_MEMORY_PATTERN.search(str(error)) is not None
 
 
 @contextmanager
 def memory_errors_as_config_errors(prefix: str) -> Iterator[None]:
-    """Convert errors that report a lack of memory to a ConfigError; `prefix` names a setting."""
+    """Convert errors that report a lack of memory to a ConfigError that begins with `prefix`."""
     try:
         yield
     except (MemoryError, RuntimeError, ValueError) as error:
@@ -61,7 +61,7 @@ def memory_errors_as_config_errors(prefix: str) -> Iterator[None]:
 class Range(NamedTuple):
     """Range of finite numbers from `low` to `high`; `low` is excluded if `exclude_low` is set.
 
-    It is part of a field's annotation, as in `share: Annotated[float, Range(0, 1)]`.
+    A field's annotation contains it, as in `share: Annotated[float, Range(0, 1)]`.
     """
 
     low: float = -inf
@@ -79,7 +79,7 @@ class Range(NamedTuple):
         return f"{opening_bracket}{self.low:g}, {self.high:g}{')' if self.high == inf else ']'}"
 
 
-MAX_INTEGER = 10**18  # fits into an int64
+MAX_INTEGER = 10**18  # the largest integer that settings may contain; it fits into an int64
 
 Probability = Annotated[float, Range(0, 1)]
 PositiveShare = Annotated[float, Range(0, 1, exclude_low=True)]
@@ -87,8 +87,8 @@ PositiveFloat = Annotated[float, Range(0, exclude_low=True)]
 NonNegativeFloat = Annotated[float, Range(0)]
 PositiveInt = Annotated[int, Range(1)]
 NonNegativeInt = Annotated[int, Range(0)]
-Seed = Annotated[int, Range(0, 1e18)]  # every random generator accepts these
-# A first Ctrl-C takes effect only after the present call of `learn()`. To keep a call short, the
-# passes over a batch and the solver iterations (microseconds each) are bounded.
+Seed = Annotated[int, Range(0, 1e18)]  # every random generator accepts seeds in this range
+# These counts are limited because Ctrl-C takes effect only after the present call of `learn()`,
+# which may make so many passes over a batch or iterations of a solver.
 PassCount = Annotated[int, Range(1, 1000)]
 SolverIterationCount = Annotated[int, Range(1, 1e6)]

@@ -1,10 +1,10 @@
-"""Environments for other libraries of reinforcement learning, and players trained by them.
+"""Games as environments for other libraries, and players with networks that they have trained.
 
-`pettingzoo.env` is a PettingZoo environment in which every seat is an agent; `gymnasium` has
-environments of one seat against fixed players, and `sb3_env` makes them usable for
-Stable-Baselines3. `sb3_player` and `mlp_player` turn trained networks into players. Importing this
-package registers an id of Gymnasium for every game, such as `poker_rl/Leduc-v0`, if Gymnasium is
-installed (`pip install 'poker-rl[gym]'`).
+`pettingzoo` has an environment in which every seat is an agent; `gymnasium` has environments in
+which one seat learns against fixed players, and `sb3_env` adapts them for Stable-Baselines3.
+`sb3_player` and `mlp_player` turn trained networks into players. If Gymnasium is installed
+(`pip install 'poker-rl[gym]'`), importing this package registers an id for every game, such as
+`poker_rl/Leduc-v0`.
 """
 
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ from poker_rl.config.option_files import list_option_dirs, list_option_files
 
 
 def to_env_id(game_name: str) -> str:
-    """Return the id of a game's environments: `poker_rl/LimitHoldem6p-v0` of limit_holdem_6p."""
+    """Return a game's id in Gymnasium, such as `poker_rl/LimitHoldem6p-v0` for limit_holdem_6p."""
     words = game_name.split("_")
     return f"poker_rl/{''.join(word[0].upper() + word[1:] for word in words)}-v0"
 

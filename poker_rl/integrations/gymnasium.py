@@ -1,9 +1,9 @@
 """Gymnasium environments in which the learner has one seat against fixed players.
 
-An episode is a hand. Observations are those of `Tables.observe`, rewards are what the learner won,
-in the game's unit, at the end of the hand. `action_masks()` and `info["action_mask"]` say which
-actions are legal. In place of an illegal action the first legal one is played, which in poker is a
-fold, or a check if there is no bet; `info["illegal_action"]` is then True.
+An episode is a hand. Observations are those of `Tables.observe`. The reward at the end of the hand
+is what the learner won, in the game's unit. `action_masks()` and `info["action_mask"]` say which
+actions are legal. If the learner chooses an illegal action, `info["illegal_action"]` is True and
+the first legal action is played instead: in poker a fold, or a check if there is no bet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from poker_rl.integrations.learner_tables import (
 
 
 def build_observation_space(game: Game) -> spaces.Box:
-    """Return the space of a game's observations [W]; features that are not 0 or 1 have no bound."""
+    """Return the space of a game's observations, unbounded unless all features are 0 or 1."""
     shape, dtype = (game.observation_size,), game.observation_dtype
     if dtype == np.uint8:
         return spaces.Box(0, 1, shape, np.uint8)
@@ -35,18 +35,18 @@ def build_observation_space(game: Game) -> spaces.Box:
 
 
 def build_info(mask: np.ndarray, is_illegal: Any) -> dict[str, Any]:
-    """Return Gymnasium's `info` of one table or of a batch."""
+    """Return Gymnasium's `info` dictionary, for one table or for a batch of tables."""
     return {"action_mask": mask.astype(np.int8), "illegal_action": is_illegal}
 
 
 class GameEnv(Env):
-    """Environment of one table; `render()` returns the learner's information set as text.
+    """Gymnasium environment of one table; `render()` returns the learner's information set as text.
 
     Args:
         game: a game or its name, such as `leduc`.
         opponents: the players of the other seats, see `learner_tables.load_opponents`.
         seat: the learner's seat; None to sample it for each hand.
-        overrides: settings of a game given by name, such as `["game.ante=2"]`.
+        overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
         render_mode: "ansi" or None.
 
     Raises:
@@ -73,13 +73,13 @@ class GameEnv(Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal a new hand; return the learner's observation [W] and `info`."""
+        """Deal a new hand; return the learner's observation [features] and `info`."""
         super().reset(seed=seed)
         self._hand.start(self.np_random, is_seeded=seed is not None)
         return self._hand.tables.observe()[0], build_info(self._hand.mask[0], False)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Play an action and the opponents' answers up to the learner's next decision."""
+        """Play the learner's action, and the opponents' actions until its next decision."""
         rewards, is_illegal = self._hand.play(np.array([action]))
         self._hand.update_mask()
         info = build_info(self._hand.mask[0], bool(is_illegal[0]))
@@ -87,7 +87,7 @@ class GameEnv(Env):
         return self._hand.tables.observe()[0], float(rewards[0]), is_over, False, info
 
     def action_masks(self) -> np.ndarray:
-        """Return which actions are legal, [A] bool; none is after the end of the hand."""
+        """Return which actions are legal, [actions] bool; none after the end of the hand."""
         mask: np.ndarray = self._hand.mask[0].copy()
         return mask
 
@@ -99,10 +99,10 @@ class GameEnv(Env):
 
 
 class GameVectorEnv(VectorEnv):
-    """Environment of many tables that are stepped together in compiled code.
+    """Gymnasium environment of many tables, whose rules run in compiled code.
 
-    The autoreset mode is SAME_STEP: a table whose hand ends returns the reward of that hand with
-    the first observation of the next one. `info["final_obs"]` has the last observation of the hand.
+    The autoreset mode is SAME_STEP: when a hand ends, `step` returns its reward together with the
+    first observation of the next hand, and its last observation is in `info["final_obs"]`.
 
     Args:
         num_envs: number of tables, B.
@@ -134,10 +134,10 @@ class GameVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal new hands at all tables; return the learners' observations [B, W] and `info`.
+        """Deal new hands at all tables; return the observations [B, features] and `info`.
 
         Raises:
-            ValueError: if `options` has a `reset_mask`, because all tables are reset.
+            ValueError: if `options` has a `reset_mask`, because only all tables can be reset.
         """
         if options and "reset_mask" in options:
             raise ValueError("options: reset_mask is not supported; each hand that ends is reset")
@@ -149,11 +149,11 @@ class GameVectorEnv(VectorEnv):
     def step(
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play an action at each table [B] and the opponents' answers.
+        """Play the learner's action at each table, [B], and the opponents' actions after it.
 
         Returns:
-            observations [B, W], rewards [B] float64, terminations and truncations [B] bool, and
-            `info`.
+            observations [B, features], rewards [B] float64, terminations and truncations [B] bool,
+            and `info`.
         """
         tables = self._hands.tables
         rewards, is_illegal = self._hands.play(actions)
@@ -171,5 +171,5 @@ class GameVectorEnv(VectorEnv):
         return tables.observe(), rewards, terminations, truncations, info
 
     def action_masks(self) -> np.ndarray:
-        """Return which actions are legal at each table, [B, A] bool."""
+        """Return which actions are legal at each table, [B, actions] bool."""
         return self._hands.mask.copy()

@@ -14,18 +14,18 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 from poker_rl.players.player_loader import load_player
 
-MAX_DEALS = 1000  # hands in a row without a decision of the learner
+MAX_DEALS = 1000  # an error is raised after so many hands without a decision of the learner
 
 OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 
 
 def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
-    """Return a game, or load it by its name with settings such as `game.ante=2`."""
+    """Load a game by its name with overrides such as `game.ante=2`, or return the given game."""
     return load_game(game, *overrides) if isinstance(game, str) else game
 
 
 def check_render_mode(render_mode: str | None) -> None:
-    """Raise ConfigError if environments have no such render mode."""
+    """Raise ConfigError if no environment has this render mode."""
     if render_mode not in (None, "ansi"):
         raise ConfigError(f"render_mode: {render_mode!r}; allowed: 'ansi', None")
 
@@ -34,11 +34,11 @@ def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
     """Return the players of the other seats, in the order of play after the learner.
 
     Args:
-        opponents: one player for all other seats or a list with one for each of them; a player is
-            an object or a spec of `load_player`.
+        opponents: one player for all other seats, or a list with a player for each of them; a
+            player is an object or a name that `load_player` accepts.
 
     Raises:
-        ConfigError: if there is no such player, or the list has another length.
+        ConfigError: if a player does not exist, or the list has the wrong length.
     """
     if not isinstance(opponents, list | tuple):
         opponents = [opponents] * (game.seats - 1)
@@ -55,13 +55,12 @@ def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
 
 
 class LearnerTables:
-    """Batch of tables at which fixed players act until the learner has to act at every table.
+    """Batch of tables at which fixed opponents play until the learner has to act at every table.
 
-    A hand that ends before the learner's first decision is replaced by a new one, since there is
-    nothing to learn from it.
+    A hand that ends before the learner's first decision is replaced by a new one, because the
+    learner can't learn from it.
 
     Args:
-        game: the game that is played.
         count: number of tables, B.
         opponents: the players of the other seats, see `load_opponents`.
         seat: the learner's seat; None to sample it for each hand.
@@ -82,31 +81,31 @@ class LearnerTables:
         self._tables: Tables | None = None
 
     def start(self, generator: np.random.Generator, is_seeded: bool) -> None:
-        """Deal new hands at all tables; if `is_seeded`, first seed the tables by the generator."""
+        """Deal new hands at all tables; if `is_seeded`, take a new seed from the generator."""
         self._generator = generator
         if is_seeded or self._tables is None:
             self._tables = Tables(self.game, self.count, int(generator.integers(2**63)))
-        self.seats = np.zeros(self.count, np.int64)  # the learner's seat at each table
+        self.seats = np.zeros(self.count, np.int64)
         self.deal(np.arange(self.count))
         self.update_mask()
 
     @property
     def tables(self) -> Tables:
-        """The tables; they exist from the first call of `start` on."""
+        """The tables, which `start` creates."""
         if self._tables is None:
             raise RuntimeError("call reset() before the first hand")
         return self._tables
 
     def update_mask(self) -> None:
-        """Store which actions are legal as `mask`, [B, A] bool; none is after the end of a hand."""
+        """Set `mask`, which actions are legal, [B, actions] bool; none after the end of a hand."""
         self.mask = self.tables.legal_mask()
         self.mask[self.find_ended()] = False
 
     def deal(self, rows: np.ndarray) -> None:
-        """Deal new hands at some tables and play them up to the learner's first decision.
+        """Deal new hands at some tables, and play them until the learner's first decision.
 
         Raises:
-            ConfigError: if the learner never gets a decision, as against players that always fold.
+            ConfigError: if all hands end before, for example because all opponents always fold.
         """
         for _ in range(MAX_DEALS):
             self.tables.deal(rows)
@@ -124,15 +123,14 @@ class LearnerTables:
         )
 
     def play(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Play the learner's actions [B] and the opponents' answers.
+        """Play the learner's actions [B], and the opponents' actions until its next decisions.
 
         Returns:
-            what the learner won in each hand that has ended, in the game's unit, else 0, [B]
-            float64, and where its action was illegal, so that the first legal one was played, [B]
-            bool.
+            rewards, [B] float64: what the learner won in hands that have ended, in the game's unit.
+            is_illegal, [B] bool: true where the first legal action replaced an illegal one.
 
         Raises:
-            RuntimeError: before the first hand or after the end of a hand.
+            RuntimeError: before the first hand, or if a hand has ended.
             ValueError: if an action is not in the action space.
         """
         if self.tables.records["over"].any():
@@ -150,7 +148,7 @@ class LearnerTables:
         ended, rewards = self.find_ended(), np.zeros(self.count)
         if len(ended):
             rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), self.seats[ended]]
-            # So that `observe` shows the end of the hand from the learner's seat.
+            # `observe` shows what the seat to act sees, so the learner becomes the seat to act.
             self.tables.records["to_act"][ended] = self.seats[ended]
         return rewards / self.game.unit_chips, is_illegal
 
@@ -163,7 +161,7 @@ class LearnerTables:
         return seats
 
     def _play_opponents(self, rows: np.ndarray) -> None:
-        """Play at some tables until the learner is to act or the hand has ended."""
+        """Let opponents act at some tables until the learner is to act or the hand has ended."""
         records = self.tables.records
         while True:
             is_learners = records["to_act"][rows] == self.seats[rows]

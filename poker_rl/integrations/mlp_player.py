@@ -1,4 +1,4 @@
-"""Player with the weights of a plain PyTorch network, such as one trained with `GameVectorEnv`."""
+"""Player with the weights of a plain PyTorch network, for example trained with `GameVectorEnv`."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Activation = Literal["tanh", "relu"]
 
 
 class MLPPolicy:
-    """Policy of a multilayer perceptron: a softmax over the outputs of the legal actions.
+    """Policy of a multilayer perceptron: a softmax over its outputs for the legal actions.
 
     Args:
-        game: the game that is played; the inputs are those of `Tables.observe`.
-        weights: the `weight` [outputs, inputs] and `bias` [outputs] of each linear layer by dotted
+        game: the game that is played; `Tables.observe` gives the inputs of the network.
+        weights: `weight` [outputs, inputs] and `bias` [outputs] of each linear layer by dotted
             name, in the order of the layers.
-        activation: the function between the layers.
+        activation: the activation function between the layers.
 
     Raises:
-        ConfigError: if these are not the weights of linear layers from W inputs to A outputs.
+        ConfigError: if the weights do not form linear layers from observations to actions.
     """
 
     def __init__(self, game: Game, weights: Mapping[str, Tensor], activation: Activation) -> None:
@@ -55,7 +55,7 @@ class MLPPolicy:
 
     @torch.inference_mode()
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], [B, A] float64."""
+        """Return the probabilities of all actions at tables [B] as an array [B, actions]."""
         tables = tables_from_records(self._game, records)
         x = torch.from_numpy(tables.observe()).float()
         for index, (weight, bias) in enumerate(self._layers):
@@ -65,13 +65,13 @@ class MLPPolicy:
 
 @dataclass(kw_only=True)
 class MLPPlayer(Bot):
-    """Player with the weights that `torch.save(network.state_dict(), file)` wrote.
+    """Player with the weights from a file that `torch.save(network.state_dict(), file)` wrote.
 
-    The network is an `nn.Sequential` of linear layers with an activation between them. The file is
-    read without running any code in it.
+    The network is an `nn.Sequential` of linear layers with an activation between them. Reading the
+    file runs no code that it may contain.
 
     Raises:
-        ConfigError: if the file does not hold such a network for this game.
+        ConfigError: if the file does not contain such a network for this game.
     """
 
     file: str
@@ -82,14 +82,14 @@ class MLPPlayer(Bot):
         self._policy = build_policy(game, self.file, load_checked(Path(self.file)), self.activation)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
+        """Return the probabilities of all actions at tables [B] as an array [B, actions]."""
         return self._policy.action_probs(records)
 
 
 def build_policy(
     game: Game, file: str, weights: Mapping[str, Any], activation: Activation
 ) -> MLPPolicy:
-    """Return the policy with these weights; errors name the setting `file`."""
+    """Return a policy with these weights; errors name the setting `file`."""
     if not all(isinstance(weight, Tensor) and weight.ndim in (1, 2) for weight in weights.values()):
         raise ConfigError(f"file: {file} holds other weights than those of linear layers")
     try:

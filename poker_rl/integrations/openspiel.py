@@ -1,8 +1,8 @@
-"""Games of this program as games of OpenSpiel, so that its algorithms run on them.
+"""Games of this program as games of OpenSpiel, so that OpenSpiel's algorithms run on them.
 
-The cards are dealt one by one by chance nodes before the first move. The string of an information
-state is `Game.infoset_name`, and its tensor has the features of `Tables.observe`. Returns are in
-the game's unit. Compiled rules are called for one table at a time, some 10,000 moves a second.
+Chance nodes deal all cards one by one before the first move. The string of an information state is
+`Game.infoset_name`, and its tensor has the features of `Tables.observe`. Returns are in the game's
+unit. OpenSpiel plays one table at a time, with some 10,000 moves a second.
 """
 
 from __future__ import annotations
@@ -18,17 +18,14 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.integrations.learner_tables import to_game
 
-MAX_MOVES = 1000  # `max_game_length` of a game whose tables do not store the actions
+MAX_MOVES = 1000  # OpenSpiel gets this limit for games whose number of moves is not known
 
 
 class SpielGame(pyspiel.Game):
-    """Game of this program with the interface of OpenSpiel.
-
-    Args:
-        game: the game that is played.
+    """Game of this program with the interface of an OpenSpiel game.
 
     Raises:
-        ConfigError: if the definition of the game is sampled for each hand.
+        ConfigError: if rules, such as the number of players, are sampled for each hand.
     """
 
     def __init__(self, game: Game) -> None:
@@ -72,19 +69,19 @@ class SpielGame(pyspiel.Game):
 
 
 class SpielState(pyspiel.State):
-    """State of a game; OpenSpiel copies it for each child."""
+    """State of a game with the interface of an OpenSpiel state."""
 
     def __init__(self, game: SpielGame) -> None:
         super().__init__(game)
         self._cards: list[int] = []
-        self._records: np.ndarray | None = None  # the table, once all cards are dealt
+        self._records: np.ndarray | None = None  # set when all cards have been dealt
 
     def _get_tables(self) -> Tables:
         assert self._records is not None
         return tables_from_records(self.get_game().game, self._records)
 
     def current_player(self) -> int:
-        """Return the seat to act, or OpenSpiel's constant for a chance node or for the end."""
+        """Return the seat to act, or OpenSpiel's constant for a chance or a terminal node."""
         if self._records is None:
             return int(pyspiel.PlayerId.CHANCE)
         is_over = self._records["over"][0]
@@ -122,7 +119,7 @@ class SpielState(pyspiel.State):
         return self._records is not None and bool(self._records["over"][0])
 
     def returns(self) -> list[float]:
-        """Return what each seat won in the game's unit, zeros before the end."""
+        """Return what each seat won, in the game's unit; zeros before the end of the hand."""
         game = self.get_game().game
         if not self.is_terminal():
             return [0.0] * game.seats
@@ -130,11 +127,11 @@ class SpielState(pyspiel.State):
         return returns
 
     def __str__(self) -> str:
-        """Return all actions so far, those of chance included."""
+        """Return all actions so far, including the cards dealt by chance nodes."""
         return " ".join(map(str, self.history()))
 
     def get_seat_records(self, seat: int) -> np.ndarray | None:
-        """Return the table as if a seat were to act, [1]; None before the cards are dealt."""
+        """Return the table's record with `seat` as the seat to act, [1]; None before the deal."""
         if self._records is None:
             return None
         records = self._records.copy()
@@ -143,11 +140,11 @@ class SpielState(pyspiel.State):
 
 
 class SpielObserver:
-    """Observer of OpenSpiel, which gives a seat's observation as a tensor or a string.
+    """Observer by which OpenSpiel reads a seat's observation as a tensor or as a string.
 
     Attributes:
-        tensor: features of the last state that was set, [W] float32.
-        dict: the same array by name.
+        tensor: observation that `set_from` has set, [features] float32.
+        dict: the array `tensor` by its name, "observation".
     """
 
     def __init__(self, game: Game) -> None:
@@ -156,14 +153,14 @@ class SpielObserver:
         self.dict = {"observation": self.tensor}
 
     def set_from(self, state: SpielState, player: int) -> None:
-        """Set the tensor to a seat's observation, zeros before the cards are dealt."""
+        """Set the tensor to a seat's observation, or to zeros before the cards are dealt."""
         records = state.get_seat_records(player)
         self.tensor[:] = (
             0 if records is None else tables_from_records(self._game, records).observe()[0]
         )
 
     def string_from(self, state: SpielState, player: int) -> str:
-        """Return a seat's information set, or only its number before the cards are dealt."""
+        """Return the name of a seat's information set; before the deal only the seat's number."""
         records = state.get_seat_records(player)
         return str(player) if records is None else self._game.infoset_name(records[0])
 
@@ -173,10 +170,10 @@ def load_game(game: str | Game = "kuhn", overrides: Sequence[str] = ()) -> Spiel
 
     Args:
         game: a game or its name, such as `leduc`.
-        overrides: settings of a game given by name, such as `["game.ante=2"]`.
+        overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
 
     Raises:
-        ConfigError: if there is no such game, a setting is invalid, or the definition of the game
-            is sampled for each hand.
+        ConfigError: if there is no such game, a setting is invalid, or rules, such as the number of
+            players, are sampled for each hand.
     """
     return SpielGame(to_game(game, overrides))

@@ -1,8 +1,9 @@
-"""Games of OpenSpiel that are small enough to be tabulated, as games of this program.
+"""Small games of OpenSpiel as games of this program.
 
-The whole tree is read once into arrays, which the rules then walk. Chance nodes may be anywhere,
-but their probabilities must not depend on moves: a deal has one outcome for each chance node on the
-way. Seats that move at the same time act in turn without seeing each other's action.
+The whole game tree is read once into arrays, from which a hand is played. Chance nodes may be
+anywhere in the tree, but their probabilities must not depend on moves, because a deal decides all
+chance outcomes of a hand. Players that move at the same time act in turn, without seeing each
+other's actions.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from poker_rl.config.validation import ConfigError, PositiveInt
 from poker_rl.games import tabulated_rules
 from poker_rl.games.game import Game
 
-MAX_DEALS = 10_000  # a table stores a number for each deal of the game
-MAX_BYTES = 2**31 - 1  # largest size of a NumPy record
+MAX_DEALS = 10_000  # more deals are an error, because each table stores a number for each deal
+MAX_BYTES = 2**31 - 1  # largest size of a NumPy record, which contains the whole tree
 Parameter = bool | int | float | str
-Prefix = tuple[int, ...]  # outcomes of the chance nodes so far
+Prefix = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
 
 
 @dataclass(kw_only=True, frozen=True)
 class OpenSpielGame(Game):
-    """A game of OpenSpiel with perfect recall, a zero sum and a small tree.
+    """Game of OpenSpiel with a small tree, perfect recall and payoffs that sum to 0.
 
     Args:
-        params: parameters of the game in OpenSpiel.
-        max_nodes: largest number of nodes of the tree.
+        params: OpenSpiel's parameters of the game.
+        max_nodes: limit of the number of nodes of the tree.
 
     Raises:
         ConfigError: if OpenSpiel is not installed, or the game or its parameters cannot be used.
@@ -47,7 +48,7 @@ class OpenSpielGame(Game):
     infoset_key_size = 4
 
     def __post_init__(self) -> None:
-        _ = self._tabulation  # a game that does not fit is an error now, not in play
+        _ = self._tabulation  # read the tree now, so that its errors are raised before any hand
 
     @cached_property
     def _tabulation(self) -> Tabulation:
@@ -55,12 +56,12 @@ class OpenSpielGame(Game):
 
     @property
     def definitions(self) -> np.ndarray:
-        """The tree, an array of one record."""
+        """The game tree, as an array with one record."""
         return self._tabulation.definitions
 
     @cached_property
     def table_dtype(self) -> np.dtype[np.void]:
-        """The dtype of a table."""
+        """The dtype of the record of a table."""
         return tabulated_rules.build_table_dtype(self.count_deals(), self._tabulation.max_moves)
 
     @property
@@ -70,16 +71,16 @@ class OpenSpielGame(Game):
 
     @property
     def observation_size(self) -> int:
-        """Number of features of OpenSpiel's tensor."""
+        """Number of features of an observation, which is OpenSpiel's tensor."""
         return int(self.definitions["observation"].shape[2])
 
     @property
     def observation_dtype(self) -> np.dtype[Any]:
-        """The dtype of OpenSpiel's tensor, uint8 if all features are 0 or 1."""
+        """The dtype of observations: uint8 if all features are 0 or 1, else float32."""
         return self.definitions["observation"].dtype
 
     def list_deals(self) -> np.ndarray:
-        """Return all deals, [deals, 1] int16."""
+        """Return the numbers of all deals, [deals, 1] int16."""
         return np.arange(self.count_deals(), dtype=np.int16)[:, None]
 
     def action_name(self, action: int) -> str:
@@ -87,9 +88,9 @@ class OpenSpielGame(Game):
         return self._tabulation.action_names[action]
 
     def infoset_name(self, record: np.void) -> str:
-        """Return the seat to act and OpenSpiel's name of its information set as one word."""
+        """Return the seat to act and OpenSpiel's name of its information set."""
         tree, node, seat = self.definitions[0], int(record["node"]), int(record["to_act"])
-        # A record with another `to_act` asks for the information of a seat that is not to act.
+        # OpenSpiel names only the information set of the seat to act.
         is_to_act = tree["owner"][node] == seat
         name = self._tabulation.infoset_names[tree["index"][node]] if is_to_act else ""
         return f"{seat} {'_'.join(name.split())}".strip()
@@ -97,13 +98,13 @@ class OpenSpielGame(Game):
 
 @dataclass
 class Tabulation:
-    """The tree of a game as `tabulated_rules` read it, and names.
+    """Tree of a game in arrays, with names.
 
     Attributes:
-        definitions: see `tabulated_rules.build_definitions`.
-        max_moves: largest number of moves in a game.
-        action_names: the name of each action, [A].
-        infoset_names: the name of each information set, [I].
+        definitions: the tree, see `tabulated_rules.build_definitions`.
+        max_moves: largest number of moves in a hand.
+        action_names: the name of each action, [actions].
+        infoset_names: the name of each information set, [information sets].
     """
 
     definitions: np.ndarray
@@ -113,7 +114,7 @@ class Tabulation:
 
 
 def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
-    """Return a turn-based game of OpenSpiel after checking that it can be tabulated."""
+    """Load a game of OpenSpiel, convert simultaneous moves to turns, and check the game."""
     try:
         import pyspiel
     except ImportError:
@@ -155,7 +156,7 @@ def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
 def tabulate(
     name: str, params: tuple[tuple[str, Parameter], ...], unit_chips: int, max_nodes: int
 ) -> Tabulation:
-    """Return the tree of a game of OpenSpiel as arrays.
+    """Read the whole tree of a game of OpenSpiel into arrays.
 
     Raises:
         ConfigError: see `OpenSpielGame`.
@@ -172,7 +173,8 @@ def tabulate(
     payoffs: list[list[float]] = []
     outcome_probs: dict[Prefix, list[Fraction]] = {}
     owner, first_child, index, max_moves = [0], [0], [0], 0
-    # Each entry: state, node, chance outcomes, number of moves and each seat's last edge.
+    # Nodes to visit: state, index, chance outcomes so far, number of moves so far, and each seat's
+    # last information set and action, as one number.
     stack: list[tuple[Any, int, Prefix, int, tuple[int, ...]]]
     stack = [(game.new_initial_state(), 0, (), 0, (-1,) * seats)]
     while stack:
@@ -249,7 +251,7 @@ def tabulate(
 
 
 def estimate_node_count(game: Any, samples: int = 100) -> float:
-    """Estimate a tree's number of nodes from random playouts (Knuth 1975), up to about 1e30."""
+    """Estimate the number of nodes of a game tree from random playouts (Knuth 1975)."""
     generator, total = np.random.default_rng(0), 0.0
     for _ in range(samples):
         state, level_size = game.new_initial_state(), 1.0
@@ -263,7 +265,7 @@ def estimate_node_count(game: Any, samples: int = 100) -> float:
 
 
 def to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
-    """Return payoffs in chips, which are integers, [ends, seats] int64."""
+    """Convert payoffs [terminal nodes, seats] to whole chips."""
     if abs(payoffs.sum(1)).max() > 1e-9:
         raise ConfigError(f"name: the payoffs of {name} do not sum to 0")
     chips = np.rint(payoffs * unit_chips)
@@ -276,7 +278,7 @@ def to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
 
 
 def list_outcomes(name: str, outcome_probs: dict[Prefix, list[Fraction]]) -> np.ndarray:
-    """Return the chance outcomes of equally likely deals, [deals, chance nodes] int16."""
+    """Return the outcomes of all deals, which are equally likely: [deals, chance nodes] int16."""
 
     def iterate_deals(prefix: Prefix, prob: Fraction) -> Iterator[tuple[Prefix, Fraction]]:
         if prefix not in outcome_probs:

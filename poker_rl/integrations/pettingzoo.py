@@ -1,10 +1,9 @@
 """PettingZoo environment of a game, in which every seat is an agent.
 
 An observation is a dictionary: "observation" has the features of `Tables.observe` for the agent's
-seat, "action_mask" its legal actions, all 0 if another seat is to act. The information of the agent
-to act has the mask too. Rewards are what each agent won, in the game's unit, at the end of the
-hand. An illegal action raises ValueError; PettingZoo's `TerminateIllegalWrapper` ends the hand
-instead.
+seat, and "action_mask" its legal actions, all 0 if another seat is to act. `infos` has the mask
+too. The reward at the end of a hand is what the agent won, in the game's unit. An illegal action
+raises ValueError; with PettingZoo's `TerminateIllegalWrapper` it ends the hand.
 """
 
 from __future__ import annotations
@@ -26,13 +25,9 @@ from poker_rl.integrations.learner_tables import check_render_mode, to_game
 class GameAECEnv(AECEnv):
     """Environment of one table in PettingZoo's agent-environment cycle.
 
-    The agents are `player_0`, `player_1` and so on, by seat. In a game with a variable number of
-    seats, `agents` are those of the present hand. `render()` returns the information set of the
-    agent to act as text.
-
-    Args:
-        game: the game that is played.
-        render_mode: "ansi" or None.
+    The agents are `player_0`, `player_1` and so on, by seat. If the number of players varies from
+    hand to hand, `agents` are those in the present hand. `render()` returns the information set of
+    the agent to act as text, if `render_mode` is "ansi".
     """
 
     def __init__(self, game: Game, render_mode: str | None = None) -> None:
@@ -70,7 +65,7 @@ class GameAECEnv(AECEnv):
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Deal a new hand; with a seed, this hand and those that follow are always the same."""
+        """Deal a new hand; equal seeds give equal hands, this one and all later ones."""
         if seed is not None or self._tables is None:
             generator, _ = seeding.np_random(seed)
             self._tables = Tables(self.game, 1, int(generator.integers(2**63)))
@@ -84,7 +79,7 @@ class GameAECEnv(AECEnv):
         self._select_next_agent()
 
     def step(self, action: int | None) -> None:
-        """Play the action of the agent to act; None removes an agent after the end of the hand."""
+        """Play the action of the agent to act; after the end of the hand, None removes it."""
         if self._tables is None:
             raise RuntimeError("call reset() before the first hand")
         agent = self.agent_selection
@@ -129,7 +124,7 @@ class GameAECEnv(AECEnv):
         """Do nothing, because there are no resources to release."""
 
     def _select_next_agent(self) -> None:
-        """Select the agent of the seat to act and put its action mask into its information."""
+        """Select the agent of the seat to act, and put its action mask into `infos`."""
         assert self._tables is not None
         self.agent_selection = self.possible_agents[int(self._tables.records["to_act"][0])]
         mask = self._tables.legal_mask()[0].astype(np.int8)
@@ -144,7 +139,7 @@ def env(
 
     Args:
         game: a game or its name, such as `limit_holdem_6p`.
-        overrides: settings of a game given by name, such as `["game.ante=2"]`.
+        overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
         render_mode: "ansi" or None.
 
     Raises:

@@ -13,7 +13,7 @@ from poker_rl.integrations.gymnasium import GameVectorEnv
 class SB3VecEnv(VecEnv):
     """Environment of many tables for MaskablePPO and other learners of Stable-Baselines3.
 
-    The information of a table whose hand ended has its reward and length, as with `Monitor`.
+    As with Stable-Baselines3's `Monitor`, the info of a hand that ends has its reward and length.
     """
 
     def __init__(self, env: GameVectorEnv) -> None:
@@ -21,18 +21,18 @@ class SB3VecEnv(VecEnv):
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def reset(self) -> np.ndarray:
-        """Deal new hands and return the observations [B, W]."""
+        """Deal new hands and return the observations [tables, features]."""
         observations, _ = self._env.reset(seed=self._seeds[0])
         self._reset_seeds()
         self._lengths = np.zeros(self.num_envs, np.int64)
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Store the actions [B] for `step_wait`."""
+        """Store the actions [tables], which `step_wait` plays."""
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Play the actions; return observations, rewards, ends of hands and information."""
+        """Play the stored actions; return observations, rewards, ends of hands and infos."""
         observations, rewards, terminations, _, info = self._env.step(self._actions)
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -49,7 +49,7 @@ class SB3VecEnv(VecEnv):
         self._env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of the environment, once for each selected table."""
+        """Return an attribute of the environment, repeated for each selected table."""
         return [getattr(self._env, attr_name)] * len(self._get_indices(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
@@ -59,7 +59,7 @@ class SB3VecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Return the result of a method of the environment, such as `action_masks`, by table."""
+        """Call a method of the environment, such as `action_masks`; return its result by table."""
         result = getattr(self._env, method_name)(*method_args, **method_kwargs)
         return [result[row] for row in self._get_indices(indices)]
 

@@ -1,4 +1,4 @@
-"""Player with a policy that MaskablePPO of Stable-Baselines3 (sb3-contrib) trained."""
+"""Player with a policy that MaskablePPO (sb3-contrib, Stable-Baselines3) has trained."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ ACTIVATION_BY_CLASS: dict[str, Activation] = {
 
 @dataclass(kw_only=True)
 class MaskablePPOPlayer(Bot):
-    """Player with the weights of a file that `MaskablePPO.save` wrote.
+    """Player with the weights from a file that `MaskablePPO.save` wrote.
 
-    The policy has to be an `MlpPolicy` with tanh or ReLU that was trained on the observations of
-    `GameEnv` or `GameVectorEnv`. Only its weights are read, which runs no code of the file and does
-    not need Stable-Baselines3. `MaskablePPO.load` unpickles such a file, which runs any code in it.
+    The policy has to be an `MlpPolicy` with tanh or ReLU that was trained in `GameEnv` or
+    `GameVectorEnv`. Only its weights are read, which needs no Stable-Baselines3 and runs no code
+    that the file may contain, unlike `MaskablePPO.load`.
 
     Raises:
-        ConfigError: if the file does not hold such a policy for this game.
+        ConfigError: if the file does not contain such a policy for this game.
     """
 
     file: str
@@ -61,12 +61,12 @@ class MaskablePPOPlayer(Bot):
         self._policy = build_policy(game, self.file, actor, activation)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
+        """Return the probabilities of all actions at tables [B] as an array [B, actions]."""
         return self._policy.action_probs(records)
 
 
 def read_saved_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Return the weights of a saved model by name, and its settings as far as they are JSON.
+    """Return the weights of a saved MaskablePPO by name, and the settings of its policy.
 
     Raises:
         ConfigError: if the file is missing, damaged or not of Stable-Baselines3.

@@ -1,4 +1,4 @@
-"""`poker-rl compare`: tables and curves of groups of runs that differ in their seeds alone."""
+"""`poker-rl compare`: tables and curves of runs, averaged over runs that differ only in seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from poker_rl.storage.run_folder import write_text_atomically
 
 
 def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> None:
-    """Print a comparison of runs, and write it or its curves to a file."""
+    """Print a comparison of runs, and write the output files that the settings name."""
     config = CompareConfig(**convert_fields(CompareConfig, settings_dict, "", {}))
     comparisons = build_comparisons(read_runs(run_specs), config)
     for key, path in config.output_paths.items():
@@ -40,9 +40,9 @@ def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> 
 
 
 def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Comparison]:
-    """Return a comparison for each game."""
+    """Group runs by their game, and return a comparison for each game."""
     for run in runs:
-        # A run that was stopped after its first evaluation has counted only seconds.
+        # Runs that stopped before learning anything are not checked: all axes except seconds are 0.
         recorded_axes = [axis for axis in TAG_OF_AXIS if run.get_last_x(axis) > 0]
         if set(recorded_axes) - {"seconds"} and config.x_axis not in recorded_axes:
             raise ConfigError(
@@ -60,7 +60,7 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
 
 
 def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -> None:
-    """Write the file of one setting: tables or a figure (`out`), `curves` or a `caption`."""
+    """Write one output file; `key` is the setting that names it: "out", "curves" or "caption"."""
     if key == "out" and path.suffix in IMAGE_SUFFIXES:
         save_figure(draw_comparison(comparisons), path)
         return

@@ -41,7 +41,8 @@ from poker_rl.reports.text_tables import (
 
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
 CAPTION_SUFFIXES = (".txt", ".md", ".tex")
-LOWER_IS_BETTER = ("exploitability", "nash_conv")  # ends of the names of measures
+# A measure whose name ends like this is better if it is smaller.
+LOWER_IS_BETTER = ("exploitability", "nash_conv")
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -89,7 +90,7 @@ class CompareConfig:
 
     @property
     def output_paths(self) -> dict[str, Path]:
-        """The files to write, by setting."""
+        """Path of each output file, by the setting that names it."""
         paths = {"out": self.out, "curves": self.curves, "caption": self.caption}
         return {
             key: Path(path) for key, path in paths.items() if path not in (None, "figure", "none")
@@ -97,10 +98,10 @@ class CompareConfig:
 
 
 class Comparison:
-    """Means over seeds of the groups of runs of one game.
+    """Comparison of groups of runs of one game, by their means over seeds.
 
     Attributes:
-        measures: tags, or measures of each run's headline player.
+        measures: compared tags of metrics.jsonl, or measures of each run's headline player.
     """
 
     def __init__(self, runs: Sequence[RunData], config: CompareConfig) -> None:
@@ -140,15 +141,15 @@ class Comparison:
         return run.is_finished or self.config.unfinished
 
     def list_run_values(self, group: RunGroup, measure: str) -> list[float]:
-        """Return the values of a measure in the counted runs at `x_value`."""
+        """Return a measure's value at `x_value` in each run that counts in the group's mean."""
         values = (run.get_value(measure, self.x_axis, self.x_value) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
     def list_scores(self, group: RunGroup, measure: str, normalize: bool) -> np.ndarray:
-        """Return a score of each counted run, where larger is better, [runs].
+        """Return a score of each run that counts in the mean, where larger is better, [runs].
 
-        The score of a measure such as exploitability is its negative value. If `normalize`, it is
-        divided by the value before training.
+        The score of a measure such as exploitability is its negative value. If `normalize`, each
+        run's score is divided by its value before training.
         """
         scores = []
         for run in group.counted_runs:
@@ -159,7 +160,7 @@ class Comparison:
         return np.array(scores) * (-1 if measure.endswith(LOWER_IS_BETTER) else 1)
 
     def build_line(self, group: RunGroup, measure: str) -> CurveLine | None:
-        """Return the curve of a group over its counted runs; None if none has the measure."""
+        """Return the averaged curve of a group's runs; None if no run has the measure."""
         points = [run.get_points(measure, self.x_axis) for run in group.counted_runs]
         curves = [(x_values, values) for x_values, values in points if len(x_values)]
         if not curves:
@@ -190,7 +191,7 @@ class Comparison:
         ]
 
     def compute_mean_progress(self, group: RunGroup) -> float | None:
-        """Return the mean axis position of the last compared rows of the counted runs."""
+        """Return the mean x value that the group's runs have reached, each at most `x_value`."""
         positions = []
         for run in group.counted_runs:
             x_values = np.concatenate([run.get_points(m, self.x_axis)[0] for m in self.measures])
@@ -200,7 +201,7 @@ class Comparison:
         return float(np.mean(positions)) if positions else None
 
     def compute_mean_minutes(self, group: RunGroup) -> float | None:
-        """Return the mean training time of the counted runs up to the compared rows."""
+        """Return the mean training time of the group's runs up to `x_value`, in minutes."""
         seconds = self.list_run_values(group, SECONDS_TAG)
         return float(np.mean(seconds)) / 60 if seconds else None
 
@@ -251,8 +252,8 @@ class Comparison:
         return records
 
     def build_rows(self) -> TextRows:
-        """Return the headings and a row for each group."""
-        # A measure that is no tag is one of the headline player.
+        """Return the rows of the table: the headings, then a row for each group."""
+        # A measure that is no tag belongs to the headline player, so the table names that player.
         runs = [run for group in self.groups for run in group.runs]
         shows_player = any(name not in run.curves for name in self.measures for run in runs)
         measure_headings = map(self.format_heading, self.measures)
@@ -343,7 +344,7 @@ class Comparison:
 def pool_scores(
     comparisons: Sequence[Comparison], measure: str, normalize: bool
 ) -> dict[str, list[np.ndarray]]:
-    """Return, by label of a group, the scores of its runs in each game that has the measure."""
+    """Return for each group label a list with the scores of its runs, [runs], in each game."""
     scores_by_label: dict[str, list[np.ndarray]] = {}
     for comparison in comparisons:
         for group in comparison.groups if measure in comparison.measures else ():
@@ -354,7 +355,7 @@ def pool_scores(
 
 
 def format_pooled_table(comparisons: Sequence[Comparison]) -> str:
-    """Format interquartile means over the runs of all games, relative to before the training."""
+    """Format interquartile means over the runs of all games, relative to untrained players."""
     measures = dict.fromkeys(measure for one in comparisons for measure in one.measures)
     rows = [["group", "games", "runs", *(f"{name} / before training" for name in measures)]]
     pooled = {measure: pool_scores(comparisons, measure, normalize=True) for measure in measures}
@@ -382,10 +383,12 @@ def build_line_over_runs(
     statistic: Statistic = "mean",
     band: Literal["interval", "range"] = "interval",
 ) -> CurveLine:
-    """Return a statistic of runs' curves where all are defined, with a band if there are several.
+    """Return the mean or IQM of the curves of runs, with a band if there are several runs.
+
+    The curve covers the range of the axis that all runs have reached.
 
     Args:
-        curves: ascending positions on the axis and values of each run, at least one run.
+        curves: ascending x values and the y values of each run; at least one run.
         band: the 95 % interval of the statistic, or the range from the lowest to the highest run.
     """
     x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
@@ -399,7 +402,7 @@ def build_line_over_runs(
 
 
 def format_cell(record: Mapping[str, Any], statistic: Statistic, counted_runs: int) -> str:
-    """Format the statistic of a record, and its number of seeds if that is 1 or not all runs."""
+    """Format a table cell: the statistic, and the number of seeds unless all runs have a value."""
     if record[statistic] is None:
         return "-"
     number, seeds = (
@@ -423,5 +426,5 @@ def format_estimate(
 
 
 def format_minutes(minutes: float | None) -> str:
-    """Format minutes with at least two digits, so that no short run has 0 minutes."""
+    """Format minutes: below 10 with two significant digits, so that no short run shows 0."""
     return "-" if minutes is None else f"{minutes:.0f}" if minutes >= 10 else f"{minutes:.2g}"

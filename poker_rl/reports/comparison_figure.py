@@ -25,15 +25,15 @@ from poker_rl.reports.comparison import LOWER_IS_BETTER, CompareConfig, Comparis
 from poker_rl.reports.seed_statistics import compute_profile
 from poker_rl.storage.disk import atomic_replacement
 
-# SVG files hold text as text, not as outlines: it is smaller and can be searched and read aloud.
-# The salt makes identifiers depend on the figure alone. Journals require PDF fonts of type 42.
+# Text in SVG files is stored as characters, which can be searched and read aloud. A fixed salt
+# gives equal figures equal identifiers in SVG. Journals require PDF fonts of type 42.
 FIGURE_RC_PARAMS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "poker-rl",
     "pdf.fonttype": 42,
     "font.family": "sans-serif",
 }
-# Without dates, equal figures give equal files.
+# Figures are saved without a date, so that equal figures give equal files.
 METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
@@ -80,10 +80,10 @@ def list_curve_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
 
 
 def list_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
-    """Return panels of performance profiles; several games share a panel of each measure.
+    """Return a panel with performance profiles for each measure, over the runs of all games.
 
-    Scores of several games are divided by the values before training. The threshold of a measure
-    such as exploitability, of which less is better, is the value that runs have to stay below.
+    A profile shows what share of runs is better than each threshold. With several games, scores
+    are divided by the values before training.
     """
     is_pooled = len(comparisons) > 1
     panels = []
@@ -112,7 +112,7 @@ def list_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
 
 
 def apply_layout(figure: Figure, config: CompareConfig) -> None:
-    """Set the size, the size of text and the ranges of axes that the user chose."""
+    """Set the figure size, the text size and the axis ranges that the user chose."""
     for ax in figure.axes:
         if config.x_range is not None:
             ax.set_xlim(*config.x_range)
@@ -127,7 +127,7 @@ def apply_layout(figure: Figure, config: CompareConfig) -> None:
 
 
 def describe_figure(comparisons: Sequence[Comparison]) -> str:
-    """Return the caption of the figure: what is measured, over how many seeds, and the bands."""
+    """Return the caption: what is measured, over how many seeds, and what the bands show."""
     config = comparisons[0].config
     kinds = {record["kind"] for comparison in comparisons for record in comparison.records}
     parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)

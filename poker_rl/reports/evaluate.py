@@ -1,4 +1,4 @@
-"""`poker-rl evaluate`: the players that its settings select, and the list of earlier reports."""
+"""`poker-rl evaluate`: load the selected players and measure them, or list earlier reports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from poker_rl.training.opponents import create_player_loader
 from poker_rl.training.run_config_file import read_run_config
 from poker_rl.training.signals import interrupt_at_once
 
-SETTINGS_WITHOUT_SEATS = (  # settings that can't be used with `seats`
+SETTINGS_WITHOUT_SEATS = (  # settings that can't be combined with the setting `seats`
     *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
     *("hands", "hands_seat", "round_amounts"),
     *("variance_reduction", "control_player"),
@@ -38,10 +38,10 @@ SETTINGS_WITHOUT_SEATS = (  # settings that can't be used with `seats`
 def evaluate(
     settings: dict[str, Any], group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
-    """Measure the players of a run folder, a player of any game, or a mixed table.
+    """Measure the players of a run, any other player, or a table with a player for each seat.
 
     Args:
-        group_config: settings of `game` and `evaluation`; None if they are those of a run.
+        group_config: settings of `game` and `evaluation`; None to use those of the run.
     """
     config = EvaluateConfig(**convert_fields(EvaluateConfig, settings, "", {}))
     if config.run is not None and group_config is not None:
@@ -94,7 +94,7 @@ def create_evaluation(
     option_dirs: Sequence[Path],
     device: torch.device,
 ) -> Evaluation:
-    """Create the evaluation, with the game and the evaluator of the run or of the command line."""
+    """Build the game and the evaluator from the settings of the run or of the command line."""
     run = None if config.run is None else Path(config.run)
     game_config = group_config if run is None else read_run_config(run, "run")
     assert game_config is not None
@@ -116,7 +116,7 @@ def create_evaluation(
 def load_measured_players(
     evaluation: Evaluation, device: torch.device
 ) -> tuple[Path | None, dict[str, Player]]:
-    """Return the players to measure, and the snapshot of the run that holds them."""
+    """Return the players to measure by name, and their snapshot file if they are from a run."""
     config, spec = evaluation.config, evaluation.config.player
     if config.run is None:
         assert spec is not None

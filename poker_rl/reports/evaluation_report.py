@@ -1,4 +1,4 @@
-"""Reports of `poker-rl evaluate`: printed, saved as JSON and CSV, and listed."""
+"""Reports of `poker-rl evaluate`: print one, save it as JSON and CSV, and list saved ones."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from poker_rl.reports.text_tables import (
 from poker_rl.storage.disk import create_writable_folder, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 
-EVALUATIONS_FOLDER = "evaluations"  # in a run folder
-LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")  # sampled measures that `show=true` prints
+EVALUATIONS_FOLDER = "evaluations"
+LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -80,13 +80,13 @@ class Evaluation:
 
     @property
     def snapshot_spec(self) -> str:
-        """The run folder, with the decisions of the chosen snapshot."""
+        """Name of the chosen snapshot of the run: FOLDER or FOLDER@DECISIONS."""
         checkpoint = self.config.checkpoint
         return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
 
     @property
     def output_folder(self) -> Path | None:
-        """The folder of the report; None to save nothing."""
+        """Folder in which the report is saved; None if it is not saved."""
         if self.config.out is None and self.config.run is not None:
             return Path(self.config.run) / EVALUATIONS_FOLDER
         return None if self.config.out is None else Path(self.config.out)
@@ -100,7 +100,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Results of one kind; each measure has a column if the table is wide, else a row."""
+    """Table of results, with a column for each measure if `is_wide`, else a row for each result."""
 
     results: Sequence[Result]
     heading: str = ""
@@ -113,8 +113,8 @@ class EvaluationReport:
 
     Attributes:
         note: a line that is printed before the tables.
-        snapshot: the file that holds the players; None for players that are not from a run.
-        config_changes: settings of the evaluator that the evaluation replaced.
+        snapshot: file of the players; None if they are not from a run.
+        config_changes: values of the evaluator's settings that this measurement has replaced.
     """
 
     evaluation: Evaluation
@@ -131,7 +131,7 @@ class EvaluationReport:
 
     @property
     def results(self) -> list[Result]:
-        """All results, for the files."""
+        """The results of all tables."""
         return [result for table in self.tables for result in table.results]
 
     @property
@@ -154,7 +154,7 @@ class EvaluationReport:
         return format_text([heading, "\n".join(lines), *tables], list_player_names(self.results))
 
     def _list_exploitability_lines(self) -> list[str]:
-        """Return a line for each player with bounds: its exploitability or else its best bound."""
+        """Return for each player with lower bounds a line with its exact value or best bound."""
         lines = []
         bounds = select_bounds(self.results)
         for name in dict.fromkeys(bound.player for bound in bounds):
@@ -193,25 +193,25 @@ class EvaluationReport:
             "results": [asdict(result) for result in self.results],
         }
 
-    def publish(self) -> None:
+    def print_and_save(self) -> None:
         """Print the report and save it as JSON and its results as CSV."""
         print_line(self.format_text())
         if (folder := self.evaluation.output_folder) is not None:
-            path = folder / self.file_stem  # with_suffix would cut the stem at its dot
+            path = folder / self.file_stem  # the stem has a dot, where with_suffix would cut it
             write_text_atomically(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2) + "\n")
             write_text_atomically(Path(f"{path}.csv"), results_to_csv(self.results))
             print_line(f"\nsaved: {path}.json, .csv")
 
 
 def select_bounds(results: Sequence[Result]) -> list[Result]:
-    """Return the lower bounds on exploitability."""
+    """Return those results that are lower bounds on exploitability."""
     return [result for result in results if result.measure.startswith(BOUND_PREFIX)]
 
 
 def read_reports(
     folder: Path,
 ) -> Iterator[tuple[str, list[Result], str | None, int | None]]:
-    """Yield heading, main results, headline player and decisions of all reports, oldest first."""
+    """Yield each report's heading, main results, headline player and decisions, oldest first."""
     for number, path in enumerate(sorted(folder.glob("*.json")), start=1):
         try:
             report = read_json(path)
@@ -247,7 +247,7 @@ def format_report_tables(folder: Path) -> str:
 
 
 def list_player_names(results: Sequence[Result]) -> list[str]:
-    """Return the names of all players, opponents and responders."""
+    """Return all names in results: measured players, opponents and best responses."""
     return [
         *(result.player for result in results),
         *(result.kind.partition(AGAINST)[2] for result in results),

@@ -1,9 +1,9 @@
 """`poker-rl export`: hands, policies and weights of players as files for other programs.
 
-OpenSpiel has Kuhn poker with any number of players and Leduc poker for two. Cards and actions have
-the same numbers in both programs, except that OpenSpiel's actions of Kuhn poker are `pass`, 0, and
-`bet`, 1 (Lanctot et al., arXiv:1908.09453). OpenSpiel's Leduc poker for three is another game: it
-splits odd chips in halves.
+Policies of Kuhn poker and two-player Leduc poker are written with OpenSpiel's names of information
+sets and its numbers of actions (Lanctot et al., arXiv:1908.09453). Its numbers differ only in Kuhn
+poker: `pass` is 0 and `bet` is 1. Its Leduc poker for three players is another game, because it
+splits odd chips.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.device import prepare_device
 from poker_rl.training.game_and_player import resolve_game_and_player
 
-MAX_HANDS = 1_000_000  # of an export; the file has about 700 MB
+MAX_HANDS = 1_000_000  # a file with so many hands has about 700 MB
 POLICY_SUFFIXES = (".csv", ".json")
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
-LEDUC_STARTING_CHIPS = 100  # in OpenSpiel
+LEDUC_STARTING_CHIPS = 100
 COMMON_RULES = {"hole_cards": 1, "ante": 1, "blinds": []}
 KUHN_RULES = COMMON_RULES | {
     "board_cards": [0],
@@ -90,10 +90,10 @@ def export_player(
     game_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Write the hands of a player, its policy or its weights.
+    """Write hands that a player plays, its policy or its weights to files.
 
     Args:
-        game_config: the settings of `game`; None if they are those of a run.
+        game_config: the settings of `game`; None to use those of the run.
     """
     config = ExportConfig(**convert_fields(ExportConfig, settings_dict, "", {}))
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
@@ -172,10 +172,9 @@ def check_export_settings(config: ExportConfig, game: Game) -> None:
 def play_hands(
     game: Game, players: tuple[Player, Player], hand_count: int, seed: int
 ) -> list[tuple[HandHistory, int]]:
-    """Play hands with different deals, and return each with the seat of the first player.
+    """Play hands with different deals, and return each hand with the seat of `players[0]`.
 
-    A duplicate match plays a deal with the first player in each seat. One of these hands is
-    returned; the seat changes from deal to deal.
+    This seat changes from hand to hand.
     """
     hands_and_seats: list[tuple[HandHistory, int]] = []
 
@@ -193,7 +192,7 @@ def play_hands(
 
 
 def format_policy_csv(tree: GameTree, policy: np.ndarray) -> str:
-    """Format a policy [I, A] as CSV: a row for each information set, a column for each action."""
+    """Format a policy [I, A] as CSV: rows are information sets, columns are actions."""
     infosets = list_infoset_probs(tree, policy)
     actions = sorted({action for _, probs in infosets for action in probs})
     rows = [
@@ -204,7 +203,7 @@ def format_policy_csv(tree: GameTree, policy: np.ndarray) -> str:
 
 
 def format_policy_json(tree: GameTree, policy: np.ndarray) -> str:
-    """Format a policy [I, A] as JSON: the probabilities of each information set."""
+    """Format a policy [I, A] (information sets, actions) as JSON."""
     name = find_open_spiel_name(tree.game)
     document = {
         "game": tree.game.name,
@@ -215,9 +214,9 @@ def format_policy_json(tree: GameTree, policy: np.ndarray) -> str:
 
 
 def list_infoset_probs(tree: GameTree, policy: np.ndarray) -> list[tuple[str, dict[int, float]]]:
-    """Return each information set's name and its probabilities by number of the legal action.
+    """Return the name of each information set, with the probability of each legal action.
 
-    Names and numbers are OpenSpiel's if it has the game.
+    Names of information sets and numbers of actions are OpenSpiel's if it has the game.
     """
     open_spiel_name, infoset_probs = find_open_spiel_name(tree.game), []
     for record, legal_mask, probs in zip(
@@ -234,7 +233,7 @@ def list_infoset_probs(tree: GameTree, policy: np.ndarray) -> list[tuple[str, di
 
 
 def find_open_spiel_name(game: Game) -> str | None:
-    """Return OpenSpiel's name of the same game; None if OpenSpiel lacks the game."""
+    """Return OpenSpiel's name of a game; None if OpenSpiel does not have the game."""
     if not isinstance(game, FixedLimitPoker) or len(game.ranks) != game.seats + 1 or game.stacks:
         return None
     rules = game.to_dict()
@@ -245,7 +244,7 @@ def find_open_spiel_name(game: Game) -> str | None:
 
 
 def format_open_spiel_infoset(open_spiel_name: str, game: Game, record: np.void) -> str:
-    """Return OpenSpiel's name of the information set of the seat to act at a table."""
+    """Return OpenSpiel's name of the information set of the seat to act."""
     seat, seats = int(record["to_act"]), game.seats
     action_line = record["line"][: record["moves"]].tolist()
     own_card = int(record["deck"][seat])
@@ -271,7 +270,7 @@ def format_open_spiel_infoset(open_spiel_name: str, game: Game, record: np.void)
 
 
 def to_open_spiel_action(open_spiel_name: str, action: int, facing_bet: bool) -> int:
-    """Return OpenSpiel's number of an action."""
+    """Return OpenSpiel's number of one of this program's actions."""
     if open_spiel_name == OPEN_SPIEL_KUHN:
         return int(action == RAISE or (facing_bet and action == CALL))
     return action

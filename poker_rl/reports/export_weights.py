@@ -36,14 +36,14 @@ PACKAGES = ("safetensors", "onnx", "onnxscript", "onnxruntime")
 
 
 def list_weight_files(path: Path) -> list[Path]:
-    """Return the files that an export of weights writes: the weights and their model card."""
+    """Return the files to write: the weights, and for safetensors also a model card."""
     return [path, path.with_suffix(".md")] if path.suffix == SAFETENSORS_SUFFIX else [path]
 
 
 def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     """Write the weights of a trained player in the format of the file's suffix.
 
-    Return a line on what was written. Raise ConfigError if the player can't be exported.
+    Return a message that names the files. Raise ConfigError if the player can't be exported.
     """
     check_packages("export", "the file", *PACKAGES)
     source, name = find_player_file(spec, player)
@@ -81,9 +81,9 @@ def find_player_file(spec: str, player: Player) -> tuple[Path, str]:
 
 
 def list_player_results(snapshot: Path, player_name: str) -> list[Result]:
-    """Return the results of a run's player: of evaluations, and of training if it is the newest.
+    """Return the newest result of each measure of a player in a snapshot of a run.
 
-    Of several results of one measure, the newest counts.
+    Results are from `poker-rl evaluate` and, if the snapshot is the newest one, from training.
     """
     run = snapshot.parents[1]
     results = read_run(run).list_last_results() if snapshot == find_newest_snapshot(run) else []

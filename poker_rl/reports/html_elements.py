@@ -1,4 +1,4 @@
-"""HTML elements. Text is escaped unless it is `Markup`, because users choose names of runs."""
+"""HTML elements, in which text is escaped unless it is `Markup`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 
 from poker_rl.reports.comparison_figure import FIGURE_RC_PARAMS
 
-MAX_PANEL_BASIS = 480  # pixels; two panels of this width stand side by side on a wide screen
+MAX_PANEL_BASIS = 480  # two panels of so many pixels fit side by side on a wide screen
 
 STYLE_SHEET = Path(__file__).with_name("page.css")
-# With this policy browsers run no scripts and load nothing from elsewhere, even if a name has HTML.
+# This policy keeps browsers from running scripts that a name of a run might contain.
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -26,7 +26,7 @@ class Markup(str):
 
 
 def create_element(name: str, *children: str, **attributes: str) -> Markup:
-    """Return an element; the keyword `class_` sets the attribute `class`."""
+    """Return an HTML element; the keyword `class_` sets the attribute `class`."""
     attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
@@ -35,14 +35,18 @@ def create_element(name: str, *children: str, **attributes: str) -> Markup:
 
 
 def join_markup(parts: Sequence[str]) -> Markup:
-    """Concatenate parts; those that are not `Markup` are escaped."""
+    """Concatenate texts to HTML, after escaping those that are not `Markup`."""
     return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts))
 
 
 def create_table(
     rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = (), caption: str = ""
 ) -> Markup:
-    """Return a table with the first row as headings; row 0 of `highlighted_rows` is below it."""
+    """Return a table whose first row holds the headings, with some of the other rows highlighted.
+
+    Args:
+        highlighted_rows: indices of rows; the row below the headings is 0.
+    """
     head = create_element("tr", *(create_element("th", cell, scope="col") for cell in rows[0]))
     body = [
         create_element(
@@ -55,14 +59,15 @@ def create_table(
     parts = [create_element("caption", caption)] * bool(caption)
     parts += [create_element("thead", head), create_element("tbody", *body)]
     inner = create_element("table", *parts)
-    # Wide tables scroll within the page, also by keyboard.
+    # With a tabindex, a wide table can be scrolled by keyboard.
     return create_element("div", inner, class_="wide", tabindex="0")
 
 
 def embed_figure(figure: Figure, description: str) -> Markup:
     """Return a figure as HTML with an image for each panel, so that panels fit on any screen.
 
-    The title and the footnote are text of the page. The figure cannot be drawn again.
+    The title and the footnote become text of the page. This changes `figure`: it cannot be drawn
+    afterwards.
     """
     title, note = figure.get_suptitle(), figure.get_supxlabel()
     for text in (figure._suptitle, figure._supxlabel):  # type: ignore[attr-defined]
@@ -70,7 +75,7 @@ def embed_figure(figure: Figure, description: str) -> Markup:
             text.set_visible(False)
     panels = [ax for ax in figure.axes if ax.get_visible()]
     artists: list[Artist] = [*figure.legends, *panels]
-    figure.draw_without_rendering()  # the layout must be that of all panels
+    figure.draw_without_rendering()
     figure.set_layout_engine("none")
     images = []
     for number, artist in enumerate(artists, start=1):
@@ -97,7 +102,7 @@ def embed_figure(figure: Figure, description: str) -> Markup:
 
 
 def create_document(title: str, *elements: str) -> str:
-    """Return a self-contained HTML page with its title as a heading."""
+    """Return an HTML page that needs no other file, with its title as a heading."""
     head = create_element(
         "head",
         Markup('<meta charset="utf-8">'),

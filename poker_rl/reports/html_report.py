@@ -1,4 +1,4 @@
-"""`poker-rl report`: runs as a self-contained HTML page."""
+"""`poker-rl report`: an HTML page on runs, which needs no other file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_report(
         raise ConfigError(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
     output_path = runs[0].folder / REPORT_FILE_NAME if config.out is None else Path(config.out)
     with error_prefix("out"):
-        # The page in a run's own folder depends on that folder alone and may be replaced.
+        # The default page, in the run folder, may be replaced: `report` can create it again.
         prepare_output_file(output_path, config.overwrite or config.out is None)
     write_text_atomically(output_path, create_page(runs, config.hands, config.seed, option_dirs))
     print_line(f"written: {output_path}")

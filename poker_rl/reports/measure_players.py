@@ -1,4 +1,4 @@
-"""Measurements of `poker-rl evaluate`: the players of a run, other players, or a mixed table."""
+"""Measurements of `poker-rl evaluate`, of single players or of a table with several players."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows, read_ru
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_STEM_LENGTH = 100  # characters of the name of a figure's file
-RUN_PLAYER = "self"  # stands in `seats` for the headline player of the run
-PROTOCOLS = {  # how the deals of a match are played, by method of variance reduction
+MAX_STEM_LENGTH = 100
+RUN_PLAYER = "self"  # in the setting `seats`, `self` is the run's headline player
+PROTOCOLS = {  # how a match is played, by method of variance reduction
     "none": "deals, each played in every seat",
     "aivat": "deals, each played in every seat, with the variance reduced by aivat",
     "control_variate": "hands in every seat, each with its own cards, with the variance reduced by"
@@ -52,7 +52,7 @@ PROTOCOLS = {  # how the deals of a match are played, by method of variance redu
 
 
 def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
-    """Measure several players at one table, with each deal played in every rotation of them."""
+    """Measure the players of one table, with each deal played in every rotation of the players."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     seats = config.seats
     if config.run is not None:
@@ -71,17 +71,17 @@ def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
     tables = [ResultTable(results, heading, is_wide=True)]
     changes = {"variance_reduction": "none", "control_player": None}
     report = EvaluationReport(evaluation, start_time, tables, config_changes=changes)
-    report.publish()
+    report.print_and_save()
     return report
 
 
 def measure_players(
     evaluation: Evaluation, players: Mapping[str, Player], snapshot: Path | None = None
 ) -> EvaluationReport:
-    """Measure players, print the report and save it; invalid settings raise an error before.
+    """Check the settings, measure players, and print and save the report.
 
     Args:
-        snapshot: the file in a run's folder that holds the players; None for other players.
+        snapshot: file of the players; None if they are not from a run.
     """
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     deals, seed = evaluator.deals, config.seed
@@ -139,11 +139,10 @@ def measure_players(
     ]
     note = "" if bounds else _describe_missing_exploitability(game, measures)
     report = EvaluationReport(evaluation, start_time, tables, note, snapshot)
-    report.publish()
+    report.print_and_save()
     if config.figures and evaluation.output_folder is not None:
         figures = evaluator.build_figures(players, metrics_path)
         if matches:
-            # matplotlib takes a while to import.
             from poker_rl.evaluation.plots.run_figures import draw_return_distributions
 
             distributions = [match.distribution for match in matches]
@@ -153,7 +152,7 @@ def measure_players(
 
 
 def _measure_hands(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:
-    """Return how likely players are to act as in the recorded hands of the setting `hands`."""
+    """Return how likely the players are to act as in the recorded hands of the file `hands`."""
     game, config = evaluation.game, evaluation.config
     assert config.hands is not None
     with error_prefix("hands"):
@@ -180,7 +179,7 @@ def _load_players(evaluation: Evaluation, key: str, specs: Sequence[str]) -> dic
 def _check_measurements(
     evaluation: Evaluation, players: Mapping[str, Player], metrics_path: Path | None
 ) -> None:
-    """Check that all measurements are possible, create the output folder, and print costs."""
+    """Check that all measurements are possible, create the output folder, and print their costs."""
     game, config = evaluation.game, evaluation.config
     if config.lbr:
         with error_prefix("lbr"):
@@ -189,7 +188,7 @@ def _check_measurements(
         raise ConfigError(f"best_responses: {game.name} is not for two players, which it has to be")
     if config.figures and metrics_path is not None:
         with error_prefix("figures"):
-            read_metrics_rows(metrics_path)  # an error is reported now, not after the matches
+            read_metrics_rows(metrics_path)  # report a damaged metrics.jsonl before the matches
     cost_lines = []
     if config.exact:
         with error_prefix("exact"):
@@ -216,7 +215,7 @@ def select_evenly(snapshots: Sequence[Path], count: int) -> list[Path]:
 
 
 def save_figures(figures: Mapping[str, Figure], report: EvaluationReport, folder: Path) -> None:
-    """Save figures as PNG files in a folder, with the origin of their numbers as a footnote."""
+    """Save figures as PNG files in a folder, with a footnote on the game, snapshot and seeds."""
     from poker_rl.evaluation.plots import plotting
 
     if not figures:
@@ -230,7 +229,7 @@ def save_figures(figures: Mapping[str, Figure], report: EvaluationReport, folder
         origin = f"{report.snapshot}, trained with seed {training_seed}, {origin}"
     folder.mkdir(exist_ok=True)
     used_stems: set[str] = set()
-    for name, figure in figures.items():  # names may contain the path of a player
+    for name, figure in figures.items():
         stem = re.sub(r"[^\w.+-]+", "_", name)[-MAX_STEM_LENGTH:]
         while stem in used_stems:
             stem += "_"

@@ -1,4 +1,4 @@
-"""Policies of networks as ONNX models, from an observation and an action mask to probabilities."""
+"""Network policies as ONNX models that map an observation and an action mask to probabilities."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.storage.disk import atomic_replacement
 
-MAX_DIFFERENCE = 1e-5  # between a probability of the ONNX model and that of PyTorch
-CHECKED_TABLES = 256  # number of random hands at whose decisions they are compared
+MAX_DIFFERENCE = 1e-5  # allowed difference between probabilities by ONNX and by PyTorch
+CHECKED_TABLES = 256  # ONNX and PyTorch are compared at all decisions of so many random hands
 
 
 class _OnnxPolicy(nn.Module):
-    """Policy of a player; its networks read dense inputs, which ONNX can express."""
+    """Policy of a player as a PyTorch module with dense inputs, because ONNX has no sparse ones."""
 
     def __init__(self, player: NetworkPlayer) -> None:
         super().__init__()
@@ -40,17 +40,17 @@ class _OnnxPolicy(nn.Module):
                 layer.reads_observations = False
 
     def forward(self, observation: Tensor, mask: Tensor, seat: Tensor | None = None) -> Tensor:
-        """Return probabilities [B, A] for observations [B, W], masks [B, A] and seats [B]."""
-        logits = self.module(observation.expand(self.networks, -1, -1))  # [K, B, A]
+        """Return probabilities [B, A] of observations [B, features], masks [B, A] and seats [B]."""
+        logits = self.module(observation.expand(self.networks, -1, -1))
         row = torch.arange(observation.shape[0])
         return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)
 
 
 def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any]) -> float:
-    """Write the policy of a player with one instance, and check it with ONNX Runtime.
+    """Write the policy of a player as an ONNX model, and compare the model with PyTorch.
 
     Returns:
-        the largest difference of a probability at random decisions.
+        the largest difference between their probabilities at random decisions.
 
     Raises:
         ConfigError: if the player can't be exported, or the difference is over `MAX_DIFFERENCE`.
@@ -73,7 +73,8 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
         inputs["seat"] = records["to_act"].astype(np.int64)
     arguments = tuple(map(torch.from_numpy, inputs.values()))
     batch = torch.export.Dim("batch")
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of missing packages
+    # Without this, torch warns of packages that are not needed.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -106,7 +107,7 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
 
 
 def sample_decisions(game: Game, table_count: int) -> np.ndarray:
-    """Return the tables of all decisions in random hands, [decisions]."""
+    """Play random hands; return a copy of the table's record at each decision, [decisions]."""
     generator, tables = np.random.default_rng(0), Tables(game, table_count, seed=0)
     tables.deal()
     decisions = []

@@ -1,4 +1,7 @@
-"""`poker-rl tournament`: its settings, the play of its tables, and its results."""
+"""`poker-rl tournament`: play the tables of a tournament, and print and save the results.
+
+A table is a line-up of players, who play all deals of the tournament.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,9 @@ from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.signals import interrupt_at_once
 from poker_rl.training.task_pool import run_tasks
 
-CHANGEABLE_SETTINGS = ("workers", "figure", "device")  # allowed with `resume`: results stay equal
-MAX_DEALS = 1_000_000  # bounds the memory for the results of all deals
+# Settings that may change when a tournament is resumed.
+CHANGEABLE_SETTINGS = ("workers", "figure", "device")
+MAX_DEALS = 1_000_000  # the results of more deals might not fit into memory
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -65,8 +69,8 @@ def play_tournament(
     """Play a tournament, or the missing tables of a resumed one, and print and save the results.
 
     Args:
-        group_config: the settings of `game`; None if they are those of a resumed tournament.
-        user_settings: keys of the settings on the command line.
+        group_config: the settings of `game`; None to use those of a resumed tournament.
+        user_settings: keys of the settings that the command line gives.
     """
     config = TournamentConfig(**convert_fields(TournamentConfig, settings, "", {}))
     if config.resume is not None:
@@ -99,7 +103,7 @@ def play_tournament(
 def create_plan(
     config: TournamentConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> TournamentPlan:
-    """Create the plan of a new tournament, which names the snapshot of each trained player."""
+    """Return the plan of a new tournament, with the chosen snapshot of each trained player."""
     if group_config is None:
         raise ConfigError("game: missing; give game=NAME players=[…], or resume=FOLDER")
     players: dict[str, Mapping[str, Any] | None] = {}
@@ -115,7 +119,7 @@ def create_plan(
 
 
 def play_missing_tables(tournament: Tournament, workers: int) -> None:
-    """Play the tables that are not finished, in this process or in several others."""
+    """Play the tables that are not finished, in this process or in `workers` processes."""
     missing, count = tournament.list_missing_tables(), len(tournament.seat_orders)
     print_line(f"tournament folder: {tournament.folder}")
     if missing:
@@ -134,7 +138,7 @@ def play_missing_tables(tournament: Tournament, workers: int) -> None:
 
 
 def _create_play_table(plan: TournamentPlan, folder: Path, device: str) -> Any:
-    """Return the function that plays a table in a worker process."""
+    """Load the players in a worker process, and return the function that plays a table."""
     return Tournament(plan, folder, device).play_table
 
 
@@ -166,7 +170,6 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
     write_text_atomically(folder / "results.csv", results_to_csv(results.results))
     figure_text = ""
     if draws_figure:
-        # matplotlib takes a while to import.
         from poker_rl.evaluation.plots.cross_table_figure import draw_cross_table
         from poker_rl.evaluation.plots.plotting import save_png
 
@@ -176,7 +179,7 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
 
 
 def format_tournament(results: TournamentResults) -> str:
-    """Format all results for the screen."""
+    """Format the ranking and the cross table for the screen."""
     names, cell = results.player_names, results.format_cell
     measures = {"won": "won", "behind": "behind the one above"}
     if results.game.seats == 2:

@@ -1,4 +1,4 @@
-"""Data of run folders, which users give as paths, patterns or summaries of sweeps."""
+"""Find the run folders that a user named by paths, patterns or sweeps, and read their data."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from poker_rl.evaluation.plots.run_figures import AGAINST_TAG_PATTERN, COUNTER_T
 from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import CONFIG_FILE, MANIFEST_FILE, METRICS_FILE, read_run_folder
 
-MAX_SUMMARY_BYTES = 64 * MIB  # 5,000 jobs of a sweep with 13 KB of metrics each
-SECONDS_TAG = "time/elapsed_s"  # seconds of training, including those before a resume
+MAX_SUMMARY_BYTES = 64 * MIB  # enough for the summary of a sweep with 5,000 jobs
+SECONDS_TAG = "time/elapsed_s"  # tag of the training time, which includes the time before a resume
 TAG_OF_AXIS = {unit: unit for unit in COUNTER_TAGS} | {"seconds": SECONDS_TAG}
 
 
 @dataclass(frozen=True)
 class RunData:
-    """Data of a run folder: settings, manifest and, by tag, columns of metrics.jsonl, [rows]."""
+    """Data of a run folder: settings, manifest, and metrics.jsonl as an array [rows] for each tag.
+
+    The headline player is the one that the algorithm expects to be closest to an equilibrium.
+    """
 
     folder: Path
     config: Mapping[str, Any]
@@ -58,7 +61,7 @@ class RunData:
 
     @property
     def status(self) -> str:
-        """The status in the manifest, or "diverged"."""
+        """Status of the run, such as "finished", "diverged" or "running or killed"."""
         status = str(self.manifest["status"])
         if status == "running":
             return "running or killed"
@@ -72,13 +75,13 @@ class RunData:
 
     @cached_property
     def headline_player(self) -> str | None:
-        """The player that is evaluated first; None before any evaluation."""
+        """The headline player, which is evaluated first; None before the first evaluation."""
         tags = (tag for tag in self.curves if tag.startswith("eval/"))
         return next((tag.split("/")[1] for tag in tags), None)
 
     @property
     def headline_measures(self) -> list[str]:
-        """Measures of the headline player: exploitability or else each `against/<opponent>`."""
+        """The headline player's exploitability, or else its `against/<opponent>` measures."""
         tag_prefix = f"eval/{self.headline_player}/"
         if f"{tag_prefix}exploitability" in self.curves:
             return ["exploitability"]
@@ -91,11 +94,11 @@ class RunData:
         ]
 
     def resolve_tag(self, name: str) -> str:
-        """Return `name` itself if it is a tag, else the headline player's tag of that measure."""
+        """Return the headline player's tag of a measure; a name that is a tag is unchanged."""
         return name if name in self.curves else f"eval/{self.headline_player}/{name}"
 
     def get_measurement_field(self, name: str, field: str) -> str:
-        """Return the `unit` or `kind` of a tag or measure; "" if the manifest has none."""
+        """Return the field "unit" or "kind" of a tag or measure; "" if the manifest lacks it."""
         measurements = self.manifest.get("measurements")
         measurement = (
             measurements.get(self.resolve_tag(name)) if isinstance(measurements, dict) else None
@@ -103,9 +106,9 @@ class RunData:
         return str(measurement.get(field, "")) if isinstance(measurement, dict) else ""
 
     def get_points(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the points of a tag or measure: ascending positions on the axis, and values, [N].
+        """Return the curve of a tag or measure: ascending x values [N] and the values there [N].
 
-        Of several rows with the same position the last counts.
+        Of several rows with the same x value, the last one counts.
         """
         values = self.curves.get(self.resolve_tag(name), np.zeros(0))
         x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
@@ -116,19 +119,19 @@ class RunData:
         return x_values, values[is_recorded][::-1][last_row]
 
     def get_value(self, name: str, x_axis: str, x_value: float | None = None) -> float | None:
-        """Return the last value of a tag or measure, at or before `x_value`; None without any."""
+        """Return the last value of a tag or measure up to `x_value`; None if there is none."""
         x_values, values = self.get_points(name, x_axis)
         if x_value is not None:
             values = values[x_values <= x_value]
         return float(values[-1]) if len(values) else None
 
     def get_last_x(self, x_axis: str) -> float:
-        """Return the position of the last row on an axis."""
+        """Return the x value of the last row."""
         x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
         return float(x_values[-1]) if len(x_values) else 0.0
 
     def list_last_results(self) -> list[Result]:
-        """Return the last value of every measurement."""
+        """Return the last result of each measure of each player."""
         results = []
         for tag in self.curves:
             value = self.get_value(tag, "decisions")
@@ -181,7 +184,7 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
 
 
 def list_runs_at(path: Path) -> list[Path]:
-    """Return the run folder at a path, those below it, or those in the summary of a sweep."""
+    """Return the run folders at or below a path, or in the sweep's summary at this path."""
     if path.is_file():
         return list(iterate_sweep_runs(path))
     if (path / CONFIG_FILE).exists() or (path / MANIFEST_FILE).exists():
@@ -205,6 +208,6 @@ def iterate_sweep_runs(path: Path) -> Iterator[Path]:
             f"{path} is neither a run folder nor the summary of a sweep that lists any"
         )
     for folder in sweep_folders:
-        # The folder of all runs may have been moved together with the summary.
+        # If `outputs` was moved, the path relative to the summary is still right.
         moved_folder = path.parent.parent.joinpath(*folder.parts[-3:])
         yield moved_folder if moved_folder.is_dir() else folder

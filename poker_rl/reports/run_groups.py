@@ -1,4 +1,4 @@
-"""Groups of runs that differ only in their seeds, labeled by the settings that differ."""
+"""Groups of runs that differ only in their seed; a label says how a group differs from others."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from poker_rl.config.option_files import normalize_numbers
 from poker_rl.reports.run_data import RunData
 from poker_rl.storage.run_folder import LOCATION_SETTINGS
 
-# Settings that may differ within a group.
+# Settings that may differ between the runs of a group.
 IGNORED_SETTINGS = {*LOCATION_SETTINGS, "seed", "figures", "threads", "device", "names"}
 ABSENT_TEXT = "-"
 TARGET_SUFFIX = "._target_"
 FOLDER_PATTERN = re.compile(r'[^\s"\[,]+/')
-OPTION_GROUPS = ("game", "algo", "net")  # each names a file of many settings
+OPTION_GROUPS = ("game", "algo", "net")
 
 FlatConfig = Mapping[str, Any]
 
@@ -28,9 +28,9 @@ class RunGroup:
     """Runs with the same settings, one for each seed, in the order of seeds.
 
     Attributes:
-        label: names the group by the settings that differ from those of other groups.
-        counted_runs: the runs that count in means.
-        superseded_runs: further runs with these seeds that do not count, such as older ones.
+        label: the settings that differ from those of other groups.
+        counted_runs: those of `runs` that count in means.
+        superseded_runs: runs that are not in `runs`, because another run has the same seed.
     """
 
     label: str
@@ -46,7 +46,7 @@ class RunGroup:
 
 
 def flatten_run_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return, by dotted key, the settings that define a run, without seed and locations."""
+    """Return the settings by which runs are grouped, by dotted key: without seed and folders."""
     names = {key: config["names"].get(key) for key in ("game", "algo", "net")}
     compared_config = {key: value for key, value in config.items() if key not in IGNORED_SETTINGS}
     return {
@@ -56,7 +56,7 @@ def flatten_run_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def iterate_flat_config(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield dotted keys and values of nested settings; classes lose the names of their modules."""
+    """Yield dotted keys and values of nested settings; classes are named without their module."""
     for name, value in config.items():
         key = f"{prefix}{name}"
         if isinstance(value, Mapping):
@@ -71,13 +71,13 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
     """Return the groups of runs of one game, in the order of their first runs.
 
     Args:
-        is_counted: returns whether a run counts in means. Of several runs with the same seed, the
-            newest one that counts is in the group.
+        is_counted: predicate for runs that count in means. Of several runs with the same seed,
+            the newest one that counts is in the group.
     """
     runs_by_config: dict[str, list[RunData]] = {}
     for run in runs:
         config = flatten_run_config(run.config)
-        # An absent setting is the same as null.
+        # A setting that is null is treated as one that is absent.
         set_values = {key: value for key, value in config.items() if value is not None}
         runs_by_config.setdefault(_encode_comparable(set_values), []).append(run)
     run_lists = list(runs_by_config.values())
@@ -85,7 +85,7 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
     labels = create_group_labels([members[0].base_label for members in run_lists], configs)
     groups = []
     for label, config, members in zip(labels, configs, run_lists, strict=True):
-        # The last run of a seed in this order is the one that stays.
+        # Of several runs with the same seed, the last one in this order is used.
         members_by_priority = sorted(
             members,
             key=lambda run: (is_counted(run), run.is_finished, str(run.manifest.get("start"))),
@@ -100,7 +100,7 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
 
 
 def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig]) -> list[str]:
-    """Return a unique label for each group: its base label and the settings that differ."""
+    """Return a unique label for each group: experiment or algorithm, and settings that differ."""
     label_counts: Counter[str] = Counter()
     group_labels = []
     for base_label, group_config in zip(base_labels, configs, strict=True):
@@ -108,11 +108,11 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
             config for name, config in zip(base_labels, configs, strict=True) if name == base_label
         ]
         keys = list_differing_keys(similar_configs)
-        # The name of an option stands for all settings in its file.
+        # If runs have different options, such as algo=ppo, the label names only the option.
         option_prefixes = tuple(f"{group}." for group in OPTION_GROUPS if group in keys)
         keys = [key for key in keys if not key.startswith(option_prefixes)]
         parts = [base_label] if len(set(base_labels)) > 1 else []
-        # A schedule has keys that a number in its place lacks.
+        # A config lacks keys such as `lr.end` if its `lr` is a number and not a schedule.
         parts += [format_difference(group_config, key) for key in keys if key in group_config]
         parts = list(filter(None, parts))
         label = " ".join(parts) or base_label
@@ -123,7 +123,7 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
 
 
 def format_difference(config: FlatConfig, key: str) -> str:
-    """Format a setting for a label; a path is shortened to its last name, without the snapshot."""
+    """Format a setting for a label; of a path, only the name of the file or folder remains."""
     text = FOLDER_PATTERN.sub("", format_setting(config, key))
     if key == "warm_start":
         return "" if config[key] is None else f"from {text.partition('@')[0]}"
@@ -131,12 +131,12 @@ def format_difference(config: FlatConfig, key: str) -> str:
 
 
 def list_differing_keys(configs: Sequence[FlatConfig]) -> list[str]:
-    """Return the keys whose values differ, except horizons where the budget differs."""
+    """Return the keys whose values differ, without horizons of schedules if the budget differs."""
     keys = dict.fromkeys(key for flat_config in configs for key in flat_config)
     differing_keys = [
         key for key in keys if len({_encode_comparable(config.get(key)) for config in configs}) > 1
     ]
-    if "budget" in differing_keys:  # horizons differ with it
+    if "budget" in differing_keys:  # horizons of schedules depend on the budget
         return [key for key in differing_keys if not key.endswith(".horizon")]
     return differing_keys
 

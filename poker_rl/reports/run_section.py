@@ -32,7 +32,7 @@ from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
 def create_run_section(
     run_number: int, run: RunData, hand_count: int, seed: int, option_dirs: Sequence[Path]
 ) -> Markup:
-    """Return the section of a run, with hands of its headline player against itself."""
+    """Return the section of a run: results, figures, sample hands, settings and provenance."""
     with error_prefix(str(run.folder)):
         game: Game = build_instance_of(Game, run.config.get("game"), "game")
         snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
@@ -58,7 +58,7 @@ def create_run_section(
 
 
 def summarize_run(run: RunData, snapshot: Path | None) -> str:
-    """Return a line on the run and on the snapshot whose players the section shows."""
+    """Return a line with the options, seed, status, length, duration and machine of a run."""
     facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
     facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
     minutes = (run.get_value(SECONDS_TAG, "decisions") or 0) / 60
@@ -87,14 +87,14 @@ def create_training_figures(
 
 
 def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
-    """Yield the heading and tables of each evaluation that was saved in the run folder."""
+    """Yield a heading and tables for each report of `poker-rl evaluate` in the run folder."""
     for heading, results, headline_player, _ in read_reports(run.folder / EVALUATIONS_FOLDER):
         yield create_element("p", heading, class_="note")
         yield from create_result_table(results, headline_player)
 
 
 def create_result_table(results: Sequence[Result], headline_player: str | None) -> Iterator[Markup]:
-    """Yield tables of results side by side, one for each player, without empty columns."""
+    """Yield an element with a table of results for each player, side by side."""
     tables = []
     for player in dict.fromkeys(result.player for result in results):
         rows = build_long_rows([result for result in results if result.player == player])
@@ -108,7 +108,7 @@ def create_result_table(results: Sequence[Result], headline_player: str | None) 
 def create_hand_tables(
     game: Game, players: Mapping[str, Player], hand_count: int, seed: int
 ) -> Iterator[Markup]:
-    """Yield a few hands that the headline player plays against itself."""
+    """Yield an element with sample hands that the headline player plays in all seats."""
     for player in list(players.values())[:1]:
         instance = player.select_instance(0) if player.instance_count > 1 else player
         hands = [
@@ -120,7 +120,7 @@ def create_hand_tables(
 
 
 def create_settings_table(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Markup]:
-    """Yield every setting beside its default, with those that differ highlighted."""
+    """Yield a table of all settings and their defaults; settings that differ are highlighted."""
     omitted_keys = {*LOCATION_SETTINGS, "names"}
     config = dict(
         iterate_flat_config({k: v for k, v in run.config.items() if k not in omitted_keys})
@@ -148,8 +148,7 @@ def create_settings_table(run: RunData, option_dirs: Sequence[Path]) -> Iterator
 
 
 def compose_default_config(run: RunData, option_dirs: Sequence[Path]) -> dict[str, Any] | None:
-    """Return the defaults of the run's game and algorithm for its budget; None if unknown."""
-    # Hydra takes a while to import.
+    """Return the default settings of the run's game and algorithm; None if they are unknown."""
     from poker_rl.config.compose import compose_plain_config
 
     names = run.config["names"]
@@ -165,7 +164,7 @@ def compose_default_config(run: RunData, option_dirs: Sequence[Path]) -> dict[st
 
 
 def create_manifest_table(run: RunData) -> Iterator[Markup]:
-    """Yield a table of the run's manifest: command, versions and machine, for each resume too."""
+    """Yield a table of the manifest: command, versions and machine of the start and each resume."""
     omitted_keys = {"measurements", "resumed"}
     sessions = {"": {k: v for k, v in run.manifest.items() if k not in omitted_keys}}
     for number, session in enumerate(run.manifest["resumed"], start=1):
@@ -180,7 +179,7 @@ def create_manifest_table(run: RunData) -> Iterator[Markup]:
 def play_sample_hands(
     game: Game, player: Player, hand_count: int, seed: int
 ) -> Iterator[tuple[list[list[str]], str]]:
-    """Yield for each hand the headings and a row for each move, and a line with the payoffs."""
+    """Play hands; yield for each a table with a row for each move, and a line with the payoffs."""
     generator, tables = np.random.default_rng(seed), Tables(game, 1, seed)
     for _ in range(hand_count):
         tables.deal()

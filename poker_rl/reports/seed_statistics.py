@@ -1,7 +1,7 @@
 """Statistics over seeds: means, interquartile means, their 95 % intervals, performance profiles.
 
 The interquartile mean (IQM), the stratified bootstrap and the performance profile are those of
-rliable (Agarwal et al., arXiv:2108.13264). A stratum has the runs of one game.
+rliable (Agarwal et al., arXiv:2108.13264). A stratum consists of the runs of one game.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 Statistic = Literal["mean", "iqm"]
-RESAMPLE_COUNT = 2000  # rliable uses as many for profiles, 50,000 for single intervals
+RESAMPLE_COUNT = 2000  # number of bootstrap samples
 
 
 class Estimate(NamedTuple):
-    """Statistic over seeds with its 95 % interval, which a single seed does not have."""
+    """Statistic over seeds with its 95 % interval; a single seed has no interval."""
 
     value: float
     low: float | None = None
@@ -25,12 +25,12 @@ class Estimate(NamedTuple):
 
     @property
     def half_width(self) -> float | None:
-        """Half of the interval, which is symmetric for a mean."""
+        """Half the length of the interval; None without an interval."""
         return None if self.high is None or self.low is None else (self.high - self.low) / 2
 
 
 def estimate(values: Sequence[float], statistic: Statistic) -> Estimate:
-    """Return the statistic of the values of at least one seed, with its interval."""
+    """Return a statistic of the values of all seeds, with its interval."""
     center, low, high = estimate_columns(np.array(values, float)[:, None], statistic)
     if len(values) == 1:
         return Estimate(float(center[0]))
@@ -40,9 +40,9 @@ def estimate(values: Sequence[float], statistic: Statistic) -> Estimate:
 def estimate_columns(
     values: np.ndarray, statistic: Statistic
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the statistic of each column of values [seeds, N] and the ends of its interval.
+    """Return a statistic over the seeds of values [seeds, N], and the ends of its interval, [N].
 
-    The interval of a mean is Student's, that of an IQM is found by the bootstrap.
+    The interval is Student's for a mean, and a bootstrap interval for an IQM.
     """
     center, count = values.mean(0), len(values)
     if count == 1:
@@ -55,7 +55,7 @@ def estimate_columns(
 
 
 def compute_iqm(values: np.ndarray) -> np.ndarray:
-    """Return the mean over the first axis without its lowest and highest quarter."""
+    """Return the mean of the middle half of the values along the first axis."""
     cut = len(values) // 4
     means: np.ndarray = np.sort(values, axis=0)[cut : len(values) - cut].mean(0)
     return means
@@ -64,13 +64,13 @@ def compute_iqm(values: np.ndarray) -> np.ndarray:
 def bootstrap_interval(
     strata: Sequence[np.ndarray], compute: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the 95 % interval of a statistic of all strata together.
+    """Return both ends [N] of the 95 % interval of a statistic of all runs, by the bootstrap.
 
     Args:
-        strata: values of the runs of each stratum, [runs, N]; runs are resampled within it.
+        strata: values of the runs of each game, [runs, N]; runs are resampled game by game.
         compute: the statistic, [all runs, N] -> [N].
     """
-    generator = np.random.default_rng(0)  # the same seed, so that equal runs have equal intervals
+    generator = np.random.default_rng(0)  # a fixed seed, so that equal runs have equal intervals
     samples = []
     for _ in range(RESAMPLE_COUNT):
         resampled = [part[generator.integers(len(part), size=len(part))] for part in strata]
@@ -85,9 +85,9 @@ def compute_profile(
     """Return the share of runs whose score exceeds each threshold [N], with its interval.
 
     Args:
-        strata: the scores of the runs of each stratum, [runs].
+        strata: the scores of the runs of each game, [runs].
     """
-    exceeds = [(scores[:, None] > thresholds).astype(float) for scores in strata]  # [runs, N]
+    exceeds = [(scores[:, None] > thresholds).astype(float) for scores in strata]
 
     share: np.ndarray = np.concatenate(exceeds).mean(0)
     return share, *bootstrap_interval(exceeds, lambda rows: np.asarray(rows.mean(0)))
@@ -97,8 +97,8 @@ def compute_profile(
 def compute_student_quantile(degrees_of_freedom: int) -> float:
     """Return the quantile of Student's t distribution for a 95 % interval, to six digits.
 
-    With x = sqrt(df) tan(angle), the density of the angle is proportional to cos(angle)^(df - 1),
-    which is summed over a fine grid.
+    The distribution is integrated over angle, where x = sqrt(df) tan(angle) and the density is
+    proportional to cos(angle)^(df - 1).
     """
     angles, step = np.linspace(-np.pi / 2, np.pi / 2, 1_000_001, retstep=True)
     cumulative_density = np.cumsum(np.cos(angles[:-1] + step / 2) ** (degrees_of_freedom - 1))

@@ -1,6 +1,6 @@
-"""Tables of text and of results: for a terminal, as Markdown and as CSV.
+"""Tables of results as text for a terminal, as Markdown and as CSV.
 
-A table of text is a list of rows, of which the first holds the headings.
+A table is a list of rows of text; the first row holds the headings.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from poker_rl.evaluation.result import EXACT, Result
 from poker_rl.storage.disk import escape_control_characters
 
 TextRows = list[list[str]]
-MAX_LINE_WIDTH = 120  # characters of a line
-MAX_NAME_WIDTH = 40  # characters of a name; a longer one is replaced by a number
+MAX_LINE_WIDTH = 120
+MAX_NAME_WIDTH = 40  # numbers replace names of players that are longer
 COLUMN_GAP = "  "
 RESULT_COLUMNS = [field.name for field in fields(Result)]
 
@@ -27,7 +27,7 @@ class TextTable:
     """Table of text with a heading.
 
     Attributes:
-        key_columns: number of columns that are repeated if the table is wider than a line.
+        key_columns: number of columns, from the left, that are repeated when a wide table is split.
     """
 
     rows: TextRows
@@ -45,10 +45,10 @@ def format_text(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> 
     """Format paragraphs and tables for a terminal, followed by a legend of long names.
 
     Args:
-        names: names of players or groups; in all parts a number replaces those that are too long.
+        names: names of players or groups; a number replaces those that are too long for a table.
     """
     number_of_name = number_long_names(names)
-    longest_first = sorted(number_of_name, key=len, reverse=True)  # a name may be part of another
+    longest_first = sorted(number_of_name, key=len, reverse=True)
 
     def shorten(text: str) -> str:
         for name in longest_first:
@@ -114,12 +114,12 @@ def format_markdown_table(rows: TextRows) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape Markdown's special characters, which users may have in names."""
+    """Escape Markdown's special characters, which names may contain."""
     return text.translate({ord(character): f"\\{character}" for character in "\\`*_[]<>|"})
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Return rows as CSV below a line with the names of the columns."""
+    """Return rows as CSV; the first line has the names of the columns."""
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, lineterminator="\n")
     writer.writeheader()
@@ -128,7 +128,7 @@ def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def results_to_csv(results: Iterable[Result]) -> str:
-    """Return results as CSV, with a row for each."""
+    """Return results as CSV, with a row for each result."""
     return to_csv(map(asdict, results), RESULT_COLUMNS)
 
 
@@ -152,14 +152,14 @@ def build_long_rows(results: Sequence[Result], headline_player: str | None = Non
 
 
 def build_wide_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
-    """Return a row for each player and kind, with a column for each measure, such as `vpip`.
+    """Return a row for each player and kind of result, with a column for each measure.
 
-    The opponent at the end of a measure is left out, since the kind names it. The exact value of a
-    sampled measure has a column of its own. Units stand in the headings or, if all are the same,
-    in a column.
+    The kind contains the opponent, so columns are named without it. A measure that was both sampled
+    and computed exactly has two columns. Units are in the headings or, if all are equal, in a
+    column.
     """
     sampled_kinds = {(r.player, r.measure): r.kind for r in results if r.half_width is not None}
-    units: dict[str, dict[str, None]] = {}  # ordered set of the units of each column
+    units: dict[str, dict[str, None]] = {}
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for result in results:
         column, kind = result.measure.partition("/")[0], result.kind

@@ -54,7 +54,7 @@ class TournamentPlan:
 
     Attributes:
         game: the settings of the game.
-        players: settings of each bot by its name; None for each player of a run.
+        players: settings of each bot by its name; a trained player has None.
     """
 
     game: Mapping[str, Any]
@@ -66,7 +66,7 @@ class TournamentPlan:
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
-    """Read the fields of a tournament's plan; raise `ConfigError` if that is not possible."""
+    """Return the fields of the plan in a tournament's folder."""
     path = folder / PLAN_FILE
     if not path.exists():
         raise ConfigError(f"{folder} holds no tournament, there is no {PLAN_FILE}")
@@ -78,7 +78,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
 
 
 def check_folder_matches(plan: TournamentPlan, folder: Path) -> None:
-    """Raise `ConfigError` if a folder holds another tournament, or anything else."""
+    """Raise `ConfigError` if a folder contains another tournament or other files."""
     with error_prefix("out"):
         has_plan = (folder / PLAN_FILE).exists()
         if not has_plan and folder.is_dir() and list_complete_files(folder):
@@ -96,7 +96,7 @@ def check_folder_matches(plan: TournamentPlan, folder: Path) -> None:
 
 
 class Tournament:
-    """The tables of a tournament and their files."""
+    """Tables of a tournament, with the players at each table and the file of its results."""
 
     def __init__(self, plan: TournamentPlan, folder: Path, device: str) -> None:
         self.plan, self.folder = plan, folder
@@ -115,7 +115,7 @@ class Tournament:
         return load_bot(name, bot_config, self.game, self.device)
 
     def get_table_path(self, table: int) -> Path:
-        """Return the path of the file of a finished table."""
+        """Return the path of a table's results; the file exists if the table is finished."""
         return self.folder / TABLES_FOLDER / f"{table:06}.npy"
 
     def list_missing_tables(self) -> list[int]:
@@ -123,7 +123,7 @@ class Tournament:
         return [i for i in range(len(self.seat_orders)) if not self.get_table_path(i).exists()]
 
     def play_table(self, table: int) -> None:
-        """Play a table, with the same deals as all others, and save what the players won."""
+        """Play a table with the same deals as every other table, and save what the players won."""
         seat_order = self.seat_orders[table]
         players = [self.load_player(self.names[player]) for player in seat_order]
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
@@ -135,7 +135,10 @@ class Tournament:
             np.save(file, blocks[:, columns].T)
 
     def read_table(self, table: int) -> np.ndarray:
-        """Read the chips per hand that the counted players of a table won, [counted, deals]."""
+        """Read the chips per hand that the counted players of a table won, [players, deals].
+
+        Players that only fill the other seats of a table do not count.
+        """
         path = self.get_table_path(table)
         shape = len(list_counted_players(self.seat_orders[table])), self.plan.deals
         try:

@@ -21,14 +21,14 @@ from poker_rl.storage.run_folder import (
 
 REFRESH_S = 1.0
 BARS = "▁▂▃▄▅▆▇█"
-MAX_BARS = 40  # newest values in a sparkline
-RATE_ROWS = 10  # newest rows that the rate of progress is measured over
+MAX_BARS = 40  # a sparkline shows so many values, the newest ones
+RATE_ROWS = 10  # the rate of progress is measured over the newest 10 rows
 
 
 def watch_run(folder: Path) -> None:
-    """Show a table that follows the run until its end, or in a pipe a line for each row.
+    """Show the progress of a run until it ends: a table, or lines if the output is no terminal.
 
-    A run that was killed has recorded no end, so it looks as if it were still running.
+    A run that was killed still looks like a running one, because nothing has recorded its end.
     """
     config, _ = read_run_folder(folder)
     if not sys.stdout.isatty():
@@ -57,10 +57,10 @@ def watch_run(folder: Path) -> None:
 
 
 def follow_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
-    """Yield all rows of a run's metrics every second, until the run has recorded its end."""
+    """Yield all rows of metrics.jsonl every second until the run has ended."""
     is_running = True
     while is_running:
-        # This is read before the rows, since no row is written after the end.
+        # The status is read before the rows, because a run writes no row after its last status.
         is_running = read_manifest(folder).get("status") == "running"
         path = folder / METRICS_FILE
         yield read_metrics_rows(path) if path.exists() else []
@@ -70,7 +70,7 @@ def follow_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
 
 def find_first_measures(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
     """Return {"<player>/<measure>": tag} with the first measure of each player."""
-    first: dict[str, str] = {}  # by player
+    first: dict[str, str] = {}
     for tag in rows[-1] if rows else ():
         if tag.startswith("eval/"):
             first.setdefault(tag.split("/")[1], tag)
@@ -80,7 +80,7 @@ def find_first_measures(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
 def describe_run(
     folder: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, float]]
 ) -> dict[str, str]:
-    """Return the state of a run after these rows as text by label."""
+    """Return the progress of a run after these rows: text by label, such as `time`."""
     if not rows:
         return {"progress": "no row yet"}
     try:

@@ -1,4 +1,4 @@
-"""Optuna study in a folder: open and check it, run its trials, save its figures."""
+"""Open an Optuna study in a folder, run its trials and save its figures."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from poker_rl.sweeps.study_objective import (
     TrialStoppedError,
 )
 
-STUDY_NAME = "poker-rl"  # name of the study in its database
-MAX_TRIES = 3  # tries of a trial whose process was killed or whose machine failed
-MISSED_HEARTBEATS = 3  # number of missed heartbeats after which a trial counts as lost
-DATABASE_TIMEOUT_S = 60.0  # maximal time to wait while another process locks the database
+STUDY_NAME = "poker-rl"
+MAX_TRIES = 3  # a trial is tried so often if its process is killed or its machine fails
+MISSED_HEARTBEATS = 3  # a trial that has missed so many heartbeats counts as lost
+DATABASE_TIMEOUT_S = 60.0
 MIN_TRIALS_FOR_FIGURES = 2
 
 
 def open_or_create_study(objective: Objective) -> optuna.Study:
-    """Open the study in the folder of the objective; create it if it does not exist."""
+    """Open the study in the folder `objective.folder`; create it if it does not exist."""
     folder, config = objective.folder, objective.config
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # trials print their own messages
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     with exclusive_lock(folder):
         storage = RDBStorage(
             f"sqlite:///{(folder / DATABASE).resolve()}",
@@ -52,7 +52,7 @@ def open_or_create_study(objective: Objective) -> optuna.Study:
 
 
 def create_pruner(config: TuneConfig, root: RootConfig) -> BasePruner:
-    """Create Optuna's pruner, which decides whether a trial ends early."""
+    """Create an Optuna pruner, which decides whether a trial ends early."""
     if config.pruner == "median":
         warmup_steps = round(config.warmup_share * root.budget)
         return MedianPruner(n_startup_trials=config.startup_trials, n_warmup_steps=warmup_steps)
@@ -63,10 +63,10 @@ def create_pruner(config: TuneConfig, root: RootConfig) -> BasePruner:
 
 
 def run_trials(study: optuna.Study, objective: Objective) -> int:
-    """Run trials until enough have ended; return the exit code.
+    """Run trials until the study has as many as its setting `trials`; return the exit code.
 
-    Other processes may run trials of the same study. At the end this process waits for them. If the
-    heartbeats of another process stop, its trial is put back into the queue.
+    Other processes may run trials of the same study; at the end this process waits for them. If
+    another process sends no more heartbeats, its trial is put back into the queue.
     """
     heartbeat_interval, goal = objective.config.heartbeat_interval, objective.config.trials
     seen_trials: set[int] = set()
@@ -83,7 +83,8 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
             study.optimize(objective, n_trials=1)
         except TrialStoppedError as error:
             outcome, failed = error.outcome, find_failed_trial(study, objective)
-            is_in_use = outcome.status == "in use"  # by a process that counted as lost
+            # "in use": a process whose trial counted as lost is still training in the run folder.
+            is_in_use = outcome.status == "in use"
             is_stopped = outcome.status == "interrupted"
             if failed is not None:
                 (requeue_trial if is_in_use or is_stopped else requeue_lost_trial)(study, failed)
@@ -97,7 +98,7 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
             if (failed := find_failed_trial(study, objective)) is not None:
                 requeue_trial(study, failed)
             raise
-        except Exception:  # Optuna raises its own error if this process's trial counts as lost
+        except Exception:  # Optuna raises an error if the trial of this process counts as lost
             if not objective.is_lost:
                 raise
             print_error(
@@ -108,10 +109,10 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
 
 
 def fail_lost_trials(study: optuna.Study, seen_trials: set[int]) -> None:
-    """Mark the trials whose heartbeats have stopped as failed.
+    """Mark trials whose processes send no more heartbeats as failed.
 
-    Optuna overlooks a trial that was killed before its first heartbeat. Therefore this function
-    records a heartbeat for each running trial that is not in `seen_trials`, and adds its number.
+    Optuna overlooks a trial that was killed before its first heartbeat. So this function records a
+    first heartbeat for each running trial, and then adds the trial to `seen_trials`.
     """
     fail_stale_trials(study)
     for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
@@ -121,7 +122,7 @@ def fail_lost_trials(study: optuna.Study, seen_trials: set[int]) -> None:
 
 
 def find_failed_trial(study: optuna.Study, objective: Objective) -> FrozenTrial | None:
-    """Return the trial that this process started last, if it failed."""
+    """Return the trial that this process started last; None if that trial has not failed."""
     if objective.number is None:
         return None
     trial = study.get_trials(deepcopy=False)[objective.number]
@@ -129,7 +130,7 @@ def find_failed_trial(study: optuna.Study, objective: Objective) -> FrozenTrial 
 
 
 def requeue_trial(study: optuna.Study, trial: FrozenTrial) -> None:
-    """Put a trial back into the queue of the study, where any process can take it."""
+    """Put a trial back into the queue of the study, from which any process may take it."""
     study.add_trial(
         create_trial(
             state=TrialState.WAITING,
@@ -141,7 +142,7 @@ def requeue_trial(study: optuna.Study, trial: FrozenTrial) -> None:
 
 
 def requeue_lost_trial(study: optuna.Study, trial: FrozenTrial) -> None:
-    """Put a trial back into the queue after its process or machine failed, at most twice."""
+    """Put a trial whose process or machine failed back into the queue, at most twice."""
     losses = len(RetryHeartbeatStaleTrialCallback.retry_history(trial)) + 1
     RetryHeartbeatStaleTrialCallback(max_retry=MAX_TRIES - 1)(study, trial)
     if losses >= MAX_TRIES:
@@ -149,7 +150,7 @@ def requeue_lost_trial(study: optuna.Study, trial: FrozenTrial) -> None:
 
 
 def save_figures(study: optuna.Study, objective: Objective) -> None:
-    """Save Optuna's figures of the completed trials, if there are enough."""
+    """Save Optuna's figures of the study, if at least two trials have completed."""
     completed = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
     if len(completed) < MIN_TRIALS_FOR_FIGURES:
         return
@@ -164,9 +165,10 @@ def save_figures(study: optuna.Study, objective: Objective) -> None:
         "slices": optuna_figures.plot_slice,
     }
     if len({trial.value for trial in completed}) == 1:
-        del plots["importances"]  # there are no differences to explain
-    with rc_context(), warnings.catch_warnings():  # Optuna changes matplotlib's style
-        warnings.simplefilter("ignore")  # Optuna warns about axes with only one value
+        del plots["importances"]  # if all trials have the same value, importances are undefined
+    # Optuna changes matplotlib's style, which `rc_context` restores.
+    with rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Optuna warns about an axis with only one value
         for name, plot in plots.items():
             plot(study, target_name=objective.config.metric)
             figure = pyplot.gcf()

@@ -1,4 +1,4 @@
-"""Settings of `poker-rl tune`, and the search space of a study: the values to try for each key."""
+"""Settings of `poker-rl tune`: those of a study, and its search space (values to try per key)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _parse_distribution(config: object, key: str) -> BaseDistribution:
 
 
 def format_override(key: str, value: Value) -> str:
-    """Return a setting as an override key=value; numbers have all their digits."""
+    """Return a setting as an override KEY=VALUE, with all digits of a number."""
     text = str(value)
     if value is None or isinstance(value, bool):
         text = "null" if value is None else text.lower()
@@ -91,7 +91,7 @@ def format_override(key: str, value: Value) -> str:
 
 
 def suggest_settings(search_space: SearchSpace, trial: Trial) -> dict[str, Value]:
-    """Return the value that Optuna suggests for each key of the search space in a trial."""
+    """Return the values that Optuna suggests for a trial, by key of the search space."""
     values: dict[str, Value] = {}
     for key, values_to_try in search_space.items():
         match values_to_try:
@@ -105,7 +105,7 @@ def suggest_settings(search_space: SearchSpace, trial: Trial) -> dict[str, Value
 
 
 def iterate_extreme_settings(search_space: SearchSpace) -> Iterator[dict[str, Any]]:
-    """Yield as few settings as possible that together contain every bound and every choice."""
+    """Yield a few settings that together contain every bound and every choice of all keys."""
     values = [
         d.choices if isinstance(d, CategoricalDistribution) else (d.low, d.high)  # type: ignore[attr-defined]
         for d in search_space.values()

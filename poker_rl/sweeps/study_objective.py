@@ -1,4 +1,4 @@
-"""Trials of a study; a trial consists of runs with the same settings, one for each seed."""
+"""Trials of a study; a trial trains runs with the same settings, one run for each seed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.train import train
 
-DATABASE = "study.db"  # name of the database in the folder of a study
+DATABASE = "study.db"
 
 
 class TrialStoppedError(Exception):
-    """Error raised if a run ended because of a signal or a failure of the machine."""
+    """Error raised if a signal or a failure of the machine ended a run of a trial."""
 
     def __init__(self, outcome: RunOutcome) -> None:
         super().__init__(outcome.message)
@@ -44,17 +44,16 @@ class TrialStoppedError(Exception):
 
 @dataclass
 class Objective:
-    """Objective function of the study: the mean of a metric over the seeds.
+    """Objective function of a study: the mean of the metric over a trial's runs.
 
-    The runs of a trial train one after another. While they train, the mean of the metric over the
-    finished runs and the present one is reported to Optuna, with the total number of steps that
-    these runs have done. Optuna compares trials at the same number of steps.
+    The runs of a trial train one after another. At each evaluation, Optuna gets the mean of the
+    metric over the runs so far, and the sum of their steps. It compares trials at equal sums.
 
     Attributes:
         folder: the folder of the study.
         root: root settings of the runs.
         number: number of the trial that this process started last.
-        is_lost: whether another process has put that trial back into the queue.
+        is_lost: true if another process has put that trial back into the queue.
     """
 
     folder: Path
@@ -66,7 +65,7 @@ class Objective:
     is_lost: bool = False
 
     def __call__(self, trial: Trial) -> float:
-        """Train the runs of a trial and return the mean of the metric.
+        """Train the runs of a trial, and return the mean of their metric.
 
         Raises:
             TrialPruned: if the trial ends early, diverges, or has settings that are not allowed.
@@ -94,16 +93,17 @@ class Objective:
     def train_seed(
         self, trial: Trial, overrides: Sequence[str], seed: int, earlier_values: Sequence[float]
     ) -> float:
-        """Train or resume the run of a seed, and return the metric at its end.
+        """Train or resume the run of a seed, and return its metric at the end.
 
-        `earlier_values` are the metrics of the finished runs of the trial.
+        `earlier_values` are the metrics of the trial's finished runs.
         """
         frozen_trial = trial.study.get_trials(deepcopy=False)[trial.number]
         name = get_run_name(frozen_trial, seed)
         location = [f"seed={seed}", f"outputs={self.folder}", f"name={name}"]
         words = [*self.config.train_overrides, *overrides, *location]
         run = next(self.folder.glob(f"*/*/{name}"), None)
-        if run is not None and (manifest := read_manifest(run)):  # from an earlier try
+        # An earlier try of the trial may have begun this run.
+        if run is not None and (manifest := read_manifest(run)):
             if manifest.get("status") == "finished":
                 return self.get_metric(read_metrics_rows(run / METRICS_FILE)[-1])
             words = [f"resume={run}"]
@@ -112,13 +112,14 @@ class Objective:
         try:
             with initialize_hydra(self.option_dirs):
                 composed = compose_config(words)
-        except ConfigError as error:  # such as a network for an algorithm without networks
+        except ConfigError as error:
             outcome = RunOutcome(status="refused", message=str(error))
         else:
             outcome = train(composed, self.option_dirs, [logger])
         if outcome.status == "finished":
             return self.get_metric(outcome.metrics)
-        if logger.should_prune and outcome.exit_code <= 128:  # not ended by a signal
+        # An exit code above 128 means that a signal ended the run.
+        if logger.should_prune and outcome.exit_code <= 128:
             raise TrialPruned(f"within the run of seed {seed}")
         if outcome.status in ("refused", "diverged"):
             completed = trial.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
@@ -129,12 +130,12 @@ class Objective:
 
     @contextmanager
     def handle_database_errors(self) -> Iterator[None]:
-        """Convert errors of writes to the study's database in this context.
+        """Convert Optuna's errors in this context.
 
         Raises:
             RunInterruptedError: if another process has put this trial back into the queue, because
                 this process has sent no heartbeat for too long.
-            OSError: if the database fails.
+            OSError: if the study's database fails.
         """
         try:
             with name_database_in_errors(self.folder):
@@ -144,10 +145,10 @@ class Objective:
             raise RunInterruptedError(0, "trial was put back into the queue") from None
 
     def get_metric(self, row: Mapping[str, float]) -> float:
-        """Return the value of the metric in a row.
+        """Return the value of the study's metric in a row of metrics.jsonl.
 
-        The metric is a tag of the row or, without `eval/` and a player's name, a measure of the
-        headline player, whose measurements come first in the row.
+        The metric is a tag of the row, or a measure of the headline player, the first player that
+        the row has measurements of.
         """
         metric = self.config.metric
         if metric in row:
@@ -161,23 +162,23 @@ class Objective:
 
 @dataclass
 class TrialLogger(Logger):
-    """Logger that reports rows to Optuna and interrupts a run that should be pruned."""
+    """Logger that reports a run's metric to Optuna, and ends the run if Optuna prunes the trial."""
 
     objective: Objective
     trial: Trial
-    earlier_values: Sequence[float]  # metrics of the finished runs of the trial
+    earlier_values: Sequence[float]  # metrics of the trial's finished runs
     should_prune: bool = False
 
     def log(self, row: Row, step: int) -> None:
-        """Report the metric; raise RunInterruptedError if the trial should be pruned."""
+        """Report the metric to Optuna; raise RunInterruptedError if Optuna prunes the trial."""
         root = self.objective.root
         done = row.counters[root.budget_unit]
-        if done == 0:  # some metrics exist only after the first step
+        if done == 0:  # the first row, before training, lacks metrics that `learn` returns
             return
         value = self.objective.get_metric({**row.counters, **row.values})
         if done < root.budget:
-            # Evaluations of two runs may be one call of `learn` apart. The steps are rounded down,
-            # so that Optuna can compare the runs.
+            # Runs evaluate after slightly different numbers of steps. The number is rounded down,
+            # so that Optuna can compare trials at equal numbers.
             steps = done // root.evaluate_every * root.evaluate_every
             with self.objective.handle_database_errors():
                 mean = fmean([*self.earlier_values, value])
@@ -188,7 +189,7 @@ class TrialLogger(Logger):
 
 
 def get_run_name(trial: FrozenTrial, seed: int) -> str:
-    """Return the name of a trial's run; it is the same in every try of the trial."""
+    """Return the name of a trial's run, which is the same in every try of the trial."""
     first = RetryHeartbeatStaleTrialCallback.retried_trial_number(trial)
     return f"trial-{trial.number if first is None else int(first)}_seed-{seed}"
 

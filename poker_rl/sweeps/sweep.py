@@ -1,4 +1,4 @@
-"""`poker-rl train -m`: run all unfinished jobs of a sweep by a Hydra launcher."""
+"""`poker-rl train -m`: run all unfinished jobs of a sweep with a Hydra launcher."""
 
 from __future__ import annotations
 
@@ -35,14 +35,18 @@ def run_sweep(
 ) -> int:
     """Run every job of a sweep that is not finished; return the exit code.
 
-    `overrides` are all overrides of the command line, `launcher_overrides` those of Hydra's
-    launcher, and `jobs` those of each job. `first` is the composed config of the first job.
+    Args:
+        overrides: all overrides on the command line.
+        jobs: the overrides of each job.
+        first: the composed settings of the first job.
+        launcher_overrides: the overrides of Hydra's launcher.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")
     launcher = find_launcher(launcher_overrides, option_dirs)
     words = [override for override in overrides if override not in launcher_overrides]
-    # If an option file is edited, the same overrides mean other settings and get another folder.
+    # The folder's name depends on all option files, because after an edit the same overrides mean
+    # other settings.
     files = [path for folder in option_dirs for path in list_option_files(folder)]
     texts = [read_yaml_text(path, decode_errors="replace") for path in files]
     label, digest = create_folder_label(words, LOCATION_SETTINGS), compute_digest([jobs, texts])
@@ -64,7 +68,7 @@ def run_sweep(
                 record_stop_signal(stop_folder, signal.SIGINT)
             except OSError as error:
                 print_error(format_os_error(error))
-            except Exception as error:  # such as a killed process, or a queue that accepts no jobs
+            except Exception as error:  # Hydra's launchers may raise any error
                 if read_stop_signal(stop_folder) is None:
                     reason = str(error).strip().partition("\n")[0]
                     print_error(f"hydra/launcher: failed: {type(error).__name__}: {reason}")
@@ -75,7 +79,7 @@ def run_sweep(
 def report_results(sweep: Path, stopped_by: int | None) -> int:
     """Print the outcomes of the jobs and write the summary; return the exit code.
 
-    `stopped_by` is the number of the signal that stopped the sweep, if any.
+    `stopped_by` is the number of the signal that stopped the sweep; None without one.
     """
     summary = SweepSummary(sweep)
     print_line(f"\n{summary.format_table()}\n")
@@ -88,5 +92,6 @@ def report_results(sweep: Path, stopped_by: int | None) -> int:
     summary.write_csv()
     if stopped_by is not None:
         return 128 + stopped_by
-    # The most severe code is that of a signal, then of a failure or a bug, then of bad input.
+    # Return the most severe exit code: above 2 for a signal, then 1 for a failure, then 2 for bad
+    # input.
     return max(codes, key=lambda code: (code > 2, code == 1, code))

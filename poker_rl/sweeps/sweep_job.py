@@ -1,8 +1,8 @@
 """One job of a sweep: start its run, resume it if it was interrupted, or skip it if it is finished.
 
-The name of a run contains its overrides and a digest of all its settings. So every sweep with equal
-settings finds the same run, even if the overrides are written differently. After an option file was
-edited, the same overrides give other settings and therefore another run.
+The name of a run contains its overrides and a digest of all its settings. So a sweep finds an
+earlier run with equal settings, even if the overrides were written differently. If an option file
+has been edited, the same overrides give other settings and therefore another run.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
 from poker_rl.training.train import format_train_command, train
 
-MAX_NAME_CHARACTERS = 60  # maximal number of characters in a run's name
-COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")  # settings that a run never changes
+MAX_NAME_CHARACTERS = 60
+COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")
 
 
 def run_job(
@@ -48,12 +48,13 @@ def run_job(
 ) -> None:
     """Run one job, perhaps in another process, and save its outcome in the sweep's folder.
 
-    Relative paths refer to the folder `cwd`. `stop_folder` receives the stop signal of the sweep
-    (see `sweep_signals`); it may be missing on other machines.
+    Args:
+        cwd: the folder to which relative paths refer.
+        stop_folder: folder of the sweep's stop signal; it may be missing on other machines.
     """
     os.chdir(cwd)
     if read_stop_signal(stop_folder) is not None:
-        return  # the sweep was stopped, so this job must not start
+        return
     with stop_job_with_sweep(stop_folder):
         jobs = read_job_overrides(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
@@ -76,7 +77,7 @@ def run_job(
 
 @dataclass
 class JobLogger(Logger):
-    """Logger that saves the path of a job's run folder as soon as the run has started."""
+    """Logger that saves the path of a job's run folder when the run starts."""
 
     sweep: Path
     number: int
@@ -91,9 +92,10 @@ class JobLogger(Logger):
 def find_existing_run(
     request: ComposedConfig, option_dirs: Sequence[Path]
 ) -> tuple[ComposedConfig, bool]:
-    """Find the run that a request started earlier.
+    """Find an earlier run with the settings of a request.
 
-    Return the request, changed to resume that run if there is one, and whether it is finished.
+    Return the request, changed so that it resumes this run if there is one, and whether the run is
+    finished.
     """
     has_own_name = request.config["name"] is not None
     if request.config["resume"] is not None:
@@ -102,7 +104,7 @@ def find_existing_run(
         request = add_digest_name(request, option_dirs)
     folder = compose_run_folder(request)[1]
     manifest = read_manifest(folder)
-    # A name chosen by the user contains no digest, so the command and the settings are compared.
+    # A name that the user chose contains no digest, so the command and the settings are compared.
     if not manifest or (has_own_name and not is_same_run(request, option_dirs, folder, manifest)):
         return request, False
     resume = {"resume": str(folder)}
@@ -113,7 +115,7 @@ def find_existing_run(
 def is_same_run(
     request: ComposedConfig, option_dirs: Sequence[Path], folder: Path, manifest: Mapping[str, Any]
 ) -> bool:
-    """Return whether the run in a folder was started by the same command with the same settings."""
+    """Return whether the run in a folder has the same command and settings as the request."""
     if manifest.get("command") != format_train_command(request, option_dirs):
         return False
     old, _ = read_run_folder(folder)
@@ -122,7 +124,7 @@ def is_same_run(
 
 
 def add_digest_name(request: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
-    """Return the request with a run name made of its overrides and a digest of all settings."""
+    """Name the run of a request by its overrides and a digest of all its settings."""
     settings = to_plain_dict(request.config)
     copies = OpponentFiles()
     bundle_opponents(settings, copies, option_dirs)
@@ -135,18 +137,19 @@ def add_digest_name(request: ComposedConfig, option_dirs: Sequence[Path]) -> Com
     )
     name = f"{label[: MAX_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
     parent = compose_run_folder(request)[1].parent
-    # If the same settings were written differently, the run has another label but this digest.
+    # An earlier run with equal settings has the same digest, but perhaps other overrides in its
+    # name; use that name.
     names = sorted(path.name for path in parent.glob(f"*{digest}") if read_manifest(path))
     name = name if name in names or not names else names[0]
     return replace(request, config=request.config | {"name": name})
 
 
 def compute_digest(value: object) -> str:
-    """Return a digest of plain values, eight hexadecimal digits."""
+    """Return a hash of plain values as eight hexadecimal digits."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def choose_gpu(request: ComposedConfig, number: int) -> None:
-    """Select the GPU of a job in this process: job n uses GPU n modulo the number of GPUs."""
+    """Choose the GPU for a job in this process: job n uses GPU n modulo the number of GPUs."""
     if request.config["device"] != "cpu" and torch.cuda.device_count() > 1:
-        torch.cuda.set_device(number % torch.cuda.device_count())  # "cuda" then means this GPU
+        torch.cuda.set_device(number % torch.cuda.device_count())

@@ -1,7 +1,7 @@
 """Stop signals of a sweep: running jobs save their work, and no further job starts.
 
-The process of the sweep writes the signal's number into a file in a temporary folder. Jobs in other
-processes on the same machine look for this file. Jobs in the queue of a cluster are not stopped.
+The sweep's process writes the number of the signal into a file in a temporary folder. Jobs in other
+processes on the same machine look for this file. Jobs on a cluster are not stopped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from poker_rl.training.signals import list_stop_signals
 
-STOP_FILE = "stopped_by"  # contains the number of the first stop signal
+STOP_FILE = "stopped_by"  # file that contains the number of the first stop signal
 WATCH_INTERVAL_S = 0.5
 
 
@@ -29,7 +29,7 @@ def record_stop_signal(folder: Path, number: int) -> None:
 
 
 def read_stop_signal(folder: Path) -> int | None:
-    """Return the number of the signal that stopped the sweep; None if it was not stopped."""
+    """Return the number of the signal that stopped the sweep; None if no signal has stopped it."""
     try:
         return int((folder / STOP_FILE).read_text() or signal.SIGINT)
     except FileNotFoundError:
@@ -38,11 +38,10 @@ def read_stop_signal(folder: Path) -> int | None:
 
 @contextmanager
 def handle_sweep_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
-    """Stop the sweep when this process gets a stop signal; a second signal ends it at once.
+    """Stop the sweep in this context at a stop signal; at a second signal, end at once.
 
-    A job in this process has its own handlers while it trains, and raises the signal again after it
-    has saved its work. If `is_parallel`, jobs run in other processes, and this process waits until
-    they have ended.
+    A job in this process handles a signal first: it saves its work and raises the signal again. If
+    `is_parallel`, jobs run in other processes, and this process waits until they have ended.
     """
     old_handlers: dict[signal.Signals, Any] = {}
 
@@ -66,13 +65,13 @@ def handle_sweep_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
 
 @contextmanager
 def stop_job_with_sweep(folder: Path) -> Iterator[None]:
-    """Stop the job in this context when the sweep is stopped or the sweep's process has ended.
+    """Stop the job in this context when its sweep is stopped or the sweep's process has ended.
 
-    Only a job in a parallel process is stopped here. Its process stays alive, because a launcher
-    that loses one process kills all others.
+    This applies to jobs in child processes of the sweep. The child process itself does not end,
+    because a launcher that loses one process kills all others.
     """
     parent = multiprocessing.parent_process()
-    if parent is None:  # this is the sweep's process or a cluster's, with other signal handlers
+    if parent is None:  # the sweep's own process and clusters have other signal handlers
         yield
         return
     has_ended = threading.Event()
@@ -87,7 +86,7 @@ def stop_job_with_sweep(folder: Path) -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    # A terminal sends Ctrl-C to all processes; the sweep's process handles it for all jobs.
+    # Ctrl-C reaches all processes; jobs ignore it, because the sweep's process stops them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, interrupt)
     watcher = threading.Thread(target=watch, daemon=True)
@@ -100,5 +99,6 @@ def stop_job_with_sweep(folder: Path) -> Iterator[None]:
         has_ended.set()
         watcher.join()
         if os.getppid() != parent.pid:
-            os._exit(128 + signal.SIGTERM)  # the sweep is gone, so this process takes no more jobs
+            # The sweep's process has ended, so this process gets no more jobs.
+            os._exit(128 + signal.SIGTERM)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Outcomes of a sweep's jobs, saved in its folder and readable at any time on any machine.
+"""Outcomes of a sweep's jobs, saved in the sweep's folder.
 
 outputs/sweeps/<overrides and digest>/
     jobs.json           the overrides of each job
@@ -31,11 +31,11 @@ from poker_rl.training.run_outcome import RunOutcome
 
 JOBS_FILE = "jobs.json"
 NOT_RUN = RunOutcome(status="not run")
-RUNNING = "running or killed"  # status of a job that has started and saved no outcome yet
+RUNNING = "running or killed"  # status of a job that has started but has not reported its end
 
 
 def create_sweep_folder(sweep: Path, jobs: Sequence[list[str]]) -> None:
-    """Create the folder of a sweep with the list of its jobs, if it does not exist yet."""
+    """Create the folder of a sweep with the overrides of its jobs, if it does not exist."""
     create_writable_folder(sweep)
     if not (sweep / JOBS_FILE).exists():
         write_text_atomically(sweep / JOBS_FILE, json.dumps(list(jobs)))
@@ -58,14 +58,14 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
 
 def save_outcome(sweep: Path, number: int, outcome: RunOutcome) -> None:
     """Save the present outcome of a job in the sweep's folder."""
-    # The path is relative, because machines may mount the file system at different paths.
+    # The path is relative, because other machines may mount the file system elsewhere.
     folder = os.path.relpath(outcome.folder, sweep) if outcome.folder else ""
     text = json.dumps(asdict(replace(outcome, folder=folder)))
     write_text_atomically(sweep / f"{number:06}.json", text)
 
 
 def read_job_outcome(sweep: Path, number: int) -> RunOutcome:
-    """Return the last saved outcome of a job, updated by the manifest and metrics of its run."""
+    """Return the saved outcome of a job, updated from the manifest and metrics of its run."""
     path = sweep / f"{number:06}.json"
     try:
         job = RunOutcome(**read_json(path))
@@ -97,12 +97,12 @@ def format_job_count(count: int) -> str:
 
 
 class SweepSummary:
-    """Outcomes of all jobs of a sweep at the moment when the summary is created."""
+    """Outcomes of all jobs of a sweep at the time when this object is created."""
 
     def __init__(self, sweep: Path) -> None:
         self.overrides = read_job_overrides(sweep)
         self.jobs = [read_job_outcome(sweep, number) for number in range(len(self.overrides))]
-        name = os.path.basename(os.path.abspath(sweep))  # the absolute path has a name even for "."
+        name = os.path.basename(os.path.abspath(sweep))
         self.path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
 
     def write_csv(self) -> None:
@@ -123,15 +123,16 @@ class SweepSummary:
         print_line(f"summary: {self.path}")
 
     def format_counts(self) -> str:
-        """Return the number of jobs by status: `3 jobs: 2 finished, 1 not run`."""
+        """Return the number of jobs by status, as in `3 jobs: 2 finished, 1 not run`."""
         counts = Counter(job.status for job in self.jobs)
         parts = ", ".join(f"{count:,} {status}" for status, count in counts.items())
         return f"{format_job_count(len(self.jobs))}: {parts}"
 
     def format_table(self) -> str:
-        """Return a table with a line for each job: status, measurement and differing overrides.
+        """Return a table with a line for each job.
 
-        The measurement is the first one in the job's metrics, which is of its headline player.
+        It shows the overrides that not all jobs share, the status, and the first measurement of the
+        run's headline player.
         """
         shared = set.intersection(*map(set, self.overrides))
         tags = [

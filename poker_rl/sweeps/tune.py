@@ -1,7 +1,7 @@
 """`poker-rl tune`: run the trials of a study, which searches for good settings.
 
 outputs/tune/<name>/
-    tune.yaml                     search space and metric; they must not change in a resumed study
+    tune.yaml                     search space and metric, which must not change in a resumed study
     study.db                      Optuna's study, shared by all processes that run its trials
     <game>/<algo>/trial-N_seed-S  the run folders
     history.png, importances.png, slices.png
@@ -63,19 +63,23 @@ from poker_rl.training.launch_workers import count_torchrun_processes
 from poker_rl.training.train import build_root_config
 
 DEFINITION_FILE = "tune.yaml"
-# Settings in tune.yaml besides the search space.
+# Settings that tune.yaml contains besides the search space.
 DEFINITION_KEYS = ("train_overrides", "seeds", "metric", "direction")
-STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of a run that the study itself sets
-SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # settings equal in all trials
+STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of runs that the study sets itself
+# Settings that have to be equal in all trials.
+SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}
 
 
 def tune(
     settings: Mapping[str, Any], given_keys: Collection[str], option_dirs: Sequence[Path]
 ) -> int:
-    """Run trials until enough have ended, print the best one and return the exit code.
+    """Run the trials of a study, print the best one and return the exit code.
 
-    `settings` come from `conf/tune.yaml` and the command line; `given_keys` are the keys on the
-    command line. If a setting is not allowed, the folder of a new study is removed.
+    If a setting is not allowed, the folder of a new study is removed.
+
+    Args:
+        settings: the settings of conf/tune.yaml and the command line.
+        given_keys: keys of the settings that the command line gives.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError(
@@ -95,7 +99,8 @@ def tune(
     definition |= {key: getattr(config, key) for key in DEFINITION_KEYS}
     is_new = create_study_folder(folder, definition)
     with warnings.catch_warnings(), name_database_in_errors(folder):
-        warnings.simplefilter("ignore", ExperimentalWarning)  # Optuna's heartbeats and figures
+        # Optuna warns that its heartbeats and figures are experimental.
+        warnings.simplefilter("ignore", ExperimentalWarning)
         objective = Objective(folder, config, search_space, root, option_dirs)
         study = open_or_create_study(objective)
         fail_stale_trials(study)
@@ -103,7 +108,7 @@ def tune(
             code = run_trials(study, objective)
         except ConfigError:
             if is_new and len(study.get_trials(deepcopy=False)) == 1:
-                shutil.rmtree(folder)  # no other process runs trials of the study
+                shutil.rmtree(folder)  # safe, because no other process has a trial in this study
             raise
         print_best(study, objective)
         save_figures(study, objective)
@@ -123,13 +128,13 @@ def resolve_study_folder(config: TuneConfig) -> Path:
 
 
 def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
-    """Create the study's folder and return True, or return False if it holds the same study.
+    """Create the study's folder; return False if the folder already contains the same study.
 
-    Raise ConfigError if it holds another study or other files.
+    Raise ConfigError if it contains another study or other files.
     """
     with error_prefix("out"):
         create_writable_folder(folder)
-        with exclusive_lock(folder):  # because another process may create the same study now
+        with exclusive_lock(folder):  # another process may create the same study now
             if (folder / DEFINITION_FILE).exists():
                 if key := find_difference(definition, read_plain_yaml(folder / DEFINITION_FILE)):
                     raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")
@@ -146,7 +151,7 @@ def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
 def check_search_space(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
-    """Build the algorithm with each bound and choice, to find wrong settings before the trials.
+    """Build the algorithm with every bound and choice, to find wrong settings before the trials.
 
     Return the root settings of a run.
     """
@@ -195,7 +200,7 @@ def print_best(study: optuna.Study, objective: Objective) -> None:
     words = [format_override(key, value) for key, value in best.params.items()]
     flags = [f"--config-dir={path}" for path in list_user_option_dirs(objective.option_dirs)]
     sweep = ["-m"] if len(config.seeds) > 1 else []
-    # If train_overrides contains a key of the search space, the best value replaces it.
+    # Overrides of keys in the search space are left out, because the best values replace them.
     fixed = [
         override
         for override in config.train_overrides

@@ -18,16 +18,16 @@ from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetConfig, NetDimensions
 from poker_rl.training.launch_workers import SINGLE_PROCESS, Worker
 
-# Settings of learners for the rows in a call of a network; the first that a learner has is used.
+# Settings that say how many rows a network call has; the first one that a learner has is used.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")
 
 
 def prepare_device(
     device: str, threads: int, seed: int, worker: Worker = SINGLE_PROCESS
 ) -> torch.device:
-    """Set the threads and seeds of all libraries, and return the device to compute on.
+    """Set the threads and the seed of all libraries, and return the device of this process.
 
-    If a run has several processes, each gets a GPU of its own, or all use the CPU.
+    If a run has several processes, each gets its own GPU, or all use the CPU.
     """
     cores = count_cores()
     if threads > cores:
@@ -35,7 +35,7 @@ def prepare_device(
     set_threads(threads)
     local = worker.local_count
     memory_budget.set_processes_on_machine(local)
-    torch.manual_seed(seed)  # for code that uses torch's global generator
+    torch.manual_seed(seed)
     has_gpu = torch.cuda.is_available()
     if has_gpu and worker.count > 1:
         gpus = torch.cuda.device_count()
@@ -55,8 +55,8 @@ def prepare_device(
 def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.device, str]:
     """Return the faster device for a run on a machine with a GPU, and the reason as text.
 
-    The work of a network call is estimated as the number of weights times the rows of a batch. The
-    GPU is chosen from `NetworkLearner.min_gpu_work` on, which a learner may override.
+    The work of a network call is the number of weights times the number of rows. The GPU is chosen
+    if the work is at least `min_gpu_work`, an attribute of the learner's class.
     """
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     if "net" not in config:

@@ -1,4 +1,4 @@
-"""Find the game and the player of a command, from a run folder or by their names."""
+"""Find the game and the player that a command names, directly or by a run folder."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def resolve_game_and_player(
     player: str | None,
     game_config: Mapping[str, Any] | None,
 ) -> tuple[Game, str]:
-    """Return the game, and the player's name in the form that `load_player` accepts.
+    """Return the game, and a specification of the player for `load_player`.
 
     Args:
         run: a run folder; None if `game_config` and `player` are given instead.
-        checkpoint: number of decisions of one of the run's snapshots; None for the newest one.
-        player: with `run`, one of its players, or None for its headline player; without `run`, any
-            player, such as a name in conf/player.
-        game_config: config with the key `game`; None for the game of the run.
+        checkpoint: number of decisions at a snapshot of the run; None for the newest one.
+        player: a player of the run, or None for its headline player; without `run` any player,
+            such as a name in conf/player.
+        game_config: settings with the key `game`; None for the game of the run.
     """
     if run is not None:
         if game_config is not None:

@@ -1,6 +1,6 @@
-"""Processes of one training run: find the rank of this one, start the others and connect all.
+"""Distributed training: find the rank of this process, start the other processes, connect all.
 
-A worker is one of these processes. torchrun starts them, or else rank 0 does.
+A worker is a process of the run. Workers are started by torchrun or else by rank 0.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
 from poker_rl.training.task_pool import exit_with_parent
 
-# Workers wait while rank 0 evaluates, which may take hours. A killed process is detected by its
-# closed connections, not by this time limit.
+# The time limit of collective operations is long, because workers wait while rank 0 evaluates,
+# which may take hours. A killed process is detected sooner, by its closed connections.
 COLLECTIVE_TIMEOUT = timedelta(days=7)
-GRACE_S = 15.0  # seconds in which the training itself may detect that a worker has ended
-WATCH_INTERVAL_S = 0.5  # seconds between two checks for killed workers
+GRACE_S = 15.0  # after the loss of a worker, the training has so many seconds to report it
+WATCH_INTERVAL_S = 0.5
 
 RunWorker = Callable[[], RunOutcome]
-"""Function that a process with a rank above 0 calls to train; it reads torchrun's variables."""
+"""Function by which a process with a rank above 0 trains; its rank is in the environment."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """Rank of this process in its run, and the number of processes."""
+    """Rank of this process in its run, and the number of processes of the run."""
 
-    count: int  # number of processes of the run
+    count: int
     rank: int = 0
     local_count: int = 1  # number of the run's processes on this machine
-    local_rank: int = 0  # rank among the processes on this machine
-    is_started: bool = False  # whether the other processes run already
+    local_rank: int = 0  # rank of this process on this machine
+    is_started: bool = False  # true if torchrun has started all processes of the run
 
 
 SINGLE_PROCESS = Worker(1)
 
 
 def identify_worker(count: int) -> Worker:
-    """Return the rank of this process in a run with `count` processes."""
+    """Find out which of the `count` processes of a run this process is."""
     started = count_torchrun_processes()
     if started == 1:
         return Worker(count, local_count=count)
@@ -73,7 +73,7 @@ def identify_worker(count: int) -> Worker:
 
 
 def count_torchrun_processes() -> int:
-    """Return the number of processes that torchrun has started for this run; 1 without it."""
+    """Return the number of processes that torchrun has started for this run; 1 without torchrun."""
     return int(os.environ.get("WORLD_SIZE", 1))
 
 
@@ -81,8 +81,8 @@ def count_torchrun_processes() -> int:
 def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Iterator[None]:
     """Connect the processes of a run for the duration of this context.
 
-    Unless torchrun has started the other processes, they are started here and call `run`; then an
-    error that ends one of them is raised here.
+    Without torchrun, rank 0 starts the other processes, which call `run`, and raises the error that
+    ends one of them.
     """
     if worker.count == 1:
         yield
@@ -125,7 +125,7 @@ def process_group(worker: Worker, device: torch.device, store: Store) -> Iterato
 
 
 def open_torchrun_store() -> Store:
-    """Connect to the key-value store whose address torchrun has put into the environment."""
+    """Connect to torchrun's key-value store, by the address in the environment."""
     address = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
     try:
         store, rank, _ = next(rendezvous("env://", timeout=timedelta(minutes=5)))
@@ -138,7 +138,7 @@ def open_torchrun_store() -> Store:
 
 
 class ChildWorkers:
-    """Processes with ranks above 0, started by rank 0 on its machine; they end when rank 0 ends."""
+    """Processes with ranks above 0, which rank 0 has started; they end when rank 0 ends."""
 
     def __init__(self, count: int, run: RunWorker) -> None:
         self.store = TCPStore("127.0.0.1", 0, count, True, wait_for_workers=False)
@@ -156,20 +156,20 @@ class ChildWorkers:
             receiver, sender = context.Pipe(duplex=False)
             arguments = [sender, run, environment, self.shm_all_reduce, rank]
             process = context.Process(target=_run_child, args=arguments, daemon=True)
-            # Blocked signals are inherited; `_run_child` unblocks SIGINT.
+            # The child starts with SIGINT blocked: Ctrl-C must not kill it before it can handle it.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             try:
                 process.start()
             finally:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-            # If only the child holds the sender, the receiver reports the child's end.
+            # Now only the child holds the sender, so that the receiver notices the child's end.
             sender.close()
             self.processes[rank] = process, receiver
 
     def wait_until_ready(self) -> Store:
         """Wait until all processes have connected to the key-value store, and return the store.
 
-        If an error ends one of them before it has connected, that error is raised here.
+        If an error ends a process before, raise that error.
         """
         while not all(self.store.check([f"here/{rank}"]) for rank in self.processes):
             for process, receiver in self.processes.values():
@@ -184,9 +184,9 @@ class ChildWorkers:
             raise ProcessLostError(PROCESS_LOST_MESSAGE)
 
     def watch(self) -> None:
-        """Start a thread that ends this process soon after a worker was killed.
+        """Start a thread that ends this process after a worker was killed.
 
-        The training usually detects the loss first, but it may wait for the lost worker forever.
+        Usually the training detects the loss before, but it might wait for the worker forever.
         """
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -206,7 +206,7 @@ class ChildWorkers:
             raise error from None
 
     def kill(self) -> None:
-        """Kill these processes, which loses nothing: all of their checkpoints are on the disk."""
+        """Kill these processes; nothing is lost, because their checkpoints are on the disk."""
         self._ended.set()
         for process, _ in self.processes.values():
             process.kill()
@@ -214,7 +214,7 @@ class ChildWorkers:
 
 
 def _read_error(process: SpawnProcess, receiver: Connection) -> Exception:
-    """Return the error that ended a process, from its pipe or from its exit code."""
+    """Return the error that ended a process: the one that it sent, or else one by its exit code."""
     try:
         outcome: RunOutcome = receiver.recv()
     except (EOFError, ConnectionError):
@@ -222,13 +222,13 @@ def _read_error(process: SpawnProcess, receiver: Connection) -> Exception:
         return ChildProcessError(describe_exit(process.exitcode or 0))
     if outcome.exit_code == 2:
         return ConfigError(outcome.message)
-    # A process that lost the connection to a third one is not the cause of the failure.
+    # A ProcessLostError is only a consequence: the process lost its connection to another one.
     is_lost = outcome.message == PROCESS_LOST_MESSAGE
     return (ProcessLostError if is_lost else ChildProcessError)(outcome.message)
 
 
 def describe_exit(code: int) -> str:
-    """Return the message about a worker process that ended with this exit code."""
+    """Return a message about a worker process that ended with this exit code."""
     how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
     cause = ", as by lack of memory" if code == -signal.SIGKILL else ""
     return f"a worker process was ended {how}{cause}"
@@ -241,7 +241,7 @@ def _run_child(
     shm_all_reduce: ShmAllReduce,
     rank: int,
 ) -> None:
-    """Train in this process, which has a rank above 0, and send the outcome to rank 0.
+    """Train in this process, whose rank is above 0, and send the outcome to rank 0.
 
     Ctrl-C is ignored until the training handles it.
     """
@@ -249,5 +249,6 @@ def _run_child(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     os.environ.update(environment)
-    with use_shm_all_reduce(shm_all_reduce, rank, lambda: None):  # rank 0 checks the processes
+    # Only rank 0 checks that all processes are alive.
+    with use_shm_all_reduce(shm_all_reduce, rank, lambda: None):
         sender.send(run())

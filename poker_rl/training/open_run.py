@@ -1,4 +1,4 @@
-"""Create the folder of a new run, or open the folder of a run to resume it."""
+"""Create the folder of a new run, or open the folder of a run that is resumed."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ def create_run(
     files: Mapping[str, Path],
     overrides: Sequence[str],
 ) -> RunRecord:
-    """Create the folder of a new run with its config and manifest; return its record.
+    """Create the folder of a new run with its config and manifest; return its open record.
 
     Args:
         files: source of each file to copy, by its path in the run folder.
         overrides: the user's overrides, from which the folder gets its name.
     """
     names = config["names"]
-    # A resumed run may change these settings, and the name of the folder would then be wrong.
+    # The folder's name contains no settings that may change when the run is resumed.
     label = create_folder_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
     manifest = create_manifest(config["seed"], device)
     outputs = Path(config["outputs"])
     folder = create_run_folder(outputs, names["game"], names["algo"], config["name"], label)
     try:
-        record = RunRecord(folder, config, manifest, loggers)  # first, as it locks the folder
+        record = RunRecord(folder, config, manifest, loggers)
         copy_files(folder, files)
         write_config(folder, config)
         record.write_manifest()
         checkpoints.folder = folder
         checkpoints.synchronize()
     except OSError:
-        shutil.rmtree(folder, ignore_errors=True)  # an incomplete folder cannot be resumed
+        shutil.rmtree(folder, ignore_errors=True)  # an incomplete folder could not be resumed
         raise
     return record
 
@@ -78,7 +78,7 @@ def resume_run(
     loggers: Sequence[Logger],
     files: Mapping[str, Path],
 ) -> RunRecord:
-    """Open a run folder at its last checkpoint; nothing is written before all checks have passed.
+    """Open a run folder and load its last checkpoint; write nothing before all checks have passed.
 
     Raises:
         ConfigError: if a file is damaged or from another run, or the budget is spent.
@@ -90,7 +90,7 @@ def resume_run(
         raise ConfigError(f"{folder / METRICS_FILE}: no such file, and there is a checkpoint")
     record = RunRecord(folder, config, manifest, loggers)
     try:
-        # The manifest is read again, because the record now locks the folder for other processes.
+        # Another process may have changed the manifest before the record locked the folder.
         record.manifest = manifest = read_run_folder(folder)[1]
         checkpoints.folder = folder
         checkpoints.restore(record, manifest["checkpoint"] is not None)
@@ -116,12 +116,12 @@ def resume_run(
 def check_budget(
     config: Mapping[str, Any], progress: Mapping[str, int], status: str, old_budget: int
 ) -> None:
-    """Raise a ConfigError unless a resumed run has budget left and learning rates above 0.
+    """Raise a ConfigError if a resumed run has no budget left, or if its learning rate would be 0.
 
     Args:
-        progress: counters at the run's checkpoint.
-        status: status in the run's manifest.
-        old_budget: the run's budget before it was resumed.
+        progress: counters at the run's last checkpoint.
+        status: the status in the run's manifest.
+        old_budget: the budget before the run is resumed.
     """
     unit, budget = str(config["budget_unit"]), int(config["budget"])
     is_done = status == "finished" and progress[unit] >= budget

@@ -1,4 +1,4 @@
-"""Opponents of a run in training and evaluation; their files are copied into the run folder."""
+"""Opponents of a run in training and evaluation, with copies of their files in the run folder."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ OPPONENT_KEYS = ("opponents", "evaluation.other_seats_player", "evaluation.oppon
 def bundle_opponents(
     config: Mapping[str, Any], opponents: OpponentFiles, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the settings with each opponent from a file replaced by its copy in the run folder.
+    """Return the settings with paths of opponents replaced by their copies in the run folder.
 
-    So a resumed run has the same opponents, even if the original files have changed since.
+    A resumed run then has the same opponents, even if the original files have changed.
     """
     settings: dict[str, Any] = deepcopy(dict(config))
     folders = list_user_option_dirs(option_dirs)
@@ -37,7 +37,7 @@ def bundle_opponents(
     def bundle(spec: Any) -> Any:
         if not isinstance(spec, str):
             return spec
-        name, colon, suffix = spec.partition(":")  # `mine` or `mine:greedy`
+        name, colon, suffix = spec.partition(":")
         return opponents.bundle(f"{user_bots.get(name, name)}{colon}{suffix}")
 
     for key in OPPONENT_KEYS:
@@ -51,7 +51,7 @@ def bundle_opponents(
 
 
 def list_opponents(settings: Mapping[str, Any]) -> list[str]:
-    """Return the names of all opponents in the settings of a run, in training and evaluation."""
+    """Return the names of all opponents in a run's settings for training and evaluation."""
     values = [get_value(settings, key) for key in OPPONENT_KEYS]
     names = [one for value in values for one in (value if isinstance(value, list) else [value])]
     return [one for one in names if isinstance(one, str)]
@@ -66,7 +66,7 @@ def create_player_loader(
     """Return a function that loads a player by a name in conf/player, a file or a run folder.
 
     Args:
-        opponents: copies in a run folder, which are loaded instead of the original files.
+        opponents: copies in a run folder, to load instead of the original files.
     """
 
     def load(spec: str) -> Player:
@@ -80,7 +80,7 @@ def load_opponents(root: RootConfig, load: Callable[[str], Player]) -> OpponentS
     """Return the opponents that a run trains against, or None for self-play.
 
     Raises:
-        ConfigError: if a player cannot be loaded or is named twice, or the weights do not fit.
+        ConfigError: if a player can't be loaded or is named twice, or not each has its weight.
     """
     names, weights = root.opponents, root.opponent_weights
     if weights is not None and len(weights) != len(names):

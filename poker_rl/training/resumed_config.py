@@ -1,4 +1,4 @@
-"""Config of a resumed run: which settings may change, and the config with the changes."""
+"""Config of a resumed run, in which only some settings may change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from poker_rl.storage.run_folder import LOCATION_SETTINGS
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-# Settings that a resumed run may change: they affect what is learned only by the length of the
+# Settings that may change when a run is resumed. They affect learning only by the length of the
 # training and by rounding errors.
 CHANGEABLE_SETTINGS = {
     "budget",
@@ -42,13 +42,13 @@ def select_fixed_settings(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compose_resumed_config(old: Mapping[str, Any], request: ComposedConfig) -> dict[str, Any]:
-    """Return the config of a resumed run: the old one with the settings that the user overrides.
+    """Return the config of a resumed run: the old config, changed by the user's overrides.
 
     Raises:
-        ConfigError: if an override is of a setting that a resumed run may not change.
+        ConfigError: if an override changes a setting that has to stay equal.
     """
     keys = [parse_override_key(override) for override in request.overrides]
-    # References `${…}` in the requested settings refer to the root settings of the run.
+    # A reference such as `${budget}` in an override means the setting of the run.
     root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
     settings = to_plain_dict(request.config | root)
     config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(request.config["resume"])}

@@ -1,9 +1,9 @@
 """Checkpoints of a run: state.pt, the players' snapshots and the files of other processes.
 
-`state.pt` contains everything that is equal in all processes of a run, such as networks and
-counters, and the tables and buffers of rank 0. Every other rank saves its own tables and buffers in
-`workers/<decisions>_<rank>.pt` before `state.pt` is replaced. So there is a complete checkpoint at
-any moment: `state.pt` and the files with its number of decisions in their names.
+`state.pt` contains the state that all processes of a run share, such as networks and counters, and
+the tables and buffers of rank 0. Each other rank saves its tables and buffers in
+`workers/<decisions>_<rank>.pt` before `state.pt` is replaced. So there is always a complete
+checkpoint: `state.pt` and the files of workers for its number of decisions.
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ WORKERS_FOLDER = "workers"
 
 
 class DivergedError(ConfigError):
-    """Error raised if a metric or a weight is not finite; the last good checkpoint is kept."""
+    """Error raised if a metric or a weight is not finite; the last checkpoint remains."""
 
 
 class Checkpoints:
-    """Save and restore one run in its folder.
+    """Writer and reader of a run's checkpoints.
 
     Attributes:
         last_progress: the counters at the last checkpoint; None if there is none.
-        regular_steps: numbers of decisions at the checkpoints that `checkpoint_every` caused.
-            Checkpoints at a stop are excluded, because matches against earlier snapshots must give
-            the same results in a run that was stopped and resumed.
+        regular_steps: number of decisions at each checkpoint that `checkpoint_every` caused, not a
+            stop. Matches play only against these snapshots, so that stops do not affect results.
     """
 
     def __init__(
@@ -62,10 +61,10 @@ class Checkpoints:
         """Save a checkpoint, unless nothing was learned since the last one.
 
         Args:
-            record: the record of rank 0; None in other processes.
-            record_state: state of the record to save; None for its present state.
-            is_regular: whether `checkpoint_every` causes this checkpoint; false at a stop and at
-                the end of the run.
+            record: the run's record in rank 0; None in other processes.
+            record_state: the state of the record to save; None for its present state.
+            is_regular: true if `checkpoint_every` causes this checkpoint, and not the end of the
+                run or a stop.
         """
         progress = asdict(self.algorithm.progress)
         if self.last_progress == progress:
@@ -93,7 +92,7 @@ class Checkpoints:
         game = self.game.to_dict()
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
         record.sync()
-        collectives.wait_for_all_processes()  # until the other processes have saved their parts
+        collectives.wait_for_all_processes()  # until all have saved their tables and buffers
         decisions = progress["decisions"]
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(
@@ -111,7 +110,7 @@ class Checkpoints:
         remove_old_worker_files(self.folder, decisions)
 
     def create_diverged_error(self, problem: str) -> DivergedError:
-        """Return the error for a value that is not finite; it names the last good checkpoint."""
+        """Return an error that names a value that is not finite, and the last checkpoint."""
         last = "there was no checkpoint yet"
         if self.last_progress is not None:
             at = f"{self.last_progress['decisions']:,} decisions"
@@ -120,23 +119,23 @@ class Checkpoints:
         return DivergedError(f"{problem} after {decisions:,} decisions; {last}")
 
     def find_snapshot_before(self, decisions: int) -> Path | None:
-        """Return the newest snapshot of `regular_steps` up to `decisions`, or None without one."""
+        """Return the newest regular snapshot up to `decisions` decisions; None without one."""
         paths = [
             path
-            for path in checkpoint.list_snapshots(self.folder)  # a user may have deleted some
+            for path in checkpoint.list_snapshots(self.folder)
             if int(path.stem) <= decisions and int(path.stem) in self.regular_steps
         ]
         return paths[-1] if paths else None
 
     def restore(self, record: RunRecord, has_checkpoint: bool) -> None:
-        """Load the last checkpoint into the algorithm and the record of rank 0.
+        """Load the last checkpoint into the algorithm and the run's record; only rank 0 does so.
 
         Raises:
             ConfigError: if the checkpoint is damaged or belongs to another run.
         """
         path = self.path
         if not has_checkpoint and not path.exists():
-            return  # the run was killed before its first checkpoint
+            return  # a run without a checkpoint starts from the beginning
         state = checkpoint.load_checked(path)
         with self._explain_misfit(path):
             if state["names"] != self.names or state["game"] != self.game.to_dict():
@@ -159,9 +158,9 @@ class Checkpoints:
         self.last_progress = record.manifest["checkpoint"] = progress
 
     def synchronize(self) -> None:
-        """Copy the state that all processes share from rank 0 to the others.
+        """Copy the shared state from rank 0 to all other processes.
 
-        If there is a checkpoint, each rank above 0 also loads its own tables and buffers from it.
+        Ranks above 0 also load their own tables and buffers from the checkpoint, if there is one.
         """
         if collectives.get_world_size() == 1:
             return
@@ -183,7 +182,7 @@ class Checkpoints:
 
     @contextmanager
     def _explain_misfit(self, path: Path) -> Iterator[None]:
-        """Turn errors of loading a state into a ConfigError that names `path`."""
+        """Convert errors of loading a state in this context to a ConfigError that names `path`."""
         try:
             yield
         except checkpoint.LOAD_STATE_ERRORS as error:
@@ -192,14 +191,14 @@ class Checkpoints:
 
 
 def get_worker_path(folder: Path, decisions: int, rank: int) -> Path:
-    """Return the path of the checkpoint file that a rank above 0 saves at so many decisions."""
+    """Return the path of a rank's part of the checkpoint at so many decisions."""
     return folder / WORKERS_FOLDER / f"{decisions}_{rank}.pt"
 
 
 def remove_old_worker_files(folder: Path, decisions: int) -> None:
-    """Remove the files of ranks above 0 except those of the checkpoint at `decisions` decisions.
+    """Remove the parts of ranks above 0 of all checkpoints except the one at `decisions`.
 
-    Files that were not written to the end are removed too.
+    Incomplete files are removed too.
     """
     for path in (folder / WORKERS_FOLDER).glob("*_*.pt*"):
         if path.name.partition("_")[0] != str(decisions):
@@ -209,10 +208,7 @@ def remove_old_worker_files(folder: Path, decisions: int) -> None:
 def split_state(
     state: Mapping[str, Any], names: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split a nested state into the entries that have one of these names, and all others.
-
-    Entries of inner dictionaries are split in the same way.
-    """
+    """Split nested dictionaries into two: the keys in `names`, at any depth, and all other keys."""
     own: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for name, part in state.items():
@@ -228,6 +224,6 @@ def split_state(
 
 
 def merge_states(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return the state that `split_state` has split into these two."""
+    """Merge the two dictionaries into which `split_state` has split a state."""
     both = one | other
     return both | {name: merge_states(one[name], other[name]) for name in one.keys() & other.keys()}

@@ -1,4 +1,4 @@
-"""Reading of the config in a run's folder."""
+"""Reading of config.yaml in a run folder."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.run_folder import CONFIG_FILE, read_run_folder
 
 GROUPS = ("game", "algo", "evaluation")
-REQUIRED_PARTS = (*GROUPS, "logger", "names")  # `names` holds the chosen option of each group
+REQUIRED_PARTS = (*GROUPS, "logger", "names")
 
 
 def read_run_config(folder: Path, key: str) -> dict[str, Any]:
-    """Return the config of a run folder, which the user gave as the setting `key`."""
+    """Return the config of a run folder; errors name the setting `key` that gave the folder."""
     with error_prefix(key):
         config, _ = read_run_folder(folder)
     for part in REQUIRED_PARTS:

@@ -1,4 +1,4 @@
-"""How a training run ended: status, exit code and last row, for the command line and sweeps."""
+"""Outcome of a training run, for the command line and sweeps."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 class RunOutcome:
     """Status, exit code, message and last row of a training run that has ended."""
 
-    status: str  # finished, interrupted, diverged, refused (bad input), failed or in use
-    exit_code: int = 0  # of `poker-rl train`
-    message: str = ""  # one line for the user; empty if there is nothing to report
-    folder: str = ""  # the run folder; empty if there is none
-    decisions: int | None = None  # at the last checkpoint or row; set only in a sweep's summary
-    metrics: dict[str, float] = field(default_factory=dict)  # the last row of metrics.jsonl
+    # finished, interrupted, diverged, failed, refused (bad input), in use (by another process)
+    status: str
+    exit_code: int = 0
+    message: str = ""  # message of one line for the user; empty if there is none
+    folder: str = ""  # the run folder; empty if it was not created
+    decisions: int | None = None  # number of decisions; only set in summaries of sweeps
+    metrics: dict[str, float] = field(default_factory=dict)  # last row of metrics.jsonl
     units: dict[str, str] = field(default_factory=dict)  # unit of each measurement, by tag

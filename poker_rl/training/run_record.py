@@ -1,7 +1,7 @@
 """Record of a run: rows of metrics.jsonl, loggers, figures and the status in the manifest.
 
-Except for values with tags `time/...`, rows do not depend on when and where the run was stopped, so
-a resumed run writes the same rows as an uninterrupted one, to the bit.
+A run that was stopped and resumed writes the same rows as an uninterrupted one, to the bit, except
+for tags `time/...`.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 
 class RunInUseError(ConfigError):
-    """Error raised if another process is training the run of this folder."""
+    """Error raised if another process is training in the same run folder."""
 
 
 class RunRecord:
-    """Record of a run, written by rank 0: rows, loggers' output, figures and manifest.
+    """Record of a run, which rank 0 writes: metrics.jsonl, manifest, figures and loggers.
 
-    A row contains the means of the metrics that `learn` returned since the last row, and the
-    measurements of the players. The loggers get a row after it was written to the disk.
+    A row contains the means of the metrics that `learn` has returned since the row before, and the
+    measurements of the players. It is written to metrics.jsonl before the loggers get it.
 
     Raises:
         RunInUseError: if another process is writing to the folder.
@@ -64,22 +64,22 @@ class RunRecord:
     ) -> None:
         self.folder, self.config, self.manifest, self.loggers = folder, config, manifest, loggers
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
-        self.last_step = -1  # progress at the last row, in the budget's unit; -1 before it
+        self.last_step = -1  # progress at the last row, in the budget's unit; -1 before any row
         self.last_row: dict[str, float] = {}
-        self.results: Sequence[Result] = ()  # measurements in the last row of this process
-        self.resumed_at: int | None = None  # decisions at the last row before the checkpoint
-        self.last_counters = asdict(Progress())  # counters at the last row
-        self.sums: dict[str, float] = {}  # of each metric since the last row
-        self.counts: dict[str, int] = {}  # number of values in each sum
+        self.results: Sequence[Result] = ()
+        self.resumed_at: int | None = None  # decisions at the last row that a resumed run keeps
+        self.last_counters = asdict(Progress())
+        self.sums: dict[str, float] = {}  # sums of metrics since the last row
+        self.counts: dict[str, int] = {}
         self.learning_s = 0.0  # seconds spent in `learn` since the last row
-        self.elapsed_s = 0.0  # seconds that the run took before this process resumed it
+        self.elapsed_s = 0.0  # training time before this process, in seconds
         self.start_time = perf_counter()
         self.bar: Any = None
-        self.resumed_step = 0  # progress when this process began
+        self.resumed_step = 0  # progress at the start of this process, in the budget's unit
         self.path = folder / METRICS_FILE
         self.file = self.path.open("ab")
         try:
-            # The kernel releases the lock when the process ends, even if it is killed.
+            # This lock ends with the process, even if the process is killed.
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.file.close()
@@ -95,7 +95,7 @@ class RunRecord:
         trace: TracebackType | None,
     ) -> None:
         """Close all files and loggers, and write the final status into the manifest."""
-        # A broken pipe is no failure of the run: the reader of its output, such as `head`, ended.
+        # BrokenPipeError is no failure: a program that reads the output, such as `head`, has ended.
         is_stop = isinstance(error, RunInterruptedError | KeyboardInterrupt | BrokenPipeError)
         status = "finished" if error is None else "interrupted" if is_stop else "failed"
         if status == "failed":
@@ -103,12 +103,12 @@ class RunRecord:
         try:
             self.close(status)
         except OSError:
-            # After an error, closing may fail for the same reason; the first error is raised.
+            # After an error, closing may fail for the same reason; then the first error is raised.
             if error is None:
                 raise
 
     def start(self, step: int) -> None:
-        """Start the loggers, and show the progress bar at `step`, in the budget's unit."""
+        """Start the loggers, and a progress bar that begins at `step`, in the budget's unit."""
         for logger in self.loggers:
             logger.start(self.config, self.folder, self.resumed_at)
         self.resumed_step = min(step, self.budget)
@@ -117,7 +117,7 @@ class RunRecord:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the length of metrics.jsonl in bytes, the sums and the times for the next row."""
+        """Return the length of metrics.jsonl in bytes, and all that the next row depends on."""
         return {
             "offset": self.file.tell(),
             "last_step": self.last_step,
@@ -129,7 +129,7 @@ class RunRecord:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load the state of a checkpoint; rows after it stay in metrics.jsonl until `truncate`."""
+        """Load the state from a checkpoint; `truncate` later removes the rows after it."""
         self.last_row = read_metrics_rows(self.path, state["offset"])[-1]
         self.file.seek(state["offset"])
         self.last_step, self.last_counters = state["last_step"], dict(state["last"])
@@ -138,13 +138,13 @@ class RunRecord:
         self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
 
     def truncate(self) -> None:
-        """Remove the rows after the checkpoint; remove all rows if there is no checkpoint."""
+        """Remove from metrics.jsonl the rows after the checkpoint, or all without a checkpoint."""
         if self.last_step < 0:
             self.file.seek(0)
         self.file.truncate()
 
-    def add(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
-        """Add the metrics and the duration of one call of `learn` to the sums of the next row.
+    def add_metrics(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
+        """Add the metrics and the duration of a call of `learn` to the sums for the next row.
 
         Args:
             metrics: the metrics by tag.
@@ -156,14 +156,15 @@ class RunRecord:
             self.counts[tag] = self.counts.get(tag, 0) + 1
         self.learning_s += seconds
         done = min(step, self.budget)
-        if self.bar.n == self.resumed_step:  # the time left is estimated without compilation
+        # The first call of `learn` includes compilation, so the bar's estimate starts after it.
+        if self.bar.n == self.resumed_step:
             self.bar.initial = self.bar.n = self.bar.last_print_n = done
             self.bar.unpause()
         else:
             self.bar.update(done - self.bar.n)
 
     def write_row(self, progress: Progress, results: Sequence[Result], evaluation_s: float) -> None:
-        """Write a row, pass it to the loggers and reset the sums."""
+        """Write a row to metrics.jsonl and the loggers, and reset the sums."""
         counters = asdict(progress)
         means = {tag: total / self.counts[tag] for tag, total in self.sums.items()}
         rates = {
@@ -208,7 +209,7 @@ class RunRecord:
                 logger.figure(name, path, self.last_counters["decisions"])
 
     def write_manifest(self, **changes: Any) -> None:
-        """Update these keys of the manifest and write it to its file."""
+        """Change these keys of the manifest, and write the manifest to its file."""
         self.manifest |= changes
         write_manifest(self.folder, self.manifest)
 
@@ -226,7 +227,7 @@ class RunRecord:
                 for logger in self.loggers:
                     stack.callback(logger.close, status)
                 if self.bar is not None:
-                    with suppress(OSError):  # the terminal may be closed
+                    with suppress(OSError):  # the terminal of the progress bar may have been closed
                         self.bar.close()
         finally:
             self.write_manifest(status=status, end=format_current_time(), peak_memory_mib=memory)

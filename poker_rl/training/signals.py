@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from poker_rl.learning.distributed import collectives
 
-# Signals within so many seconds count as one, because Ctrl-C may reach the process twice: from the
+# Signals within so many seconds count as one, because a process may get Ctrl-C twice: from the
 # terminal and from its parent process.
 SAME_SIGNAL_S = 1.0
 
@@ -26,7 +26,7 @@ ENDED_MESSAGE = "\nended in the middle of a step; the last checkpoint is kept\n"
 def list_stop_signals() -> list[signal.Signals]:
     """Return the signals that stop a run, without those that this process ignores.
 
-    `nohup` lets it ignore SIGHUP. Clusters send SIGUSR1 or SIGUSR2 some time before they end a job.
+    A process under `nohup` ignores SIGHUP. Clusters send SIGUSR1 or SIGUSR2 before they end a job.
     """
     numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2
     return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
@@ -41,9 +41,9 @@ class RunInterruptedError(Exception):
 
 
 def forward_signal(number: int) -> None:
-    """Pass a signal that ended a run on to the handler that was set before the run.
+    """Send a signal that ended a run to the handler that was set before the run.
 
-    That handler belongs to the sweep of the run, or to a launcher that queues the job again.
+    It is the handler of a sweep, or of a launcher that queues the job again.
     """
     handler = signal.getsignal(number)
     if callable(handler) and handler is not signal.default_int_handler:
@@ -54,11 +54,11 @@ def forward_signal(number: int) -> None:
 def interrupt_at_once() -> Iterator[None]:
     """Let Ctrl-C end the process at once in this context, without saving anything.
 
-    Python's own handler would run only after compiled code has returned, which may take minutes.
+    Python's own handler would wait for compiled code to return, which may take minutes.
     """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
-    if is_main and before is signal.default_int_handler:  # a background job may ignore it
+    if is_main and before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -70,20 +70,20 @@ def interrupt_at_once() -> Iterator[None]:
 class StopSignals:
     """Handler of stop signals: the first stops the run after the current step, the second at once.
 
-    While compiled code runs, which may take minutes, Python calls no signal handler. So a thread
-    reads the signals too: it prints a message at the first one, and at the second one it ends the
+    Python calls no signal handler while compiled code runs, which may take minutes. So a thread
+    reads the signals too: at the first one it prints a message, and at the second one it ends the
     process without any cleanup.
 
     Attributes:
-        number: number of the first signal; 0 if there was none yet.
+        number: number of the first signal; 0 before any signal.
     """
 
     number = 0
 
     def is_stop_requested(self) -> bool:
-        """Return whether any process of the run got a signal.
+        """Return whether a process of the run has got a signal.
 
-        All processes must call this together, because they exchange the signal's number.
+        All processes have to call this at the same time, because they exchange their signals.
         """
         number = collectives.max_over_processes(self.number)
         self.number = self.number or number
@@ -130,6 +130,6 @@ class StopSignals:
 
 
 def write_to_stderr(message: str) -> None:
-    """Write a message to standard error; a thread may do so while another one prints."""
+    """Write to standard error without Python's buffer, which another thread may be using."""
     with suppress(OSError):
         os.write(2, message.encode())

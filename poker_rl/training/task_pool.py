@@ -11,16 +11,16 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
 CreateRunTask = Callable[[], Callable[[int], None]]
-"""Function that is called once in each worker process, and returns one that runs a task."""
+"""Function that a worker process calls once; it returns the function that runs a task."""
 
-_run_task: Callable[[int], None] | None = None  # set in worker processes only
+_run_task: Callable[[int], None] | None = None  # in a worker process: the function that runs a task
 
 
 def run_tasks(create_run_task: CreateRunTask, tasks: Sequence[int], workers: int) -> Iterator[int]:
     """Run tasks in worker processes and yield the number of each finished task.
 
-    The workers are spawned, not forked, because this process has threads. They end with this
-    process, even if it is killed. An error of a task is raised here.
+    Worker processes are spawned, not forked, because this process has threads. They end when this
+    process ends, even if it is killed. An error of a task is raised here.
 
     Raises:
         ChildProcessError: if a worker was killed.
@@ -42,7 +42,7 @@ def run_tasks(create_run_task: CreateRunTask, tasks: Sequence[int], workers: int
 
 
 def _prepare_worker() -> None:
-    """Let this worker process end at once at Ctrl-C, and when its parent process ends."""
+    """Let this worker process end at Ctrl-C, and when its parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=exit_with_parent, daemon=True).start()
 

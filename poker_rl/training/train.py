@@ -1,6 +1,6 @@
-"""`poker-rl train`: build all parts of a run from its settings, then train.
+"""`poker-rl train`: build game, algorithm, evaluator and loggers from the settings, then train.
 
-The path of a run is `train` -> `build_and_train` -> `train_in_folder` -> `Trainer.run`.
+The call chain is `train` -> `build_and_train` -> `train_in_folder` -> `Trainer.run`.
 """
 
 from __future__ import annotations
@@ -62,20 +62,22 @@ from poker_rl.training.warm_start import warm_start_from_run
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-# Groups of which the config of a run records the chosen option, in its part `names`.
+# Groups whose chosen option is recorded in the part `names` of a run's config.
 NAMED_GROUPS = ("game", "algo", "net", "experiment")
-NON_ROOT_KEYS = (*REQUIRED_PARTS, "net")  # keys of a config that are not fields of RootConfig
+NON_ROOT_KEYS = (*REQUIRED_PARTS, "net")
 
 
 def train(
     request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
 ) -> RunOutcome:
-    """Train one run and return its outcome; raise only KeyboardInterrupt and BrokenPipeError.
+    """Train one run, and return its outcome, even after an error.
 
     Args:
-        request: the settings on the command line, composed with those of conf/.
-        option_dirs: folders of options.
-        loggers: loggers besides those of the config.
+        request: the settings, composed from conf/ and the command line.
+        loggers: loggers in addition to those of the config.
+
+    Raises:
+        KeyboardInterrupt, BrokenPipeError: the only errors that are not returned as an outcome.
     """
     sys.argv = shlex.split(format_train_command(request, option_dirs))
     folder = str(request.config["resume"] or "")
@@ -98,7 +100,7 @@ def train(
     except RunInterruptedError as error:
         return fail("interrupted", error.exit_code, str(error))
     except BrokenPipeError:
-        raise  # the reader of the output has ended
+        raise  # a program that reads the output, such as `head`, has ended
     except OSError as error:
         return fail("failed", 1, format_os_error(error))
     except Exception as error:
@@ -112,7 +114,7 @@ def train(
 def build_and_train(
     request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger]
 ) -> RunRecord | None:
-    """Build all parts of a run and train; return its record on rank 0, None on other ranks."""
+    """Build the algorithm and all that it needs, and train; return the record on rank 0."""
     settings, resume, opponents = collect_settings(request, option_dirs)
     root = build_root_config(settings)
     config = resolve_horizons(settings | asdict(root))
@@ -135,7 +137,7 @@ def build_and_train(
     algorithm = build_algorithm(
         config, game, device, root.seed, training_opponents, worker.count, worker.rank
     )
-    # A resumed run loads its own weights later, unless it was killed before its first checkpoint.
+    # A warm start applies to new runs; a resumed run with a checkpoint loads its own weights later.
     if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
         with error_prefix("warm_start"):
             config["warm_start"] = warm_start_from_run(root.warm_start, config, algorithm, game)
@@ -172,7 +174,7 @@ def train_in_folder(
     """Train in a new run folder, or in the folder `resume`; return the record on rank 0.
 
     Args:
-        config: the resolved settings; `names` holds the options of game and algorithm.
+        config: the settings; `names` contains the options of game and algorithm.
         files: source of each file to copy, by its path in the run folder.
         overrides: the user's overrides, from which a new folder gets its name.
 
@@ -198,7 +200,7 @@ def train_in_folder(
                 print_line(f"run folder: {record.folder}")
             trainer.run()
     except RunInterruptedError as error:
-        # A logger may have raised the error; a signal after it decides the exit code.
+        # If a logger raised the error and then a signal came, the signal decides the exit code.
         if trainer.signals.number:
             raise RunInterruptedError(trainer.signals.number, str(error)) from None
         raise
@@ -214,7 +216,7 @@ def train_in_folder(
 def collect_settings(
     request: ComposedConfig, option_dirs: Sequence[Path]
 ) -> tuple[dict[str, Any], Path | None, OpponentFiles]:
-    """Return the settings of a run, the folder to resume or None, and the opponents to copy."""
+    """Return the settings of a run, the run folder to resume or None, and the opponents to copy."""
     if request.config["resume"] is not None:
         folder = Path(str(request.config["resume"]))
         old = read_run_config(folder, "resume")
@@ -237,7 +239,7 @@ def collect_settings(
 
 
 def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
-    """Return the root settings, those outside all groups, with `threads: auto` as a number."""
+    """Build the root settings, those outside all groups, with `threads: auto` as a number."""
     root = {key: value for key, value in settings.items() if key not in NON_ROOT_KEYS}
     if root.get("threads") == "auto":
         root["threads"] = min(count_cores(), MAX_AUTO_THREADS)
@@ -245,6 +247,6 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
 
 
 def format_train_command(request: ComposedConfig, option_dirs: Sequence[Path]) -> str:
-    """Return a command that trains the run; for a job of a sweep, a command for this job alone."""
+    """Return a command that trains this run; for a job of a sweep, it trains only this job."""
     flags = [f"--config-dir={folder}" for folder in list_user_option_dirs(option_dirs)]
     return shlex.join(["poker-rl", "train", *request.overrides, *flags])

@@ -1,8 +1,8 @@
 """Training loop: learn, evaluate, log and save checkpoints.
 
-A run that is killed at any moment and resumed equals the uninterrupted run to the bit. A checkpoint
-contains the algorithm's state, the length of metrics.jsonl and the sums for the next row. Neither
-evaluation nor checkpoints change the state of the algorithm.
+A run that is killed at any moment and resumed equals the uninterrupted run to the bit: checkpoints
+contain the algorithm's state and the sums for the next row of metrics.jsonl, and neither they nor
+evaluations change the algorithm's state.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_record import RunRecord
 from poker_rl.training.signals import RunInterruptedError, StopSignals
 
-MAX_IDLE_CALLS = 10_000  # after so many calls of learn() without progress, an error is raised
+MAX_IDLE_CALLS = 10_000  # an error is raised after so many calls of `learn` without progress
 
 
 class Trainer:
-    """Train an algorithm until its budget is spent or a stop signal arrives.
+    """Training loop of an algorithm, until its budget is spent or a stop signal arrives.
 
-    All processes of a distributed run execute this loop. Only rank 0 has `record`, the log of the
-    run, so only it evaluates and logs. Every process saves its own part of a checkpoint.
+    All processes of a distributed run execute this loop. Only rank 0 has the run's `record`, and
+    only rank 0 evaluates and logs. Every process saves its own part of a checkpoint.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class Trainer:
         return int(getattr(self.algorithm.progress, self.unit))
 
     def run(self) -> None:
-        """Train to the end of the budget; raise RunInterruptedError at a stop signal."""
+        """Train until the budget is spent; raise RunInterruptedError at a stop signal."""
         with self.signals:
             is_new = self.checkpoints.last_progress is None
             if self.record is not None:
-                if is_new:  # the progress bar does not move in this time, up to a minute
+                if is_new:
                     print_line("measuring the players before training")
                 self.record.start(self.step)
             if is_new:
@@ -87,13 +87,13 @@ class Trainer:
             self.finish()
 
     def learn(self) -> None:
-        """Call the algorithm's `learn` once and add its metrics to the next row."""
+        """Call the algorithm's `learn` once, and add the returned metrics to the next row."""
         start = perf_counter()
         with self.detect_divergence():
             metrics = self.algorithm.learn()
         self.check_finite(metrics)
         if self.record is not None:
-            self.record.add(metrics, perf_counter() - start, self.step)
+            self.record.add_metrics(metrics, perf_counter() - start, self.step)
 
     def evaluate(self, is_exact: bool = False) -> None:
         """Evaluate the players and log a row; ranks above 0 do nothing."""
@@ -112,9 +112,9 @@ class Trainer:
         if self.record is None:
             self.checkpoints.save(None)
             return
-        # The last row is written even if no evaluation is due. The checkpoint has the state of the
-        # record before that row: if this run is resumed with a larger budget, the row is removed,
-        # as a run that had the larger budget from the start has no row here.
+        # A run ends with a row even if no evaluation is due. The checkpoint has the state before
+        # that row, so that resuming with a larger budget removes the row: a run that had the larger
+        # budget from the start has no row here.
         state = self.record.state_dict()
         if self.record.last_step != self.step:
             self.evaluate()
@@ -132,7 +132,7 @@ class Trainer:
 
     @contextmanager
     def detect_divergence(self) -> Iterator[None]:
-        """Turn the error of probabilities that are not finite into a DivergedError."""
+        """Convert a NonFiniteProbsError in this context to a DivergedError."""
         try:
             yield
         except NonFiniteProbsError as error:
@@ -140,5 +140,5 @@ class Trainer:
 
 
 def is_due(interval: int | None, start: int, end: int) -> bool:
-    """Return whether a multiple of the interval lies in (start, end]; False if it is None."""
+    """Return whether a multiple of the interval is in (start, end]; False without an interval."""
     return interval is not None and end // interval > start // interval

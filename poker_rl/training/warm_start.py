@@ -1,7 +1,7 @@
 """Warm start: copy the networks and average networks of another run into a new run.
 
-The opponent pool is copied too, if both runs have one. The new run has its own optimizers,
-counters, schedules, tables and random generators, in their initial states.
+The opponent pool is copied too if both runs have one. Optimizers, counters, schedules, tables and
+random generators start in their initial states.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from poker_rl.games.game import Game
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_folder import read_run_folder
 
-# Settings of the algorithm that must be equal in both runs, because they define the structure of
-# the networks, the unit of their values, or the weight of an iteration in the averages of sd_cfr.
+# Settings of the algorithm that must be equal in both runs: they define the shapes of the networks,
+# the unit of their values, or the weights of iterations in the averages of sd_cfr.
 EQUAL_ALGO_SETTINGS = (
     *("network_sharing", "instances", "shared_layers"),
     *("reward_type", "reward_power", "reward_scale", "reward_unit"),
@@ -32,10 +32,8 @@ def warm_start_from_run(
     """Load the networks and averages of another run into an algorithm.
 
     Args:
-        spec: a run folder, or FOLDER@DECISIONS to require a certain checkpoint.
-        config: the config of the new run.
-        algorithm: the algorithm of the new run.
-        game: the game of the new run.
+        spec: the other run's folder, or FOLDER@DECISIONS to require a certain checkpoint.
+        config, algorithm, game: those of the new run.
 
     Returns:
         FOLDER@DECISIONS of the checkpoint that was loaded.
@@ -81,6 +79,6 @@ def warm_start_from_run(
 
 
 def check_equal(folder: Path, key: str, old: object, new: object) -> None:
-    """Raise a ConfigError if a setting differs between the run in `folder` and the new run."""
+    """Raise a ConfigError if a setting of the run in `folder` differs from that of the new run."""
     if old != new:
         raise ConfigError(f"{folder} has {key} {old}, and this run {new}")

@@ -1,4 +1,4 @@
-"""Loggers: destinations of a run's rows and figures besides metrics.jsonl.
+"""Loggers, such as TensorBoard, that get a run's rows of metrics and its figures.
 
 `logger=[tensorboard,wandb]` on the command line selects two options of the group `conf/logger`. A
 logger is a dataclass with the methods of `Logger`, from this package or from a plug-in.
@@ -16,16 +16,14 @@ from poker_rl.evaluation.result import Result
 
 @dataclass(frozen=True)
 class Row:
-    """One row of metrics.jsonl, with more about its measurements.
+    """Row of metrics.jsonl, with units and intervals of the measurements.
 
     Attributes:
         counters: hands, decisions, updates and iterations so far.
         values: metrics by tag, such as "loss/policy" or "eval/current/exploitability".
-        measurements: results with unit, interval and kind of the values whose tags begin with
-            "eval/", by tag without "eval/".
-        headlines: results of the headline player by a tag that does not contain the player's name,
-            see `select_headline_results`. Loggers write them with "eval/" before the tag, so that
-            runs whose headline players have different names are in one chart.
+        measurements: results with unit, interval and kind, by the tag in `values` without "eval/".
+        headlines: results of the headline player by a tag without the player's name, so that
+            charts can compare runs whose headline players have different names.
     """
 
     counters: Mapping[str, int]
@@ -35,19 +33,19 @@ class Row:
 
 
 class Logger(Protocol):
-    """Destination of a run's rows and figures; only rank 0 of a distributed run has loggers.
+    """Destination of a run's rows and figures, in rank 0 of a distributed run.
 
     A method that a subclass leaves out does nothing.
     """
 
     def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
-        """Start the log of a run; if the run is resumed, rows after `resumed_at` are logged again.
+        """Start the log of a run.
 
         Args:
             config: the resolved settings of the run.
             folder: the run folder.
-            resumed_at: number of decisions at the last row before the checkpoint from which the
-                run is resumed; None for a new run.
+            resumed_at: number of decisions at the last row that a resumed run keeps; later rows
+                are logged again. None for a new run.
         """
         return
 

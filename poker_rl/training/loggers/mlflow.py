@@ -18,7 +18,7 @@ MAX_PARAM_CHARACTERS = 6000
 
 @dataclass
 class MLflow(Tracker):
-    """Run of MLflow; its files are in `outputs/mlflow` unless `tracking_uri` names a server."""
+    """Logger for MLflow, which stores runs on the server `tracking_uri` or in `outputs/mlflow`."""
 
     package = "mlflow"
     experiment: str
@@ -26,7 +26,7 @@ class MLflow(Tracker):
     tracking_uri: str | None
 
     def open_run(self, config: Mapping[str, Any]) -> None:
-        """Create a run with the tag `tracker_id`, or continue the one that has it."""
+        """Create a run in MLflow, or continue the one whose tag `tracker_id` is this run's id."""
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         import mlflow
@@ -53,8 +53,8 @@ class MLflow(Tracker):
     def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
         """Write values and figures after `step` decisions, except values that MLflow has already.
 
-        MLflow writes each tag into a file of this name, so `value` and `value/seat_0` cannot both
-        be tags; the second becomes `value_seat_0`.
+        The tag `value/seat_0` becomes `value_seat_0` if there is also a tag `value`, because MLflow
+        uses tags as paths of files.
         """
         from mlflow.entities import Metric
 
@@ -68,5 +68,5 @@ class MLflow(Tracker):
             self._client.log_artifact(self._id, str(path), "figures")
 
     def close_run(self, status: str) -> None:
-        """Set the status of the run."""
+        """Set the final status of the run in MLflow."""
         self._client.set_terminated(self._id, RUN_STATUSES[status])

@@ -1,7 +1,7 @@
 """Base class of loggers for experiment trackers, such as Weights & Biases or MLflow.
 
-A tracker works in a thread of its own, because its library may wait for a network. If it fails or
-hangs, a warning is printed once, and the run continues without it.
+A tracker works in its own thread, because its library may wait for a network. If the tracker fails
+or hangs, a warning is printed once, and the run continues without it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from poker_rl.storage.disk import print_error
 from poker_rl.storage.run_folder import flatten_hparams, read_manifest
 from poker_rl.training.loggers import Logger, Row
 
-TIMEOUT_S = 60.0  # longest wait at the end of a run, the time of a call in progress included; the
-# libraries themselves may take 20 s to start on a busy machine
-MAX_WAITING_CALLS = 1000  # with more calls in its queue, a tracker counts as hanging
+# Longest wait for a tracker at the end of a run; it includes the time that the tracker's present
+# call has taken so far. Starting a library can take 20 s on a busy machine.
+TIMEOUT_S = 60.0
+MAX_WAITING_CALLS = 1000  # a tracker with more unsent rows counts as unable to continue
 
 
 class Tracker(Logger, ABC):
@@ -69,7 +70,7 @@ class Tracker(Logger, ABC):
         self.names, self.hparams = dict(config["names"]), flatten_hparams(config)
         location = (self.names["game"], self.names["algo"])
         self.run_name = "/".join((*location, folder.name))
-        has_moved = folder.parent.parts[-2:] != location  # the user has moved the run's folder
+        has_moved = folder.parent.parts[-2:] != location
         outputs = Path(config["outputs"]).resolve() if has_moved else folder.parents[2]
         self.files = outputs / self.package
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()

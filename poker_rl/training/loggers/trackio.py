@@ -13,16 +13,16 @@ from poker_rl.training.loggers.tracker import Tracker
 
 @dataclass
 class Trackio(Tracker):
-    """Run of Trackio; its database is in `outputs/trackio` unless `space_id` names a Space."""
+    """Logger for Trackio, which stores runs in the Space `space_id` or in `outputs/trackio`."""
 
     package = "trackio"
     project: str
     space_id: str | None
 
     def open_run(self, config: Mapping[str, Any]) -> None:
-        """Start a run whose name ends with `run_id`, or continue the one with this name."""
+        """Start a run in Trackio whose name contains `run_id`, or continue the run of this name."""
         os.environ.setdefault("TRACKIO_DIR", str(self.files))
-        # Trackio skips values while another thread is importing matplotlib, so import it first.
+        # Trackio loses values while another thread imports matplotlib, so it is imported first.
         import matplotlib.figure  # noqa: F401
         import trackio
 
@@ -40,7 +40,7 @@ class Trackio(Tracker):
     def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
         """Write values and figures after `step` decisions, except values that Trackio has already.
 
-        Figures are always written, since they have the step of the row before them.
+        Figures are always written: they follow a row of the same step, which Trackio has already.
         """
         import trackio
 
@@ -49,5 +49,5 @@ class Trackio(Tracker):
             self._run.log({**values, **images}, step=step)
 
     def close_run(self, status: str) -> None:
-        """End the run."""
+        """End the run in Trackio."""
         self._run.finish()

@@ -12,9 +12,9 @@ from poker_rl.training.loggers.tracker import TIMEOUT_S, Tracker
 
 @dataclass
 class WandB(Tracker):
-    """Run of Weights & Biases, whose files are in `outputs/wandb`.
+    """Logger for Weights & Biases (W&B), whose files are in `outputs/wandb`.
 
-    A resumed run writes the rows after its checkpoint again; W&B ignores those that it has already.
+    A resumed run writes rows after its checkpoint again; W&B ignores rows that it has already.
     """
 
     package = "wandb"
@@ -23,16 +23,16 @@ class WandB(Tracker):
     mode: Literal["offline", "online"]
 
     def open_run(self, config: Mapping[str, Any]) -> None:
-        """Start a run, or continue the one with the id `run_id`."""
+        """Start a run in W&B, or continue the one with the id `run_id`."""
         import wandb
 
-        self.files.mkdir(exist_ok=True)  # W&B would use a temporary folder instead
+        self.files.mkdir(exist_ok=True)  # W&B would use a temporary folder if this one were missing
         self._run = wandb.init(
             project=self.project,
             id=self.run_id,
             name=self.run_name,
             config=dict(config),
-            allow_val_change=True,  # a resumed run may have a larger budget
+            allow_val_change=True,  # the budget of a resumed run may be larger
             tags=[*map(str, self.names.values()), *self.tags],
             mode=self.mode,
             dir=self.files.parent,
@@ -54,6 +54,6 @@ class WandB(Tracker):
         self._run.log({**values, **images}, step=step)
 
     def close_run(self, status: str) -> None:
-        """Write the status into the summary, and end the run."""
+        """Write the status into W&B's summary of the run, and end the run."""
         self._run.summary["status"] = status
         self._run.finish(exit_code=int(status == "failed"))
