@@ -86,8 +86,8 @@ class DisplayedGame(Game):
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
         """Return the given legal actions of the seat to act as moves.
 
-        If `actions` is None, return all legal actions; if the game allows bets of any number of
-        chips, only those of the usual sizes.
+        If `actions` is None, return all legal actions, but only bets of usual sizes if the game
+        allows any number of chips.
         """
 
     def get_bet_range(self, record: np.void) -> BetRange | None:

@@ -29,7 +29,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
 MAX_PHH_BYTES = 64 * MIB
-MAX_AMOUNT_LENGTH = 20  # characters of a number in a file
+MAX_AMOUNT_LENGTH = 20  # in characters
 PHH_SUFFIXES = (".phh", ".phhs")
 ILLEGAL_ACTION, UNREADABLE = "actions that the game does not allow", "values that can't be read"
 FRACTION_OF_CHIP = "amounts that are no whole chips here; round_amounts=true rounds them"
@@ -52,7 +52,7 @@ class RecordedHand:
     records: np.ndarray  # the table before each action, [actions]
     actions: np.ndarray  # [actions]
     rounded_amounts: int  # number of raises whose amount was rounded
-    has_cards: tuple[bool, ...]  # by seat, whether the file shows its hole cards
+    has_cards: tuple[bool, ...]  # whether the file shows each seat's hole cards
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
             target = None
             if action == RAISE:
                 target = _parse_amount(words[2]) / unit + int(chips_before_street[seat])
-                if isinstance(variant_game, NoLimitPoker):  # its actions are numbers of chips
+                if isinstance(variant_game, NoLimitPoker):  # actions are numbers of chips
                     action = _choose_raise(legal_mask, target, round_amounts)
                     rounded, target = rounded + (action != target), Fraction(action)
             if not legal_mask[action]:
@@ -214,7 +214,7 @@ def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
     """Return the amount in the file that is one chip of the game."""
     stacks = game.starting_stacks
     unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
-    order = -1 if game.seats == 2 else 1  # see `format_phh`
+    order = -1 if game.seats == 2 else 1  # heads-up, PHH lists the second player first
     stakes = {
         "blinds": (history.blinds_or_straddles, game.blinds[::order]),
         "antes": (history.antes, game.antes[::order]),

@@ -136,7 +136,7 @@ def format_actions(game: DisplayedPoker, record: np.void) -> str:
 
 
 def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
-    """Return the index of the game's definition with `seat_count` seats, or of its only one."""
+    """Return the index of the definition with `seat_count` seats; None selects the only one."""
     seat_counts = [variant_game.seats for variant_game in game.variant_games]
     if seat_count is None and len(seat_counts) == 1:
         return 0
@@ -181,7 +181,7 @@ def copy_with_cards(
     known_positions += range(board_start, board_start + len(board))
     is_used = np.zeros((len(hole_cards), variant_game.deck_size), bool)
     np.put_along_axis(is_used, known_cards.astype(np.int64), True, axis=1)
-    unused_first = np.argsort(is_used, axis=1, kind="stable")  # unused cards come first
+    unused_first = np.argsort(is_used, axis=1, kind="stable")
     other_positions = [
         position for position in range(variant_game.cards_dealt) if position not in known_positions
     ]
@@ -240,7 +240,7 @@ def split_action_text(text: str) -> list[str]:
 
 
 def parse_action(game: DisplayedPoker, tables: Tables, token: str, token_description: str) -> int:
-    """Return the only legal action of the seat to act that a token means."""
+    """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
     legal_mask = tables.legal_mask()[0]
     raise_targets = list_raise_targets(game, tables)
     matching_actions = {
