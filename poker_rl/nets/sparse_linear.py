@@ -20,7 +20,7 @@ from poker_rl.nets.kernel_compilation import compile_kernels
 MIN_INPUTS = 128  # with fewer inputs the dense product is faster
 MAX_DENSITY = 0.2  # with a larger share of nonzeros the dense product is faster
 
-NONZEROS_TYPES = "int32[::1], float32[::1], int64[:, ::1]"  # see `Nonzeros`
+NONZEROS_TYPES = "int32[::1], float32[::1], int64[:, ::1]"  # fields of `Nonzeros`
 FLOATS_3D_TYPE = "float32[:, :, ::1]"
 
 
@@ -35,8 +35,8 @@ class Nonzeros(NamedTuple):
 def find_nonzeros_if_sparse(x: Tensor, weight: Tensor) -> Nonzeros | None:
     """Return the nonzeros of inputs [K, B, in] for a layer with weights [K, in, out].
 
-    Return None if the dense product is to be used: on a GPU; if the inputs are few, dense, need a
-    gradient, or are neither float32 nor integers; or if the weights are not float32.
+    Return None if the dense product is better: on a GPU, for inputs that are few, dense, in need of
+    a gradient or neither float32 nor integers, and for weights that are not float32.
     """
     if x.device.type != "cpu" or weight.dtype != torch.float32 or weight.shape[1] < MIN_INPUTS:
         return None
@@ -142,8 +142,7 @@ def _run_backward(columns, values, row_ends, grad, weight):
 
 @cache
 def _compile_kernels() -> tuple[Any, ...]:
-    """Compile the three kernels on first use."""
-    find_signature = f"({{}}[:, :, :], {NONZEROS_TYPES})"  # [:, :, :] also accepts slices
+    find_signature = f"({{}}[:, :, :], {NONZEROS_TYPES})"  # [:, :, :] also accepts slices of arrays
     return compile_kernels(
         {
             _fill_nonzeros: [find_signature.format("uint8"), find_signature.format("float32")],
