@@ -7,7 +7,7 @@ In short-deck hold'em, which is played with 36 cards from six to ace, a flush be
 and A6789 is the lowest straight.
 
 A card is the integer `rank * suits + suit`. Ranks count from 0, the lowest. The ace is rank 12, so
-only a full deck of thirteen ranks has an ace; in short-deck hold'em the highest rank acts as one.
+only a full deck of thirteen ranks has one; in short-deck hold'em the highest rank is the ace.
 
 The best five cards are evaluated by table look-up. Each card has an integer key. The sum of the
 keys of a hand consists of
@@ -19,7 +19,7 @@ keys of a hand consists of
 `STRENGTHS` has one entry for each multiset of up to seven ranks. Its index is
 `HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`: the entries with the same high ranks
 are adjacent, ordered by the number of low ranks. If five of seven cards have the same suit, there
-is no full house or four of a kind, and `FLUSH_STRENGTHS` has the strength by set of suited ranks.
+is no full house or four of a kind, and `FLUSH_STRENGTHS` has the strength of this suit's ranks.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
         kickers |= kicker
         remaining_ranks ^= kicker
 
-    ranks_with_low_ace = held_once << 1 | held_once >> MAX_RANKS - 1  # the ace is also the lowest
+    ranks_with_low_ace = held_once << 1 | held_once >> MAX_RANKS - 1  # aces count also as lowest
     straight_end = highest_rank_plus_one[
         ranks_with_low_ace
         & ranks_with_low_ace << 1

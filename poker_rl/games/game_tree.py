@@ -16,8 +16,8 @@ from poker_rl.games.tree_nodes import TreeNodes
 class GameTree(TreeNodes):
     """The enumerated nodes of a game with the game's sequence form.
 
-    Information sets are divided into parts, which threads process in parallel (`sequence_form`). A
-    small tree has one part for each seat, a large tree one for each private hand of each seat.
+    Threads process parts of the information sets in parallel; see `sequence_form`. A small tree has
+    one part for each seat, a large tree one for each private hand of each seat.
 
     Attributes:
         part_of_deal: for each seat and deal, the part with the information sets that the seat may

@@ -53,7 +53,7 @@ class SequenceForm(NamedTuple):
 
 
 def split_parts(first_part: int, stop_part: int, thread_count: int) -> tuple[list[int], list[int]]:
-    """Split a range of parts evenly among threads; return the starts and stops of their ranges."""
+    """Divide the parts of a tree evenly among threads; return each thread's first and stop part."""
     bounds = np.linspace(first_part, stop_part, thread_count + 1).astype(int).tolist()
     return bounds[:-1], bounds[1:]
 
@@ -107,7 +107,7 @@ def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):  # 
 
 @jit
 def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ignore[no-untyped-def]
-    """Add the payoff of each leaf of a group, weighted by reach, to the owner's last edge."""
+    """Add the payoff of each leaf of a group, weighted by reach, to the value of its first edge."""
     first_leaf = sequences.first_leaf_of_group[group]
     stop_leaf = sequences.first_leaf_of_group[group + 1]
     edges = sequences.leaf_edge[:, first_leaf:stop_leaf]

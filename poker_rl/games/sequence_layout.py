@@ -50,7 +50,7 @@ def build_sequence_form(tree: TreeNodes) -> tuple[SequenceForm, np.ndarray]:
     )
 
     edges = np.concatenate([np.roll(leaf_edge, -seat, axis=1) for seat in range(seats)])
-    # Roots belong to no information set; their indices are the last ones.
+    # An edge from I * A on is a root, which belongs to no information set.
     infoset, action = np.divmod(edges[:, 0].astype(np.int64), actions)
     before_first_move = np.flatnonzero(infoset >= tree.infoset_count)
     infoset[before_first_move] = 0
@@ -128,7 +128,7 @@ def _find_connected_deals(
 
 @jit
 def _fill_last_own_edges(parent, edge, seat, last_own_edge):  # type: ignore[no-untyped-def]
-    """Write each seat's last edge before each node, [N, seats]; the caller has filled the roots."""
+    """Write each seat's last edge before each node, [N, seats]; rows of roots are filled before."""
     for i in range(len(parent)):
         if parent[i] >= 0:
             # A loop, because a copy of the row as a slice takes seconds to compile.

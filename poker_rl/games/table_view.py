@@ -48,7 +48,7 @@ class LegalMove:
     name: str  # the name of the move in transcripts, from `Game.move_name`
     action_type: str  # fold, check, call, bet or raise; in Big 2 pass or a combination like "pair"
     chips_added: int | None = None  # chips that the seat puts in now; None in games without bets
-    raise_to: int | None = None  # total bet on this street after a bet or raise, else None
+    raise_to: int | None = None  # total bet on this street if the move is a bet or raise
     cards: tuple[str, ...] = ()  # cards that the action plays; () in poker
     size_name: str = ""  # the bet size, such as "half pot" or "all-in"; "" if it has no name
 
@@ -69,7 +69,7 @@ class BetRange:
 
     min_bet: int  # total bet on this street after the smallest bet or raise
     max_bet: int  # total bet on this street after the largest bet or raise
-    min_bet_action: int  # action of the smallest bet; each further chip is the next action
+    min_bet_action: int  # action of the smallest bet; the next action bets one more chip
 
 
 class DisplayedGame(Game):

@@ -35,15 +35,15 @@ def copy_records(records: np.ndarray) -> np.ndarray:
 class Tables:
     """A batch of tables of one game; methods return new arrays, never views of the tables.
 
-    Methods that take `rows` work on the tables with these indices, or on all tables if it is None;
-    B is then the number of rows.
+    Methods that take `rows` work on the tables with these indices, or on all tables if `rows` is
+    None; B is then the number of rows.
 
     Args:
         count: number of tables, B.
         seed: seed of the tables' random states; the same seed gives table i the same cards.
 
     Raises:
-        ConfigError: if the game lacks an optional rule.
+        ConfigError: if the game lacks an optional rule that a method needs.
         ValueError: from `step`, `replay` and `step_autoreset`, if an action is illegal or the hand
             is over. That table stays as it was before this action; the other tables do advance.
     """
@@ -65,7 +65,7 @@ class Tables:
     def run_loop(
         self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray, rule: str = ""
     ) -> Any:
-        """Run a loop of the module `table_loops` over the rows and return its result."""
+        """Run a loop of the module `table_loops` over the tables `rows` and return its result."""
         rows = self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
         parallel = len(rows) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         compiled_loop = compile_loop(loop, self.game.rules, parallel, rule)
@@ -264,8 +264,8 @@ def tables_from_records(game: Game, records: np.ndarray) -> Tables:
 def check_decks(game: Game, decks: np.ndarray, variants: np.ndarray) -> None:
     """Raise ValueError unless the cards that each hand uses are distinct cards of the game.
 
-    With other cards the compiled rules would read outside of their arrays. A hand uses as many
-    cards of its row of `decks` [B, D] as the definition with the index `variants` [B] deals.
+    With other cards the compiled rules would read outside of their arrays. Rows of `decks` [B, D]
+    may have more cards than the definitions with the indices `variants` [B] deal.
     """
     count = len(game.definitions)
     wrong = np.flatnonzero((variants < 0) | (variants >= count))

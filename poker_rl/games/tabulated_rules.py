@@ -1,9 +1,9 @@
 """The compiled rules of a game whose tree is given as arrays.
 
-A definition has the tree: `owner`, `first_child` and `index` of each node, [N]. The owner is the
-seat to act, OVER or CHANCE. The index of a decision node is its information set, that of a terminal
-node is a row of `payoff`, and that of a chance node is the number i of chance nodes on the path to
-it. Children of a node are adjacent.
+A definition has the tree as arrays over its N nodes. `owner` is the seat to act, OVER or CHANCE.
+`first_child` is the first child; the children of a node are adjacent. `index` is the information
+set of a decision node, the row of a terminal node in `payoff`, or the number of chance nodes on the
+path to a chance node.
 
 A deal is a single card d, and `outcome[d, i]` is its outcome at a chance node with the index i.
 """

@@ -60,7 +60,7 @@ class TreeNodes:
         }
         owner = arrays["records"]["to_act"].astype(np.int8)
         order = np.argsort(owner, kind="stable")
-        new_index = np.argsort(order).astype(np.int32)  # of an information set
+        new_index = np.argsort(order).astype(np.int32)
         self.parent = arrays["parent"].astype(np.int32)
         self.seat: np.ndarray = arrays["seat"]
         decision_nodes = np.flatnonzero(self.seat >= 0)
@@ -117,7 +117,7 @@ def _check_memory(game: Game, needed_bytes: int) -> None:
 
 
 def estimate_bytes(game: Game) -> int:
-    """Estimate the memory for building the tree in bytes; above `MAX_BYTES`, stop counting.
+    """Estimate the memory for building the tree in bytes, or return a number above `MAX_BYTES`.
 
     The estimate includes the tables and action masks of two adjacent levels and the arrays of all
     nodes, but not the arrays of information sets, whose number is not known yet.

@@ -37,7 +37,7 @@ class AmountNetConfig:
 
     @property
     def features(self) -> Features:
-        """Input features of the body."""
+        """Input features, those of the setting `body`."""
         return self.body.features
 
     @property

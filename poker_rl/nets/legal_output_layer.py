@@ -19,7 +19,9 @@ from torch.autograd.function import once_differentiable
 from poker_rl.nets.kernel_compilation import compile_kernels
 
 MIN_ACTIONS = 64  # in games with fewer actions, the full output layer is always used
-MIN_ACTIONS_PER_LEGAL = 8  # with fewer actions per legal action, the full layer is faster
+MIN_ACTIONS_PER_LEGAL = (
+    8  # if more than an eighth of the actions is legal, the full layer is faster
+)
 
 FLOATS_3D_TYPE = "float32[:, :, ::1]"
 LEGAL_ACTIONS_TYPES = "int64[:, :, ::1], int64[:, ::1]"  # `actions` and `counts` of `LegalActions`

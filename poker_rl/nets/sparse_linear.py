@@ -79,10 +79,7 @@ class SparseLinearFunction(torch.autograd.Function):
 
 
 def _fill_nonzeros(x, columns, values, row_ends):
-    """Write the nonzeros of x [K, B, in] and return their number.
-
-    `columns` and `values` need one element more than x.
-    """
+    """Write the nonzeros of x [K, B, in] into the other arrays and return their number."""
     position = 0
     for k in range(x.shape[0]):
         for b in range(x.shape[1]):

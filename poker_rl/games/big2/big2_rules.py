@@ -40,11 +40,11 @@ NO_CARD = -1
 INFOSET_KEY_SIZE = 2 + DECK_SIZE  # bytes in the key of an information set
 IN_HAND_MARK = 255  # the byte in an information-set key for a card that the seat holds
 
-# A bit for each type of combination; bit 0 is a single card. A straight flush is both types.
+# A bit for each type of combination, bit 0 for a single card; a straight flush is of two types.
 PAIR_BIT, TRIPLE_BIT, TWO_PAIR_BIT, QUADS_BIT, STRAIGHT_BIT, FLUSH_BIT, FULL_HOUSE_BIT = (
     2 << i for i in range(7)
 )
-COMBINATION_BITS = np.array(  # indexed by number of cards and category
+COMBINATION_BITS = np.array(  # rows for 0 to 5 cards, columns for categories
     [
         [0, 0, 0, 0],
         [1, 0, 0, 0],
@@ -79,7 +79,7 @@ TABLE_DTYPE = np.dtype(
         ("passes", "i1"),  # number of passes since the hand to beat was played
         ("turns", "u1"),  # number of turns, including the automatic three of diamonds
         ("over", "i1"),
-        ("variant", "u1"),  # always 0, since there is one definition
+        ("variant", "u1"),  # always 0, since there is only one definition
         ("left", "i1", SEATS),  # number of cards in each hand
         ("shown", "u1", SEATS),  # types of combinations that each seat has played
         ("deck", "i1", DECK_SIZE),  # thirteen cards per seat

@@ -164,7 +164,7 @@ def compute_pot_after_call(game, table):
 
 @jit
 def compute_sized_raise_to(game, table, size_index, pot):
-    """Return the chips that a raise by a listed bet size raises to, limited to legal raises.
+    """Return the chips that a raise by a listed bet size raises to, if need be the nearest legal.
 
     The raise is rounded to whole chips, halves up.
     """
@@ -273,7 +273,7 @@ def step(game, table, action):
     paid = table.paid[seat]
     table.paid[seat] = paid if folds else chips_in
     table.over = (seats_in_hand == 1) | (is_street_closed & is_last_street)
-    if has_stacks(table) and table.marks > mark_index:  # a heads-up fold has no feature
+    if has_stacks(table) and table.marks > mark_index:  # not for a heads-up fold
         table.chips[mark_index] = table.paid[seat]
     if not table.over:
         street += is_street_closed

@@ -84,7 +84,7 @@ def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) ->
     elif isinstance(variant_game, FixedLimitPoker):
         small_bet = variant_game.raise_sizes[0]
         fields |= {"small_bet": small_bet, "big_bet": BIG_BET_FACTOR * small_bet}
-    # Heads-up, PHH lists the small blind and its ante first, although the second player posts them.
+    # Heads-up, PHH lists the blind and the ante of the second player first.
     order = -1 if variant_game.seats == 2 else 1
     fields |= {
         "antes": variant_game.antes[::order],

@@ -29,7 +29,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
 MAX_PHH_BYTES = 64 * MIB
-MAX_AMOUNT_LENGTH = 20  # in characters
+MAX_AMOUNT_LENGTH = 20  # longest number in a file, in characters
 PHH_SUFFIXES = (".phh", ".phhs")
 ILLEGAL_ACTION, UNREADABLE = "actions that the game does not allow", "values that can't be read"
 FRACTION_OF_CHIP = "amounts that are no whole chips here; round_amounts=true rounds them"
@@ -83,7 +83,7 @@ def read_decisions(
 
     Args:
         player: name or number of the player whose decisions are returned; None for all players.
-        round_amounts: whether the nearest legal raise replaces one to a fraction of a chip.
+        round_amounts: whether to replace raises to a fraction of a chip by the nearest legal raise.
 
     Raises:
         ConfigError: if a file is not in the PHH format, or has no decision of the player.
@@ -181,7 +181,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
             target = None
             if action == RAISE:
                 target = _parse_amount(words[2]) / unit + int(chips_before_street[seat])
-                if isinstance(variant_game, NoLimitPoker):  # actions are numbers of chips
+                if isinstance(variant_game, NoLimitPoker):  # its raises are numbers of chips
                     action = _choose_raise(legal_mask, target, round_amounts)
                     rounded, target = rounded + (action != target), Fraction(action)
             if not legal_mask[action]:

@@ -271,7 +271,7 @@ class PokerGame(Game):
 
     @property
     def observation_dtype(self) -> np.dtype[Any]:
-        """uint8 for features of 0 and 1; float32 with stacks, since chips are fractions."""
+        """The dtype of an observation: uint8, or with stacks float32, since chips are fractions."""
         return np.dtype(np.uint8 if self.starting_stacks is None else np.float32)
 
     @property

@@ -42,14 +42,14 @@ DEFINITION_DTYPE = np.dtype(
         ("forced_raises", "i1"),  # 1 if the big blind counts as the first raise
         ("raise_levels", "i1"),  # an observation distinguishes 0 to raise_levels - 1 raises
         ("type_count", "i1"),  # action types in an observation: 2 (raise, call), or 3 with fold
-        ("seat_cells", "i2"),  # features of a seat's actions in an observation
+        ("seat_cells", "i2"),  # number of features of a seat's actions in an observation
         ("seat_slots", "i1"),  # seats in an observation, at least those of the game
         ("hole_offset", "i2"),  # offset of the hole cards in an observation
         ("board_offset", "i2", MAX_BOARD_CARDS),  # offset of each board card's block
         ("chip", "f4"),  # value of a chip in an observation: 1 / the most that a seat can put in
         # The next two fields are for games with stacks.
         ("chip_offset", "i2"),  # offset of the chip features in an observation
-        ("stack", "i4", MAX_SEATS),  # chips of each seat before the hand, without `dead`
+        ("stack", "i4", MAX_SEATS),  # chips of each seat before the hand, without dead antes
         # The next five fields are for no-limit games.
         ("min_bet", "i4"),
         ("short_bets_reopen", "i1"),  # 1 if a first bet of less than min_bet counts as full
@@ -89,9 +89,9 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("deck", "i1", MAX_DECK_SIZE),
         ("hand", "i1", MAX_HOLE_CARDS + MAX_BOARD_CARDS),  # scratch memory of `payoffs`
         ("rank", "i4", MAX_SEATS),  # scratch memory of `payoffs` and `history`
-        ("mark", "i2", MAX_MOVES + MAX_SEATS),  # observation features of blinds and actions
+        ("mark", "i2", MAX_MOVES + MAX_SEATS),  # feature index of each blind and action
         ("line", "i2" if no_limit else "u1", MAX_MOVES),  # actions so far
-        ("chips", "i2", (chips_length,)),  # chips that the seat of each mark had then put in
+        ("chips", "i2", (chips_length,)),  # chips that the seat of each mark had put in then
     ]
     return np.dtype([*fields, ("spare", "u1", -np.dtype(fields).itemsize % 8)])
 

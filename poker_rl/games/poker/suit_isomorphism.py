@@ -19,8 +19,8 @@ def sort_suits(definitions, tables):
 
     Suits are ordered by the ranks that they have among the hole cards of the seat to act, then
     among the board cards of each street. Suits that are equal in all of these are interchangeable.
-    Board cards of the first street count as hole cards, so some equivalent situations stay
-    different if there are any. All cards that the hand uses are renamed.
+    Board cards of the first street, if there are any, count as hole cards, so some equivalent
+    situations stay different. All cards that the hand uses are renamed.
     """
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
@@ -70,7 +70,7 @@ def invert_suit_order(game, order):
 
 @jit
 def compute_suit_order(game, table):
-    """Return the canonical suit of each suit, two bits each from the lowest bits on."""
+    """Return the canonical suit of each suit as an integer, with suit 0 in the lowest two bits."""
     # `first` to `fourth` are the suits' keys, with a bit for each card; larger keys come first.
     first = second = third = fourth = 0
     position, count = table.to_act * game.hole, game.hole

@@ -143,8 +143,8 @@ class InfosetIndex:
     def _index_betting_lines(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the line after each line and action, [L, A], and each line's decision index, [L].
 
-        The decision index is the position in the street's `decision_lines`. A continuing line of a
-        street and the equal entering line of the next street count as one line.
+        Lines are numbered over all streets. The decision index is the position in the street's
+        `decision_lines`.
         """
         streets = self.tree.streets
         total_lines = sum(len(street.parent_line) - street.entering_count for street in streets) + 1
@@ -207,7 +207,7 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
 
 @jit
 def _number_deck_cards(deck, start, card_count, permuted_card, sorted_cards):
-    """Return the number by `number_card_sets` of consecutive cards of a deck with permuted suits.
+    """Return `number_card_sets` of the cards of a deck from `start` on, with permuted suits.
 
     `permuted_card` is the image of each card; `sorted_cards` is scratch memory.
     """

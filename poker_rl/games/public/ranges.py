@@ -19,7 +19,7 @@ from poker_rl.games.game import jit
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import MAX_DECK_SIZE
 
-BLOCKED_STRENGTH = -1  # in place of a strength if a hand shares a card with the board
+BLOCKED_STRENGTH = -1  # strength of a hand that shares a card with the board
 
 
 class Ranges:
@@ -69,7 +69,7 @@ class Ranges:
 
 @jit
 def compute_strengths(hands, board, suit_count, short_deck, out):
-    """Write each hand's strength on the board [n] into `out` [H]; see `BLOCKED_STRENGTH`."""
+    """Write each hand's strength on the board [n], or `BLOCKED_STRENGTH`, into `out` [H]."""
     hole_card_count = hands.shape[1]
     cards = np.zeros(MAX_DECK_SIZE, np.int8)
     for i in range(len(board)):

@@ -15,7 +15,7 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.betting_lines import build_streets
 from poker_rl.games.public.ranges import Ranges
 
-MAX_ROWS = 2e9  # largest number of public states times hands; a pass over it takes hours
+MAX_ROWS = 2e9  # limit on public states times hands; a pass over so many takes hours
 
 
 def check_heads_up(game: Game) -> PokerGame:
@@ -100,7 +100,10 @@ class Boards:
         )
 
     def _compute_permuted_keys(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return all sets of new cards, [N, n], and their numbers by suit permutation, [S, N]."""
+        """Return all sets of n new cards, [N, n], and their numbers by suit permutation, [S, N].
+
+        The number after a suit permutation is `number_card_sets` of the permuted cards.
+        """
         new_card_count = self._game.board_cards[street]
         remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)
         card_sets = list(combinations(remaining_cards.tolist(), new_card_count))
@@ -117,7 +120,7 @@ class Boards:
         shown_count = max_bytes = 0
         for new_card_count in self._game.board_cards:
             board_count = comb(self._game.deck_size - shown_count, new_card_count)
-            # The cards of a board are stored as Python integers, as an array and sorted.
+            # The cards are in memory three times: as Python integers, as an array and sorted.
             max_bytes = max(
                 max_bytes,
                 board_count * (8 * len(self.root.suit_permutations) + 24 * new_card_count + 80),
@@ -126,7 +129,7 @@ class Boards:
         return max_bytes
 
     def trace_boards(self, cards: np.ndarray) -> list[Board]:
-        """Return the unmerged board of each street of a hand with the board cards [n]."""
+        """Return the board of each street of a hand with the board cards [n]; merge no boards."""
         boards, board = [], self.root
         for size in self._game.board_cards:
             new_cards = cards[len(board.cards) :][:size]
@@ -190,7 +193,7 @@ class PublicTree:
         for street, new_card_count in zip(self.streets, self.game.board_cards, strict=True):
             board_count *= comb(remaining_cards, new_card_count)
             remaining_cards -= new_card_count
-            # Most boards represent one board for each suit permutation.
+            # Most boards represent as many boards as there are suit permutations.
             merged_boards = len(self.ranges.permuted_cards) if merge_suits else 1
             rows += (
                 len(street.decision_lines)

@@ -18,13 +18,13 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import tables_from_records
 
-BLIND_NAMES = ("small blind", "big blind")  # from the smaller; blinds above these are straddles
+BLIND_NAMES = ("small blind", "big blind")  # by size; larger blinds are straddles
 STREET_NAMES = ("preflop", "flop", "turn", "river")
 BET_SIZE_NAMES = {
     50: "half pot",
     67: "two thirds of the pot",
     100: "pot",
-}  # by hundredths of the pot
+}  # keyed by hundredths of the pot
 USUAL_BET_SIZES = (50, 67, 100)  # hundredths of the pot; shown if any number of chips is legal
 
 
@@ -40,7 +40,7 @@ class DisplayedPoker(DisplayedGame):
         """One game for each number of seats; only the game itself if the number is fixed."""
 
     def get_variant_game(self, record: np.void) -> PokerGame:
-        """Return the game with the number of seats of a table."""
+        """Return the game with as many seats as a table."""
         return self.variant_games[int(record["variant"])]
 
     def infoset_name(self, record: np.void) -> str:
@@ -59,7 +59,7 @@ class DisplayedPoker(DisplayedGame):
         if not len(record["raise_by"]):
             return "".join("fcr"[action] for action in line)
         variant_game = self.get_variant_game(record)
-        # The blinds have the first entries of `chips`, then there is one for each action.
+        # The first entries of `chips` are for the blinds, the others for the actions.
         blind_count = sum(blind > 0 for blind in variant_game.blinds) * variant_game.forced_raises
         chips = record["chips"][blind_count:].tolist()
         return "".join(
@@ -144,7 +144,7 @@ class DisplayedPoker(DisplayedGame):
     def move_name(self, record: np.void, action: int) -> str:
         """Return the name of a legal action; any bet size that takes all chips is `raise_all_in`.
 
-        Of several bet sizes that take all chips, only the first is legal, perhaps not `all_in`.
+        Of several bet sizes that take all chips only the first is legal, which may not be `all_in`.
         """
         variant_game = self.get_variant_game(record)
         if action >= RAISE and variant_game.raise_size_options:
@@ -180,10 +180,10 @@ class DisplayedPoker(DisplayedGame):
         street_of_mark = cells // int(definition["type_count"]) // int(definition["raise_levels"])
         street_of_mark %= int(definition["streets"])
         is_earlier_street = street_of_mark < street
-        if len(record["chips"]):  # `chips` has what the acting seat had put in
+        if len(record["chips"]):  # the chips that each mark's seat had put in
             return max(price, int(record["chips"][:mark_count][is_earlier_street].max(initial=0)))
         is_earlier_raise = is_earlier_street & (cells % int(definition["type_count"]) == 0)
-        if definition["forced_raises"]:  # the blinds are the first marks
+        if definition["forced_raises"]:  # the first marks are for the blinds
             is_earlier_raise[: np.count_nonzero(definition["post"] > definition["ante"])] = False
         return price + int(definition["raise_size"][street_of_mark[is_earlier_raise]].sum())
 
@@ -270,7 +270,7 @@ def compute_pots(
 
 
 def is_whole_stack(variant_game: PokerGame, record: np.void, chips_in: int) -> bool:
-    """Return whether `chips_in` and its dead ante are the whole stack of the seat to act."""
+    """Return whether `chips_in` and the dead ante of the seat to act are its whole stack."""
     seat, stacks = int(record["to_act"]), variant_game.starting_stacks
     return stacks is not None and chips_in == stacks[seat] - variant_game.dead_antes[seat]
 
@@ -313,8 +313,8 @@ def name_listed_size(
 ) -> str:
     """Return the name of a listed bet size, such as "half pot" or "33 % of the pot".
 
-    It is "minimum" if the share of the pot is below the smallest legal raise, and "all-in" if it is
-    at least the stack.
+    The name is "minimum" if the share of the pot is below the smallest legal raise, and "all-in" if
+    the share is at least the stack.
     """
     if isinstance(size, str) or is_whole_stack(variant_game, record, chips_in):
         return "all-in"
