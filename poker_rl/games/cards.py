@@ -16,10 +16,10 @@ keys of a hand consists of
     bits 17-31  the base-5 number whose digit r counts the cards of rank r + 7, for ranks 7 to 12
     bits 32-47  a counter of 4 bits per suit that starts at 3, so five cards set its top bit
 
-`STRENGTHS` has one entry for each multiset of up to seven ranks. Its index is
-`HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`: the entries with the same high ranks
-are adjacent, ordered by the number of low ranks. If five of seven cards have the same suit, there
-is no full house or four of a kind, and `FLUSH_STRENGTHS` has the strength of this suit's ranks.
+`STRENGTHS` has one entry for each multiset of up to seven ranks. The index of an entry is
+`HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`, since entries with the same high ranks
+are adjacent. If five of seven cards have the same suit, there is no full house or four of a kind,
+and `FLUSH_STRENGTHS` has the strength, indexed by the set of the ranks in this suit.
 """
 
 from __future__ import annotations

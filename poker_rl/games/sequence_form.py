@@ -60,7 +60,7 @@ def split_parts(first_part: int, stop_part: int, thread_count: int) -> tuple[lis
 
 @jit
 def compute_reach(sequences, part, policy, reach):  # type: ignore[no-untyped-def]
-    """Write for each edge of a part the probability that its owner makes all moves up to it.
+    """Write for each edge of a part the probability that its owner makes all moves up to this edge.
 
     In the output `reach` [I * A + seats] float64, the entry of the owner's root must already be 1.
     """
@@ -125,9 +125,9 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ig
 def compute_best_response(sequences, part, counterfactual_values):  # type: ignore[no-untyped-def]
     """Propagate the values of a seat's best response from its last moves to its first.
 
-    The best value at an information set is added to the edge before it in `counterfactual_values`
-    [I * A + seats], the result of `collect_leaf_values`. Return the value of the part in chips per
-    hand: the sum over its information sets whose previous edge is the root.
+    In `counterfactual_values` [I * A + seats], the result of `collect_leaf_values`, the best value
+    at each information set of the part is added to the owner's previous edge. Return the total of
+    the best values that have no previous edge but the root, in chips per hand.
     """
     actions = sequences.legal_mask.shape[1]
     root_value = 0.0

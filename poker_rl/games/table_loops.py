@@ -27,7 +27,7 @@ def deal_loop(definitions, tables, rows):
 
 
 def rule_loop(definitions, tables, rows):
-    """Call at each table a rule without output, such as `start`."""
+    """Call at each table a rule that only changes the table, such as `start`."""
     for i in prange(len(rows)):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]])
 

@@ -81,7 +81,7 @@ class Tables:
         decks: np.ndarray | None = None,
         variants: np.ndarray | int = 0,
     ) -> None:
-        """Start new hands with the cards of `decks`, or with random cards if it is None.
+        """Start new hands with the cards of `decks`, or with random cards if `decks` is None.
 
         Args:
             decks: the cards of each hand in the order dealt, [B, dealt] integers; a row may have

@@ -117,7 +117,7 @@ def _check_memory(game: Game, needed_bytes: int) -> None:
 
 
 def estimate_bytes(game: Game) -> int:
-    """Estimate the memory for building the tree in bytes, or return a number above `MAX_BYTES`.
+    """Estimate the memory in bytes for building the tree; stop counting above `MAX_BYTES`.
 
     The estimate includes the tables and action masks of two adjacent levels and the arrays of all
     nodes, but not the arrays of information sets, whose number is not known yet.

@@ -22,7 +22,7 @@ def masked_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
 def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Tensor:
     """Return the expectation of values [..., A] under a policy over the legal actions, [...].
 
-    Illegal actions get no gradient: a log-probability of -3e38 could make it overflow.
+    Illegal actions get no gradient: a log-probability of -3e38 could make gradients overflow.
     """
     return (policy * torch.where(legal_mask, value, 0.0)).sum(-1)
 

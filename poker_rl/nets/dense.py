@@ -143,7 +143,7 @@ def build_mlp(
     reads_observations: bool = True,
     ends_in_outputs: bool = True,
 ) -> ReplicatedMLP:
-    """Build K multilayer perceptrons with these widths, from the inputs to the outputs.
+    """Build K multilayer perceptrons with `widths` from the inputs to the outputs.
 
     The initial weights of the last layer have `output_gain` (only if orthogonal) and
     `output_scale`. The last layer is the output layer with `ends_in_outputs`, else a hidden layer.

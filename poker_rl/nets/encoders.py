@@ -44,7 +44,7 @@ class ObservationEncoder:
     Attributes:
         size: number W of inputs.
         is_binary: whether all inputs are 0 or 1.
-        history_shape: number L of history steps at the start of a row, and features F of each.
+        history_shape: (L, F) if a row begins with L steps of history with F features each.
         is_suit_invariant: whether a permutation of suits leaves the inputs unchanged.
 
     Raises:
@@ -150,7 +150,7 @@ def _make_infoset_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
     """Return the number of inputs and the encoder of the features `table`: cards and chips."""
-    # An observation ends with the cards, or in games with stacks with the cards and the chips.
+    # An observation ends with the cards and, in games with stacks, the chips.
     cards_offset = int(game.definitions[0]["hole_offset"])
     shows_chips = game.observation_dtype != np.uint8
     seat_slots = int(game.definitions[0]["seat_slots"])
@@ -179,9 +179,7 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
         steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
         steps[:] = 0  # writes into `out`, of which `steps` is a view
         lengths = np.empty(len(out), np.int64)
-        scratch = tables.records[
-            "rank"
-        ].copy()  # restored below, since the rule `history` writes it
+        scratch = tables.records["rank"].copy()  # the rule `history` overwrites this field
         tables.run_loop(history_loop, None, steps, lengths)  # writes at most HISTORY_STEPS steps
         tables.records["rank"] = scratch
         too_long = np.flatnonzero(lengths > HISTORY_STEPS)

@@ -29,7 +29,7 @@ class HistoryNetConfig:
         history_reader: `lstm`, `fc` (a dense layer over all steps) or `none`.
         reader_units: number of outputs of the history reader.
         hidden_sizes: widths of the layers for cards and chips.
-        merged_size: width of the layer that merges both.
+        merged_size: width of the layer that merges the outputs of reader and layers.
     """
 
     history_reader: Literal["lstm", "fc", "none"]

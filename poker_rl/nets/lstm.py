@@ -22,8 +22,8 @@ MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 s
 class ReplicatedLSTM(nn.Module):
     """K LSTMs that return their state at the end of sequences, [K, B, L * F] -> [K, B, units].
 
-    A sequence ends after its last step that is not all zeros; an empty one counts as one step of
-    zeros. Weights and biases are initialized uniformly on [-1/sqrt(units), 1/sqrt(units)], as in
+    A sequence ends after its last step that is not all zeros; an empty sequence counts as one step
+    of zeros. Weights and biases are initialized uniformly on [-1/sqrt(units), 1/sqrt(units)], as in
     PyTorch.
     """
 
@@ -74,9 +74,9 @@ class ReplicatedLSTM(nn.Module):
     def _convert_weights(self) -> list[list[Tensor]]:
         """Return the weights of each replica in the layout of `torch.lstm`.
 
-        In it the gates are rows, the cell candidate comes before the output gate, and there is a
-        second bias, here 0. The weights of a replica are views of one buffer; otherwise PyTorch
-        would copy them into one with a warning.
+        In this layout the gates are rows, the cell candidate comes before the output gate, and
+        there is a second bias, here 0. The weights of a replica are views of one buffer; otherwise
+        PyTorch would warn and copy them into a buffer.
 
         Returns:
             for each replica: input weights [4 * units, F], recurrent weights [4 * units, units] and

@@ -58,7 +58,7 @@ class NetDimensions:
 
 
 class NetConfig(Protocol):
-    """Interface of the settings of a network, the classes that the files in `conf/net` name."""
+    """Interface of the settings of a network, which the classes named in `conf/net` have."""
 
     @property
     def features(self) -> Features:

@@ -93,7 +93,7 @@ def _fill_nonzeros(x, columns, values, row_ends):
 
 
 def _run_forward(columns, values, row_ends, weight, bias, out):
-    """Write into `out` the bias plus, for each nonzero of a row, its value times its weight row."""
+    """Write into each row of `out` the bias plus the nonzero inputs times their rows of weights."""
     position = 0
     for k in range(len(row_ends)):
         weight_rows, bias_row = weight[k], bias[k, 0]
@@ -139,7 +139,7 @@ def _run_backward(columns, values, row_ends, grad, weight):
 
 @cache
 def _compile_kernels() -> tuple[Any, ...]:
-    find_signature = f"({{}}[:, :, :], {NONZEROS_TYPES})"  # [:, :, :] also accepts slices of arrays
+    find_signature = f"({{}}[:, :, :], {NONZEROS_TYPES})"  # arrays of any memory layout
     return compile_kernels(
         {
             _fill_nonzeros: [find_signature.format("uint8"), find_signature.format("float32")],

@@ -264,7 +264,7 @@ def _parse_seat(word: str, seats: int) -> int:
 
 
 def _choose_raise(legal_mask: np.ndarray, target: Fraction, round_amounts: bool) -> int:
-    """Return the no-limit action that raises to `target` chips or, if allowed, the nearest one."""
+    """Return the no-limit action that raises to `target` chips or, if allowed, nearest to it."""
     legal_targets = (RAISE + np.flatnonzero(legal_mask[RAISE:])).tolist()
     if target in legal_targets:
         return int(target)

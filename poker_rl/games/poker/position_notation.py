@@ -192,7 +192,7 @@ def copy_with_cards(
 
 
 def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
-    """Play the actions of a text at the table; raise ConfigError if one is illegal or ends the hand."""
+    """Play the actions of a text at the table; ConfigError if one is illegal or ends the hand."""
     last_played, slash_count, has_slashes = "at the beginning", 0, "/" in text
     for number, token in enumerate(split_action_text(text), start=1):
         token_description = (
