@@ -52,7 +52,9 @@ class SequenceForm(NamedTuple):
     first_leaf_of_group: np.ndarray
 
 
-def split_parts(first_part: int, stop_part: int, thread_count: int) -> tuple[list[int], list[int]]:
+def split_parts_among_threads(
+    first_part: int, stop_part: int, thread_count: int
+) -> tuple[list[int], list[int]]:
     """Divide the parts of a tree evenly among threads; return each thread's first and stop part."""
     bounds = np.linspace(first_part, stop_part, thread_count + 1).astype(int).tolist()
     return bounds[:-1], bounds[1:]

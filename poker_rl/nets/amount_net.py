@@ -4,7 +4,7 @@ No-limit hold'em has one action for each number of chips to raise to. Two heads 
 in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md): one head for fold,
 call and raise, and one for the amount. The amount head outputs a mixture of logistic densities over
 the logarithm of the amount; n chips get the probability mass from n - 1/2 to n + 1/2 (as pixel
-values do in arXiv:1701.05517). The softmax over legal actions restricts it to legal amounts.
+values do in arXiv:1701.05517). The softmax over legal actions leaves legal amounts only.
 """
 
 from __future__ import annotations

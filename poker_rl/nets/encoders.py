@@ -87,7 +87,7 @@ class ObservationEncoder:
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
         """Return the cards hidden from each seat to act, [B, H] uint8.
 
-        Their suits are sorted if those of the network inputs are.
+        The suits are sorted if the network inputs have sorted suits.
         """
         tables = tables_from_records(self._game, records)
         return tables.reveal(sorted_suits=self._sorts_suits)

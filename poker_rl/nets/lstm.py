@@ -60,7 +60,7 @@ class ReplicatedLSTM(nn.Module):
                         for chunk in torch.split(x[k], MAX_ROWS)
                     ]
                 )
-                for k, weights in enumerate(self._convert_weights())
+                for k, weights in enumerate(self._build_torch_lstm_weights())
             ]
         return torch.stack(states)
 
@@ -71,7 +71,7 @@ class ReplicatedLSTM(nn.Module):
         states: Tensor = PrefixLSTMFunction.apply(last_step, parent, level_ends, *weights)  # type: ignore[no-untyped-call]
         return states.index_select(0, prefix_of_sequence)
 
-    def _convert_weights(self) -> list[list[Tensor]]:
+    def _build_torch_lstm_weights(self) -> list[list[Tensor]]:
         """Return the weights of each replica in the layout of `torch.lstm`.
 
         In this layout the gates are rows, the cell candidate comes before the output gate, and

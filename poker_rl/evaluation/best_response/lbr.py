@@ -179,7 +179,7 @@ class ResponderPlay:
         self, responder: LocalBestResponse, board_cards: np.ndarray, own_hands: np.ndarray
     ) -> None:
         self._responder, self._own_hands = responder, own_hands
-        self._boards = responder.boards.trace_boards(board_cards)
+        self._boards = responder.boards.list_boards_by_street(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
         # The player can't hold a card of the whole board, so its actions are sampled from the
         # remaining hands from the first street on. The responder, which knows only the board cards

@@ -13,8 +13,8 @@ adjacent, so they are at most three positions apart, which leaves 1,695 actions:
     1694        pass
 
 Each block is in lexicographic order. A combination's strength is 52 times its category among
-combinations of as many cards, plus the number of the card that decides between equal categories:
-the highest card, or in a full house one of its triple.
+combinations of the same size, plus its deciding card: the highest card, or a card of the triple in
+a full house.
 """
 
 from __future__ import annotations

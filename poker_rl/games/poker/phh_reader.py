@@ -200,9 +200,9 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 
 def _parse_amount(value: Any) -> Fraction:
-    """Return a number in the file; raise ValueError if it is no number or could be very large.
+    """Return a number in the file; raise ValueError if it is not short or has an exponent.
 
-    A number such as 1e999999999 would take all memory, so exponents are not allowed.
+    A number such as 1e999999999 would take all memory.
     """
     text = str(value)
     if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():

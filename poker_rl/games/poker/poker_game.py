@@ -208,7 +208,7 @@ class PokerGame(Game):
 
     @abstractmethod
     def build_definition(self, seat_slots: int) -> np.ndarray:
-        """Return the definition; observations have room for `seat_slots` seats."""
+        """Return the definition of the game, with room for `seat_slots` seats in observations."""
 
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
         """Return the definition, with 0 in the fields that depend on the kind of betting.

@@ -33,8 +33,8 @@ class StreetLines:
             lines of the next street, in the same order
         terminal_lines: the lines that end the hand on this street, [E]
         is_fold: whether each terminal line ends with a fold, [E]
-        stakes: the payoff of each seat after a fold, at a showdown its payoff if it wins, in chips,
-            [E, 2] float64
+        stakes: chips won by each seat after each terminal line, at a showdown if the seat has the
+            better hand, [E, 2] float64
     """
 
     entering_count: int

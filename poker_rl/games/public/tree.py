@@ -128,8 +128,8 @@ class Boards:
             shown_count += new_card_count
         return max_bytes
 
-    def trace_boards(self, cards: np.ndarray) -> list[Board]:
-        """Return the board of each street of a hand with the board cards [n]; merge no boards."""
+    def list_boards_by_street(self, cards: np.ndarray) -> list[Board]:
+        """Return the board on each street of a hand with the board cards [n]; merge no boards."""
         boards, board = [], self.root
         for size in self._game.board_cards:
             new_cards = cards[len(board.cards) :][:size]

@@ -289,8 +289,8 @@ def name_usual_raises(
 ) -> dict[int, str]:
     """Return the names of the usual raises, keyed by the chips that they raise to.
 
-    `low` and `high` are the chips of the smallest and the largest legal raise. If two usual sizes
-    are the same raise, it has the name of the larger one.
+    `low` and `high` are the chips of the smallest and the largest legal raise. A raise of two usual
+    sizes has the name of the larger size.
     """
     size_names = {low: "minimum"}
     for size in USUAL_BET_SIZES:
