@@ -215,7 +215,7 @@ class Tables:
         self, actions: Sequence[object] | np.ndarray, rows: np.ndarray
     ) -> ValueError:
         first_index = int(np.flatnonzero(self.records["error"][rows])[0])
-        self.records["error"][rows] = 0  # else the next action would count as illegal too
+        self.records["error"][rows] = 0  # so that the next action is not counted as illegal
         infoset_name = self.game.infoset_name(self.records[rows[first_index]])
         return ValueError(
             f"illegal action {actions[first_index]} at table {rows[first_index]}: {infoset_name}"

@@ -41,7 +41,7 @@ class ReplicatedLSTM(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the states at the end of sequences, [K, B, L * F] -> [K, B, units]."""
-        if not x.shape[1]:  # an empty output, through which the weights get the gradient 0
+        if not x.shape[1]:  # empty output, from which all weights get the gradient 0
             gates = torch.baddbmm(
                 self.bias[:, None], x[..., : self.history_shape[1]], self.weight_ih
             )

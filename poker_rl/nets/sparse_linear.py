@@ -120,9 +120,9 @@ def _run_forward(columns, values, row_ends, weight, bias, out):
 
 
 def _run_backward(columns, values, row_ends, grad, weight):
-    """Add to the gradient of each weight row the nonzero inputs times the output gradients.
+    """Add the nonzero inputs times the gradients of the outputs, `grad` [K, B, out], to `weight`.
 
-    `weight` is this gradient, [K, in, out]; `grad` is that of the outputs, [K, B, out].
+    `weight` [K, in, out] is the gradient of the weights.
     """
     position = 0
     for k in range(len(row_ends)):

@@ -44,7 +44,7 @@ IN_HAND_MARK = 255  # the byte in an information-set key for a card that the sea
 PAIR_BIT, TRIPLE_BIT, TWO_PAIR_BIT, QUADS_BIT, STRAIGHT_BIT, FLUSH_BIT, FULL_HOUSE_BIT = (
     2 << i for i in range(7)
 )
-COMBINATION_BITS = np.array(  # rows for 0 to 5 cards, columns for categories
+COMBINATION_BITS = np.array(  # [number of cards, category of the combination]
     [
         [0, 0, 0, 0],
         [1, 0, 0, 0],

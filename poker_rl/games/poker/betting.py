@@ -164,7 +164,7 @@ def compute_pot_after_call(game, table):
 
 @jit
 def compute_sized_raise_to(game, table, size_index, pot):
-    """Return the chips that a raise by a listed bet size raises to, if need be the nearest legal.
+    """Return the chips that a raise by a listed bet size raises to, within the legal range.
 
     The raise is rounded to whole chips, halves up.
     """

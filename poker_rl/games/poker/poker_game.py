@@ -211,7 +211,7 @@ class PokerGame(Game):
         """Return the definition of the game, with room for `seat_slots` seats in observations."""
 
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
-        """Return the definition, with 0 in the fields that depend on the kind of betting.
+        """Return the definition, with 0 in the fields that only one kind of betting needs.
 
         An observation distinguishes 0 to raise_levels - 1 raises on a street.
         """

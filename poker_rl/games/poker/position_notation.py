@@ -136,7 +136,10 @@ def format_actions(game: DisplayedPoker, record: np.void) -> str:
 
 
 def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
-    """Return the index of the definition with `seat_count` seats; a single one needs no count."""
+    """Return the index of the definition with `seat_count` seats.
+
+    `seat_count` may be None if the game has a fixed number of seats.
+    """
     seat_counts = [variant_game.seats for variant_game in game.variant_games]
     if seat_count is None and len(seat_counts) == 1:
         return 0

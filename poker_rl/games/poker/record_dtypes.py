@@ -73,7 +73,7 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("price", "i4"),  # chips that a seat must have put in to stay in the hand
         ("paid", "i4", MAX_SEATS),  # chips put in by each seat, without dead antes
         ("moves", "u2"),  # number of actions so far
-        ("marks", "u2"),  # number of entries of `mark`
+        ("marks", "u2"),  # number of blinds and actions in `mark`
         ("street", "i1"),
         ("to_act", "u1"),
         ("raises", "i1"),  # number of raises on this street, with the big blind
@@ -91,7 +91,7 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("rank", "i4", MAX_SEATS),  # scratch memory of `payoffs` and `history`
         ("mark", "i2", MAX_MOVES + MAX_SEATS),  # feature index of each blind and action
         ("line", "i2" if no_limit else "u1", MAX_MOVES),  # actions so far
-        ("chips", "i2", (chips_length,)),  # chips that the seat of each mark had put in then
+        ("chips", "i2", (chips_length,)),  # chips that the seat has put in after each mark
     ]
     return np.dtype([*fields, ("spare", "u1", -np.dtype(fields).itemsize % 8)])
 

@@ -70,7 +70,7 @@ def invert_suit_order(game, order):
 
 @jit
 def compute_suit_order(game, table):
-    """Return the canonical suit of each suit as an integer, with suit 0 in the lowest two bits."""
+    """Return the canonical suit of each suit, packed into an integer with two bits for each."""
     # `first` to `fourth` are the suits' keys, with a bit for each card; larger keys come first.
     first = second = third = fourth = 0
     position, count = table.to_act * game.hole, game.hole

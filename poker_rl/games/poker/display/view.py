@@ -167,10 +167,7 @@ class DisplayedPoker(DisplayedGame):
         return chips
 
     def _compute_bet_before_street(self, record: np.void) -> int:
-        """Return the chips that a seat must have put in before this street to stay in the hand.
-
-        On the first street this is the ante.
-        """
+        """Return the highest bet of the earlier streets together; on the first street, the ante."""
         definition, street = self.definitions[int(record["variant"])], int(record["street"])
         if street == 0:
             return int(definition["ante"])
