@@ -75,7 +75,7 @@ class ObservationEncoder:
         )
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
-        """Return the network inputs for tables [B], [B, W]."""
+        """Return the network inputs for tables, [B] -> [B, W]."""
         out = np.empty((len(records), self.size), np.uint8 if self.is_binary else np.float32)
         self.encode_into(tables_from_records(self._game, records), out)
         return out
@@ -114,7 +114,7 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     if game.observation_dtype == np.uint8:
         raise ConfigError(f"net.features: log_chips needs a game with stacks, not {game.name}")
 
-    # The largest pot has the most chips that each seat can put in, and the dead antes.
+    # The largest pot holds all that the seats can put in, dead antes included.
     most_chips = round(1 / float(game.definitions["chip"].min()))
     most_in_pot = game.seats * most_chips + int(game.definitions["dead_pot"].max())
     logarithms = np.log1p(np.arange(most_in_pot + 1, dtype=np.float32)) / np.log1p(most_chips)

@@ -168,7 +168,7 @@ def _add_weighted_rows(weights, rows, first, out):
 
 @vectorized
 def _add_state_products(parent, start, end, weight_hh, out, gates):
-    """Add each prefix's parent state times `weight_hh` to its gates, in blocks of 4 x 4."""
+    """Add to each prefix's gates its parent's state times `weight_hh`, in blocks of 4 x 4."""
     unrolled_end = len(weight_hh) - len(weight_hh) % 4
     for n in range(start, end - 3, 4):
         a, b = out[parent[n]], out[parent[n + 1]]

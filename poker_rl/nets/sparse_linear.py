@@ -35,8 +35,9 @@ class Nonzeros(NamedTuple):
 def find_nonzeros_if_sparse(x: Tensor, weight: Tensor) -> Nonzeros | None:
     """Return the nonzeros of inputs [K, B, in] for a layer with weights [K, in, out].
 
-    Return None if the dense product is better: on a GPU, for inputs that are few, dense, in need of
-    a gradient or neither float32 nor integers, and for weights that are not float32.
+    Return None where the dense product is faster or the only choice: for few or dense inputs, on a
+    GPU, if the inputs need a gradient, and for other types than float32 or integer inputs and
+    float32 weights.
     """
     if x.device.type != "cpu" or weight.dtype != torch.float32 or weight.shape[1] < MIN_INPUTS:
         return None

@@ -273,7 +273,7 @@ def step(game, table, action):
     paid = table.paid[seat]
     table.paid[seat] = paid if folds else chips_in
     table.over = (seats_in_hand == 1) | (is_street_closed & is_last_street)
-    if has_stacks(table) and table.marks > mark_index:  # not for a heads-up fold
+    if has_stacks(table) and table.marks > mark_index:  # a heads-up fold is not marked
         table.chips[mark_index] = table.paid[seat]
     if not table.over:
         street += is_street_closed

@@ -116,7 +116,7 @@ class Boards:
         return new_cards, np.stack(keys)
 
     def estimate_bytes(self) -> int:
-        """Estimate the memory in bytes for building the boards of the street that needs most."""
+        """Estimate the bytes of memory for building the boards of the street that needs most."""
         shown_count = max_bytes = 0
         for new_card_count in self._game.board_cards:
             board_count = comb(self._game.deck_size - shown_count, new_card_count)

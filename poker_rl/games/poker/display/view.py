@@ -177,10 +177,10 @@ class DisplayedPoker(DisplayedGame):
         street_of_mark = cells // int(definition["type_count"]) // int(definition["raise_levels"])
         street_of_mark %= int(definition["streets"])
         is_earlier_street = street_of_mark < street
-        if len(record["chips"]):  # the chips that each mark's seat had put in
+        if len(record["chips"]):  # chips put in by the seat of each action
             return max(price, int(record["chips"][:mark_count][is_earlier_street].max(initial=0)))
         is_earlier_raise = is_earlier_street & (cells % int(definition["type_count"]) == 0)
-        if definition["forced_raises"]:  # the first marks are for the blinds
+        if definition["forced_raises"]:  # the first entries of `mark` are blinds
             is_earlier_raise[: np.count_nonzero(definition["post"] > definition["ante"])] = False
         return price + int(definition["raise_size"][street_of_mark[is_earlier_raise]].sum())
 
