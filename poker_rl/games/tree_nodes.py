@@ -138,10 +138,7 @@ def estimate_bytes(game: Game) -> int:
 
 
 def _iterate_level_sizes(game: Game) -> Iterator[int]:
-    """Yield the number of betting lines at each depth, by playing them all with one deal.
-
-    All deals have the same lines, so a level of the tree has this number of nodes for each deal.
-    """
+    """Yield the number of betting lines at each depth, by playing them all with one deal."""
     tables = Tables(game, 1, 0)
     tables.deal()
     yield 1

@@ -100,10 +100,7 @@ class ReplicatedLSTM(nn.Module):
 
 
 def _run_all_steps(x: Tensor, weights: list[Tensor]) -> Tensor:
-    """Return the states at the end of sequences, [B, L, F] -> [B, units].
-
-    The padding after the end of a sequence is processed too, and the resulting states are dropped.
-    """
+    """Return the states at the end of sequences, [B, L, F] -> [B, units]; drop those in padding."""
     units = weights[1].shape[1]
     step_numbers = torch.arange(x.shape[1], device=x.device)
     last_step = (x.any(2) * step_numbers).amax(1)  # [B]; 0 for empty sequences

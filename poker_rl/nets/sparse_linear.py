@@ -121,10 +121,7 @@ def _run_forward(columns, values, row_ends, weight, bias, out):
 
 
 def _run_backward(columns, values, row_ends, grad, weight):
-    """Add the nonzero inputs times the gradients of the outputs, `grad` [K, B, out], to `weight`.
-
-    `weight` [K, in, out] is the gradient of the weights.
-    """
+    """Add the nonzero inputs times the output gradients `grad` to the weight gradients `weight`."""
     position = 0
     for k in range(len(row_ends)):
         weight_rows = weight[k]

@@ -164,10 +164,8 @@ def compute_pot_after_call(game, table):
 
 @jit
 def compute_sized_raise_to(game, table, size_index, pot):
-    """Return the chips that a raise by a listed bet size raises to, within the legal range.
-
-    The raise is rounded to whole chips, halves up.
-    """
+    """Return the chips that a raise by a listed bet size raises to, within the legal range."""
+    # Round to whole chips, halves up.
     increment = (np.int64(game.size[size_index]) * pot + FULL_POT // 2) // FULL_POT
     target = min(table.price + increment, np.int64(game.stack[table.to_act]))
     return max(target, np.int64(compute_min_raise_to(game, table)))
@@ -225,8 +223,7 @@ def legal(game, table, mask):
 def step(game, table, action):
     """Play one action of the seat to act; an illegal one only sets `table.error`.
 
-    Values are computed first and selected later, because the processor would often mispredict
-    branches.
+    All values are computed and then selected, since branches would often be mispredicted.
     """
     folds = (action == FOLD) & can_fold(table)
     target = 0

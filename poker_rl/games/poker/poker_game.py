@@ -211,10 +211,7 @@ class PokerGame(Game):
         """Return the definition of the game, with room for `seat_slots` seats in observations."""
 
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
-        """Return the definition, with 0 in the fields that only one kind of betting needs.
-
-        An observation distinguishes 0 to raise_levels - 1 raises on a street.
-        """
+        """Return the definition, with 0 in the fields that only one kind of betting needs."""
         street_count = len(self.board_cards)
         action_type_count = 2 if seat_slots == 2 else 3
         seat_block_size = street_count * raise_levels * action_type_count

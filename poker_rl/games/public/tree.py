@@ -100,10 +100,7 @@ class Boards:
         )
 
     def _compute_permuted_keys(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return all sets of n new cards, [N, n], and their numbers by suit permutation, [S, N].
-
-        The number after a suit permutation is `number_card_sets` of the permuted cards.
-        """
+        """Return all sets of new cards, [N, n], and their numbers with permuted suits, [S, N]."""
         new_card_count = self._game.board_cards[street]
         remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)
         card_sets = list(combinations(remaining_cards.tolist(), new_card_count))

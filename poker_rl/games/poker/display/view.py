@@ -142,10 +142,7 @@ class DisplayedPoker(DisplayedGame):
         return BetRange(low - bet_before_street, high - bet_before_street, low)
 
     def move_name(self, record: np.void, action: int) -> str:
-        """Return the name of a legal action; any bet size that takes all chips is `raise_all_in`.
-
-        Of several bet sizes that take all chips only the first is legal, which may not be `all_in`.
-        """
+        """Return the name of a legal action; a bet size that takes all chips is `raise_all_in`."""
         variant_game = self.get_variant_game(record)
         if action >= RAISE and variant_game.raise_size_options:
             (chips_after,) = self._compute_chips_after(record, [action])
