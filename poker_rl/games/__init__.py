@@ -10,7 +10,7 @@ import numba
 from poker_rl.config.compile_cache import enable_compile_cache
 
 if "NUMBA_LOOP_VECTORIZE" not in os.environ:
-    # Off for the rules: it costs a tenth of the compile time and does not speed up short loops.
+    # Loop vectorization takes a tenth of the compile time and does not speed up short loops.
     numba.config.LOOP_VECTORIZE = 0  # type: ignore[attr-defined]
 enable_compile_cache()
 

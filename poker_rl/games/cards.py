@@ -1,26 +1,25 @@
 """Cards, their notation, and the strength of a hand of one to seven cards.
 
-The strength of a hand is that of the best five of its cards. Only a hand of exactly three cards is
-ranked differently, as in three-card poker: straight flush, three of a kind, straight, flush, pair,
-high card. The rest of this text is about the best five.
+The strength of a hand is that of its best five cards. Only a hand of exactly three cards is ranked
+as in three-card poker: straight flush, three of a kind, straight, flush, pair, high card.
 
 In short-deck hold'em, which is played with 36 cards from six to ace, a flush beats a full house,
 and A6789 is the lowest straight.
 
 A card is the integer `rank * suits + suit`. Ranks count from 0, the lowest. The ace is rank 12, so
-only a full deck of thirteen ranks has one; in short-deck hold'em the highest rank acts as the ace.
+only a full deck of thirteen ranks has one; in short-deck hold'em the highest rank is the ace.
 
-The strength is found by a table look-up. Each card has a key, and the sum of a hand's keys has
+The best five cards are evaluated by table look-up. Each card has an integer key. The sum of the
+keys of a hand consists of
 
     bits  0-16  the base-5 number whose digit r counts the cards of rank r, for ranks 0 to 6
     bits 17-31  the base-5 number whose digit r counts the cards of rank r + 7, for ranks 7 to 12
-    bits 32-47  a counter of 4 bits per suit that starts at 3, so its top bit is set from 5 cards on
+    bits 32-47  a counter of 4 bits per suit that starts at 3, so five cards set its top bit
 
-The index into `STRENGTHS` is `HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`.
-`STRENGTHS` has one entry for each multiset of up to seven ranks. A multiset of h high ranks (from
-rank 7 on) goes with each multiset of up to 7 - h low ranks. Low multisets are numbered by size, so
-these come first, and the entries of one high multiset are adjacent. If five of seven cards have the
-same suit, there is no full house or four of a kind, so the set of suited ranks gives the strength.
+`STRENGTHS` has one entry for each multiset of up to seven ranks. The index of an entry is
+`HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`, since entries with the same high ranks
+are adjacent. If five of seven cards have the same suit, there is no full house or four of a kind,
+and `FLUSH_STRENGTHS` has the strength, indexed by the set of the ranks in this suit.
 """
 
 from __future__ import annotations
@@ -42,13 +41,11 @@ THREE_CARD_HAND = 3  # number of cards of a hand in three-card poker
 SHORT_DECK = "short_deck"  # name of the hand ranking of short-deck hold'em
 SHORT_DECK_RANKS = "6789TJQKA"
 SHORT_DECK_WHEEL = 0b100001111  # the set of ranks of A6789, bit r for rank r
-# The lower 12 bits of a strength order the hands of a category. They are enough for the largest
-# category: hands of two to five cards with one pair have 3,887 different strengths.
+# Twelve bits order the hands of a category: the largest, one pair, has 3,887 different strengths.
 CATEGORY_SHIFT = 12
 
 LOW_RANK_COUNT = 7
-# Seven cards of the ranks 0 to 6 have the largest base-5 number if four are of rank 6 and three of
-# rank 5: 4 * 5**6 + 3 * 5**5 = 71,875, which is less than 2**17.
+# The base-5 number of seven low ranks takes 17 bits: it is at most 4 * 5**6 + 3 * 5**5 = 71,875.
 HIGH_RANKS_SHIFT = 17
 LOW_RANKS_MASK = (1 << HIGH_RANKS_SHIFT) - 1
 HIGH_RANKS_MASK = (1 << 15) - 1
@@ -83,7 +80,7 @@ def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
 
 
 def compute_card_keys() -> NDArray[np.int64]:
-    """Return the key of each card, indexed by the number of suits in the deck and the card."""
+    """Return the keys of cards (see the module's docstring) for decks of 0 to 4 suits, [5, 52]."""
     keys = np.zeros((MAX_SUITS + 1, MAX_RANKS * MAX_SUITS), np.int64)
     for suits in range(1, MAX_SUITS + 1):
         for card in range(MAX_RANKS * suits):
@@ -126,8 +123,9 @@ def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
 
     A score has 25 bits: 4 for the category, 4 for the main rank plus one, 4 for the second rank
     plus one (0 without one), and 13 for the set of kickers. `AAAKK` has the main rank A and the
-    second rank K; `AKJ52` has the main rank A. A straight has only its highest rank. The argument
-    has the sets of ranks that occur at least 1, 2, 3 and 4 times, [4, N], with bit r for rank r.
+    second rank K; `AKJ52` has the main rank A. A straight has only its highest rank.
+    `ranks_held_at_least` [4, N] are the sets of ranks that occur at least 1, 2, 3 and 4 times in a
+    hand, with bit r for rank r.
     """
     highest_rank_plus_one = np.array([ranks.bit_length() for ranks in range(1 << MAX_RANKS + 1)])
     rank_bit = np.array([0, *(1 << np.arange(MAX_RANKS + 1))])
@@ -155,7 +153,7 @@ def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
         kickers |= kicker
         remaining_ranks ^= kicker
 
-    ranks_with_low_ace = held_once << 1 | held_once >> MAX_RANKS - 1  # the ace also below the deuce
+    ranks_with_low_ace = held_once << 1 | held_once >> MAX_RANKS - 1  # aces count also as lowest
     straight_end = highest_rank_plus_one[
         ranks_with_low_ace
         & ranks_with_low_ace << 1
@@ -173,9 +171,9 @@ def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
 
 
 def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return `LOW_RANKS_INDEX`, `HIGH_RANKS_INDEX`, `STRENGTHS` and `FLUSH_STRENGTHS`.
+    """Return the tables of the module's docstring, from `LOW_RANKS_INDEX` to `FLUSH_STRENGTHS`.
 
-    `FLUSH_STRENGTHS` is indexed by the set of suited ranks, with bit r for rank r.
+    The index into `FLUSH_STRENGTHS` is the set of suited ranks, with bit r for rank r.
     """
     low_number, low_size, low_held = enumerate_rank_multisets(LOW_RANK_COUNT)
     high_number, high_size, high_held = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)

@@ -3,7 +3,8 @@
 All chance (the order of the deck) is resolved before the first move, so there are no chance nodes.
 A game consists of two parts: a module of rules, which are functions that numba compiles, and a
 `Game` object that describes the game to the rest of the program. The rules read and write NumPy
-records: `game` below is the record of the game's definition, `table` the record of a hand in play.
+records: `game` below is the record of the game's definition (such as its number of seats and its
+bet sizes), `table` the record of a hand in play.
 
     start(game, table)              start a hand with the shuffled deck: post the forced bets and
                                     set the seat to act
@@ -80,7 +81,7 @@ class Game(ABC):
     @property
     @abstractmethod
     def definitions(self) -> np.ndarray:
-        """The definitions that the rules read, an array of records, usually of one record.
+        """The definitions of the game for the compiled rules, an array of usually one record.
 
         The fields include `seats`, `cards` (the size of the deck) and `dealt` (the number of cards
         that a hand uses).
@@ -151,16 +152,15 @@ class Game(ABC):
         return str(action)
 
     def move_name(self, record: np.void, action: int) -> str:
-        """Return the name of a legal action at a table, in Big 2 the cards played, as `5d5h`."""
+        """Return the name of a legal action at a table; in Big 2 the cards, such as `5d5h`."""
         return self.action_name(action)
 
     def infoset_name(self, record: np.void) -> str:
         """Return the information set of the seat to act as text.
 
         The text has up to three words, as in `1 Ks|Qh rc`: the seat, the cards that it sees and the
-        actions so far. Figures of a policy split the text at the spaces: they have one panel for
-        each seat and number of cards, a row for each combination of cards and a column for each
-        line of actions.
+        actions so far. Figures of a policy have a panel for each seat and number of cards, a row
+        for each combination of cards and a column for each sequence of actions.
         """
         seat, key = int(record["to_act"]), np.zeros(self.infoset_key_size, np.uint8)
         if len(key):
@@ -212,7 +212,7 @@ def random_below(table, count):
 
 @jit
 def sample_variant(definitions, table):
-    """Set `table.variant` to a random definition for the next hand, if the game has several."""
+    """Sample the definition of the next hand, `table.variant`, if the game has several."""
     if len(definitions) > 1:
         table.variant = random_below(table, len(definitions))
 

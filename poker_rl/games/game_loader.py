@@ -14,7 +14,7 @@ def load_game(name: str, *overrides: str) -> Game:
     Raises:
         ConfigError: if there is no such game, or a setting is invalid.
     """
-    # Imported here because the rules alone need only numpy and numba.
+    # A local import, so that the rules can be imported with only numpy and numba.
     from poker_rl.config.build import build_instance_of
     from poker_rl.config.compose import compose_plain_config
 

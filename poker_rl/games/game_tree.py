@@ -16,8 +16,8 @@ from poker_rl.games.tree_nodes import TreeNodes
 class GameTree(TreeNodes):
     """The enumerated nodes of a game with the game's sequence form.
 
-    The information sets of a seat are divided into parts, see `sequence_form`. A small tree has one
-    part for each seat, a large tree one for each hand of each seat.
+    Threads process parts of the information sets in parallel; see `sequence_form`. A small tree has
+    one part for each seat, a large tree one for each private hand of each seat.
 
     Attributes:
         part_of_deal: for each seat and deal, the part with the information sets that the seat may
@@ -30,7 +30,7 @@ class GameTree(TreeNodes):
 
     @property
     def thread_count(self) -> int:
-        """Number of threads for a pass over the parts; 1 in a small tree."""
+        """Number of threads for a pass over the tree; 1 for a small tree."""
         is_large = len(self.sequence_form.first_run_of_part) > len(self.first_infoset_of_seat)
         return numba.get_num_threads() if is_large else 1
 
@@ -75,7 +75,7 @@ class GameTree(TreeNodes):
 
 
 _cached_trees: dict[str, GameTree] = {}
-MAX_CACHED_TREES = 4  # each may take `MAX_BYTES` of memory
+MAX_CACHED_TREES = 4  # a tree may take `MAX_BYTES` of memory
 
 
 def get_tree(game: Game) -> GameTree:

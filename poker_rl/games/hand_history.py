@@ -28,7 +28,7 @@ def hand_history_from_record(game: Game, record: np.void, actions: tuple[int, ..
 
 
 def replay_hand(game: Game, history: HandHistory) -> Iterator[np.ndarray]:
-    """Yield a copy of the table [1] before each action and after the last one."""
+    """Yield a copy of the table, an array of one record, before each action and after the last."""
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.array([history.deck]), variants=history.variant)
     yield tables.records.copy()

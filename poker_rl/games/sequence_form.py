@@ -1,14 +1,14 @@
-"""The sequence form of a tree and compiled passes over it, shared by evaluation and solvers.
+"""The sequence form of a tree (von Stengel 1996) and compiled passes over it.
 
-The owner of an information set is the seat that acts there. An edge, which is a pair (information
-set i, action a) with the index i * A + a, stands for the sequence of the owner's moves up to and
-including a (von Stengel 1996). Arrays over edges have I * A + seats entries; the last ones stand
-for the seats' empty sequences and are called roots. Parents come before children, so one forward
-loop computes reach probabilities and one backward loop computes values.
+The owner of an information set is the seat that acts there. An edge is the pair of an information
+set i and an action a. It has the index i * A + a and stands for the sequence of the owner's moves
+up to and including a. The empty sequences of the seats are called roots and have the last indices,
+so an array over edges has I * A + seats entries. Parents come before children: one forward loop
+computes reach probabilities, and one backward loop computes values.
 
-The information sets of a seat are divided into parts, such as one for each hand of the seat, so
-that the moves before an information set belong to the same part. Passes over different parts write
-to different entries and may run in parallel.
+The information sets of a seat are divided into parts, such as one for each private hand. All moves
+of the seat before an information set are in the same part. Passes over different parts write to
+different entries and may run in parallel.
 """
 
 from __future__ import annotations
@@ -23,39 +23,48 @@ from poker_rl.games.game import jit
 class SequenceForm(NamedTuple):
     """The arrays of a tree with I information sets, A actions, L leaves, P parts and R runs.
 
-    A leaf combines all terminal nodes that have the same last edge of every seat. `leaf_edge` has a
-    column for each leaf and seat, with the edge of this seat first, then those of the seats to its
-    left. Columns are grouped by the part of the first edge, or by seat if this edge is a root. A
-    run is a range of adjacent information sets of one part.
+    A run is a range of adjacent information sets of one part. A leaf combines all terminal nodes
+    that have the same last edge of every seat. The leaf arrays have a column for each leaf and
+    seat. Columns are grouped by the part of this seat's last edge; those in which the seat has not
+    moved follow, grouped by seat.
+
+    Attributes:
+        previous_edge: the owner's last edge before each information set, or its root, [I] uint32
+        legal_mask: action mask of each information set, [I, A] bool
+        first_part_of_seat: first part of each seat, then P, [seats + 1]
+        run_start: first information set of each run, [R], by part and from parents to children
+        run_end: 1 + the last information set of each run, [R]
+        first_run_of_part: first run of each part, then R, [P + 1]
+        leaf_edge: last edge of the column's seat, then of the seats to its left, as
+            [seats, seats * L] uint32
+        leaf_payoff: chips won by the column's seat, times the probability of the deals, [seats * L]
+        first_leaf_of_group: first column of each group, then seats * L, [P + seats + 1]
     """
 
-    # The owner's last edge before each information set, or its root I * A + owner, [I] uint32.
     previous_edge: np.ndarray
-    legal_mask: np.ndarray  # [I, A] bool
-    first_part_of_seat: np.ndarray  # the first part of each seat, then P, [seats + 1]
-    # The first information set of each run, [R]. Runs are ordered by part, and within a part from
-    # parents to children.
+    legal_mask: np.ndarray
+    first_part_of_seat: np.ndarray
     run_start: np.ndarray
-    run_end: np.ndarray  # the information set after the last one of each run, [R]
-    first_run_of_part: np.ndarray  # the first run of each part, then R, [P + 1]
-    leaf_edge: np.ndarray  # [seats, seats * L] uint32
-    leaf_payoff: np.ndarray  # chips times the probability of the deals, [seats * L]
-    # The first column of each group of columns, then seats * L, [P + seats + 1]. There is a group
-    # for each part and then a group for each seat.
+    run_end: np.ndarray
+    first_run_of_part: np.ndarray
+    leaf_edge: np.ndarray
+    leaf_payoff: np.ndarray
     first_leaf_of_group: np.ndarray
 
 
-def split_parts(first_part: int, stop_part: int, thread_count: int) -> tuple[list[int], list[int]]:
-    """Split a range of parts evenly among threads; return the starts and stops of their ranges."""
+def split_parts_among_threads(
+    first_part: int, stop_part: int, thread_count: int
+) -> tuple[list[int], list[int]]:
+    """Divide the parts of a tree evenly among threads; return each thread's first and stop part."""
     bounds = np.linspace(first_part, stop_part, thread_count + 1).astype(int).tolist()
     return bounds[:-1], bounds[1:]
 
 
 @jit
 def compute_reach(sequences, part, policy, reach):  # type: ignore[no-untyped-def]
-    """Write the owner's contribution to the reach probability of each edge of a part.
+    """Write for each edge of a part the probability that its owner makes all moves up to this edge.
 
-    In `reach` [I * A + seats] float64, the entry of the owner's root has to be 1.
+    In the output `reach` [I * A + seats] float64, the entry of the owner's root must already be 1.
     """
     actions = policy.shape[1]
     for infoset_run in range(
@@ -69,13 +78,13 @@ def compute_reach(sequences, part, policy, reach):  # type: ignore[no-untyped-de
 
 @jit
 def collect_leaf_values(sequences, part, reach, counterfactual_values):  # type: ignore[no-untyped-def]
-    """Write for each edge of a part the value of the hands in which it is the owner's last move.
+    """Write each edge's counterfactual value from hands in which it is the owner's last move.
 
-    The values are counterfactual: payoffs are weighted with the probability of the deal and of the
+    The edges are those of a part. Payoffs are weighted with the probability of the deal and of the
     moves of all other seats.
 
     Args:
-        reach: the result of `compute_reach` for all seats but the owner, [I * A + seats].
+        reach: the result of `compute_reach` for the parts of the other seats, [I * A + seats].
         counterfactual_values: output, [I * A + seats] float64, chips per hand.
     """
     actions = sequences.legal_mask.shape[1]
@@ -100,7 +109,7 @@ def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):  # 
 
 @jit
 def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ignore[no-untyped-def]
-    """Add the weighted payoffs of a group of leaves to the values of their owner's edges."""
+    """Add the payoff of each leaf of a group, weighted by reach, to the value of its first edge."""
     first_leaf = sequences.first_leaf_of_group[group]
     stop_leaf = sequences.first_leaf_of_group[group + 1]
     edges = sequences.leaf_edge[:, first_leaf:stop_leaf]
@@ -118,9 +127,9 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ig
 def compute_best_response(sequences, part, counterfactual_values):  # type: ignore[no-untyped-def]
     """Propagate the values of a seat's best response from its last moves to its first.
 
-    The best value at an information set is added to the edge before it in `counterfactual_values`
-    [I * A + seats], the result of `collect_leaf_values`. Return the value of the part in chips per
-    hand: the sum over its information sets whose previous edge is the root.
+    In `counterfactual_values` [I * A + seats], the result of `collect_leaf_values`, the best value
+    at each information set of the part is added to the owner's previous edge. Return the total of
+    the best values that have no previous edge but the root, in chips per hand.
     """
     actions = sequences.legal_mask.shape[1]
     root_value = 0.0

@@ -16,8 +16,8 @@ MIN_PARALLEL_LEAVES = 1_000_000  # with fewer leaves threads cost more than they
 def build_sequence_form(tree: TreeNodes) -> tuple[SequenceForm, np.ndarray]:
     """Return the sequence form of a tree, and the part of each seat in each deal, [seats, D].
 
-    Parts are explained in `sequence_form`. In a small tree each seat has one part, and passes read
-    memory in the order of the nodes. In a large tree there is a part for each hand of a seat.
+    A small tree has one part (see `sequence_form`) for each seat, a large tree one for each private
+    hand of each seat.
     """
     seats, actions = tree.game.seats, tree.game.action_count
     last_own_edge = np.empty((len(tree.parent), seats), np.uint32)
@@ -50,7 +50,7 @@ def build_sequence_form(tree: TreeNodes) -> tuple[SequenceForm, np.ndarray]:
     )
 
     edges = np.concatenate([np.roll(leaf_edge, -seat, axis=1) for seat in range(seats)])
-    # Roots belong to no information set; their indices are the last ones.
+    # An edge from I * A on is a root, which belongs to no information set.
     infoset, action = np.divmod(edges[:, 0].astype(np.int64), actions)
     before_first_move = np.flatnonzero(infoset >= tree.infoset_count)
     infoset[before_first_move] = 0
@@ -83,11 +83,7 @@ def build_sequence_form(tree: TreeNodes) -> tuple[SequenceForm, np.ndarray]:
 
 
 def _assign_parts(tree: TreeNodes, previous_edge: np.ndarray) -> np.ndarray:
-    """Return the part of each seat in each deal, [seats, D], with a part for each hand of a seat.
-
-    Deals that share an information set of the seat get the same part, which has all information
-    sets of the seat that these deals lead to.
-    """
+    """Return the part of each seat in each deal, [seats, D]; each private hand has its own part."""
     deal_of_node, part_count = _find_deal_of_node(tree), 0
     part_of_deal = np.empty((tree.game.seats, tree.deal_count), np.int64)
     for seat in range(tree.game.seats):
@@ -106,7 +102,6 @@ def _assign_parts(tree: TreeNodes, previous_edge: np.ndarray) -> np.ndarray:
 
 
 def _find_deal_of_node(tree: TreeNodes) -> np.ndarray:
-    """Return the deal of each node, [N]."""
     deal = np.arange(len(tree.parent))
     for start, end in pairwise(tree.level_starts[1:].tolist()):
         deal[start:end] = deal[tree.parent[start:end]]
@@ -116,10 +111,10 @@ def _find_deal_of_node(tree: TreeNodes) -> np.ndarray:
 def _find_connected_deals(
     pair_deals: np.ndarray, pair_infosets: np.ndarray, deal_count: int, infoset_count: int
 ) -> np.ndarray:
-    """Return the first deal of the connected component of each deal, [D].
+    """Return the first deal of each deal's connected component, [D].
 
-    Two deals are connected if they lead to the same information set. The pairs of arrays list which
-    deal leads to which information set: `pair_deals[n]` leads to `pair_infosets[n]`.
+    Deals that lead to the same information set are connected; the deal `pair_deals[n]` leads to the
+    information set `pair_infosets[n]`.
     """
     representative = np.arange(deal_count)
     while True:
@@ -133,17 +128,17 @@ def _find_connected_deals(
 
 @jit
 def _fill_last_own_edges(parent, edge, seat, last_own_edge):  # type: ignore[no-untyped-def]
-    """Write the last edge of each seat before each node, [N, seats]; rows of roots are input."""
+    """Write each seat's last edge before each node, [N, seats]; rows of roots are filled before."""
     for i in range(len(parent)):
         if parent[i] >= 0:
-            # Copying a row as a slice takes seconds to compile.
+            # A loop, because a copy of the row as a slice takes seconds to compile.
             for seat_index in range(last_own_edge.shape[1]):
                 last_own_edge[i, seat_index] = last_own_edge[parent[i], seat_index]
             last_own_edge[i, seat[parent[i]]] = edge[i]
 
 
 def _merge_equal_leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merge leaves with equal edges and sum their payoffs, both [L, seats]; keep the order."""
+    """Merge leaves with equal edges [L, seats] and sum their payoffs [L, seats]; keep the order."""
     row_class = np.zeros(len(edges), np.int64)
     for column in edges.T.astype(np.int64):
         row_class = np.unique(row_class * (column.max() + 1) + column, return_inverse=True)[1]

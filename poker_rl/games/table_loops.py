@@ -27,19 +27,19 @@ def deal_loop(definitions, tables, rows):
 
 
 def rule_loop(definitions, tables, rows):
-    """Call a rule such as `start`, which only changes the table."""
+    """Call at each table a rule that only changes the table, such as `start`."""
     for i in prange(len(rows)):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]])
 
 
 def output_rule_loop(definitions, tables, rows, out):
-    """Call a rule such as `legal`, which writes a row of `out`."""
+    """Call at each table a rule that writes a row of `out`, such as `legal`."""
     for i in prange(len(rows)):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
 
 
 def seat_rule_loop(definitions, tables, rows, out):
-    """Call a rule such as `observe`, which writes a row of `out` for the seat to act."""
+    """Call for each seat to act a rule that writes a row of `out`, such as `observe`."""
     for i in prange(len(rows)):
         table = tables[rows[i]]
         rule(definitions[table.variant], table, table.to_act, out[i])

@@ -25,19 +25,19 @@ class SeatView:
     paid: int = 0  # chips put in during the whole hand
     stack: int | None = None  # chips left to bet; None if stacks are unlimited
     folded: bool = False
-    notes: tuple[str, ...] = ()  # such as "button", "big blind", "all-in"
+    notes: tuple[str, ...] = ()  # notes for display, such as "button", "big blind", "all-in"
 
 
 @dataclass(frozen=True)
 class TableView:
     """Everything that one viewer may see of a table."""
 
-    seats: tuple[SeatView, ...]  # in the order of their numbers in the game
+    seats: tuple[SeatView, ...]  # all seats, from seat 0 on
     board: tuple[str, ...]  # cards face up: the board in poker, the hand to beat in Big 2
     to_act: int | None  # the seat to act; None when the hand is over
     pots: tuple[int, ...] = ()  # main pot and side pots, without the bets of this street
-    street: str = ""  # such as "preflop"; "" in games without streets
-    hand_name: str = ""  # of the viewer, such as "two pair, kings and fours"; "" if there is none
+    street: str = ""  # name of the street, such as "preflop"; "" in games without streets
+    hand_name: str = ""  # the viewer's hand, such as "two pair, kings and fours", or ""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class LegalMove:
     """A legal action of the seat to act, with its names, chips and cards for display."""
 
     action: int  # number of the action in the game
-    name: str  # the name by `Game.move_name`, which transcripts use
+    name: str  # the name of the move in transcripts, from `Game.move_name`
     action_type: str  # fold, check, call, bet or raise; in Big 2 pass or a combination like "pair"
     chips_added: int | None = None  # chips that the seat puts in now; None in games without bets
-    raise_to: int | None = None  # total bet on this street after a bet or raise, else None
+    raise_to: int | None = None  # total bet on this street if the move is a bet or raise
     cards: tuple[str, ...] = ()  # cards that the action plays; () in poker
-    size_name: str = ""  # such as "half pot" or "all-in"; "" if the size has no name
+    size_name: str = ""  # the bet size, such as "half pot" or "all-in"; "" if it has no name
 
     @property
     def label(self) -> str:
@@ -69,7 +69,7 @@ class BetRange:
 
     min_bet: int  # total bet on this street after the smallest bet or raise
     max_bet: int  # total bet on this street after the largest bet or raise
-    min_bet_action: int  # number of the smallest bet's action; one more chip is the next number
+    min_bet_action: int  # action of the smallest bet; the next action bets one more chip
 
 
 class DisplayedGame(Game):
@@ -86,8 +86,8 @@ class DisplayedGame(Game):
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
         """Return the given legal actions of the seat to act as moves.
 
-        If `actions` is None, return all legal actions; if the game allows bets of any number of
-        chips, only those of the usual sizes.
+        If `actions` is None, return all legal actions, but only bets of usual sizes if the game
+        allows any number of chips.
         """
 
     def get_bet_range(self, record: np.void) -> BetRange | None:

@@ -1,4 +1,4 @@
-"""Many tables of one game, advanced together."""
+"""A batch of tables of one game, whose hands are played in compiled loops."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def copy_records(records: np.ndarray) -> np.ndarray:
 class Tables:
     """A batch of tables of one game; methods return new arrays, never views of the tables.
 
-    Methods that take `rows` work on the tables with these indices, or on all tables if it is None;
-    B is then the number of rows.
+    Methods that take `rows` work on the tables with these indices, or on all tables if `rows` is
+    None; B is then the number of rows.
 
     Args:
         count: number of tables, B.
         seed: seed of the tables' random states; the same seed gives table i the same cards.
 
     Raises:
-        ConfigError: if the game lacks an optional rule.
+        ConfigError: if the game lacks an optional rule that a method needs.
         ValueError: from `step`, `replay` and `step_autoreset`, if an action is illegal or the hand
             is over. That table stays as it was before this action; the other tables do advance.
     """
@@ -51,21 +51,21 @@ class Tables:
     def __init__(self, game: Game, count: int, seed: int) -> None:
         self.game = game
         self.records = np.zeros(count, game.table_dtype)
-        if count:  # skipped for an empty batch, since it is the slowest step
+        if count:  # an empty batch needs no keys, which take most of the time here
             self.records["key"] = np.random.SeedSequence(seed).generate_state(count, np.uint64)
         self.records["over"] = 1  # no hand is in play until the first deal
         self._definitions = game.definitions
         self._all_rows = np.arange(count)
 
     def load_records(self, records: np.ndarray) -> None:
-        """Replace all tables with these records, [B] of the game's dtype."""
+        """Replace all tables with the tables in `records`, [B] of the game's dtype."""
         self.records = np.ascontiguousarray(records)
         self._all_rows = np.arange(len(records))
 
     def run_loop(
         self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray, rule: str = ""
     ) -> Any:
-        """Run a loop of the module `table_loops` over the rows and return its result."""
+        """Run a loop of the module `table_loops` over the tables `rows` and return its result."""
         rows = self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
         parallel = len(rows) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         compiled_loop = compile_loop(loop, self.game.rules, parallel, rule)
@@ -81,13 +81,15 @@ class Tables:
         decks: np.ndarray | None = None,
         variants: np.ndarray | int = 0,
     ) -> None:
-        """Start new hands with the cards of `decks`, or with random cards if it is None.
+        """Start new hands with the cards of `decks`, or with random cards if `decks` is None.
 
         Args:
-            decks: the cards of each hand in the order dealt, [B, dealt] integers. If the game's
-                definitions deal different numbers of cards, a row may be as long as the largest.
-                If they are invalid for the game, ValueError is raised and no hand is started.
+            decks: the cards of each hand in the order dealt, [B, dealt] integers; a row may have
+                more cards than its hand uses, up to the most that any definition deals.
             variants: index of the definition for each deck, [B] or one integer for all.
+
+        Raises:
+            ValueError: if the decks are invalid for the game; no hand is started.
         """
         if decks is None:
             self.run_loop(deal_loop, rows)
@@ -154,7 +156,7 @@ class Tables:
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
     def observe_log_chips(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write observations with sorted suits, in which k chips are `logarithms[k]`, float32."""
+        """Write observations with sorted suits, and with k chips as `logarithms[k]`, float32."""
         self.run_loop(observe_log_chips_loop, None, logarithms, out)
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -203,7 +205,7 @@ class Tables:
             raise self._illegal_action_error(actions, self._all_rows if rows is None else rows)
 
     def replay(self, action_lines: np.ndarray, move_counts: np.ndarray) -> None:
-        """Play the first `move_counts` [B] actions of each line [B, L], one line at each table."""
+        """Play the first `move_counts[i]` actions of `action_lines[i]` [L] at each table i."""
         if self.run_loop(
             replay_loop, None, action_lines.astype(np.int64), move_counts.astype(np.int64)
         ):
@@ -213,7 +215,7 @@ class Tables:
         self, actions: Sequence[object] | np.ndarray, rows: np.ndarray
     ) -> ValueError:
         first_index = int(np.flatnonzero(self.records["error"][rows])[0])
-        self.records["error"][rows] = 0  # so that the table accepts its next action
+        self.records["error"][rows] = 0  # so that the next action is not counted as illegal
         infoset_name = self.game.infoset_name(self.records[rows[first_index]])
         return ValueError(
             f"illegal action {actions[first_index]} at table {rows[first_index]}: {infoset_name}"
@@ -235,10 +237,15 @@ class Tables:
     ) -> None:
         """Play one action [B] at every table, and start a new hand at each table whose hand ends.
 
-        Writes into the given arrays: the `seats` now to act, [B] int64, their `observations`
-        [B, W], unless W is 0, `legal_masks` [B, A] and `legal_counts`, their numbers of legal
-        actions, [B] int64; `is_over` [B], 1 where a hand has just ended; and there the chips that
-        each seat won in that hand, `payoffs` [B, seats] int64.
+        All arguments but `actions` are output.
+
+        Args:
+            seats: the seats to act next, [B] int64.
+            observations: their observations, [B, W]; if W is 0, none are written.
+            legal_masks: their action masks, [B, A].
+            legal_counts: their numbers of legal actions, [B] int64.
+            payoffs: chips won by each seat in hands that have just ended, [B, seats] int64.
+            is_over: 1 where a hand has just ended, else 0, [B].
         """
         parallel = len(actions) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         loop = compile_loop(step_autoreset_loop, self.game.rules, parallel)
@@ -257,8 +264,8 @@ def tables_from_records(game: Game, records: np.ndarray) -> Tables:
 def check_decks(game: Game, decks: np.ndarray, variants: np.ndarray) -> None:
     """Raise ValueError unless the cards that each hand uses are distinct cards of the game.
 
-    The compiled rules index arrays by these cards. `decks` [B, D] may come from outside; a hand
-    uses as many cards of a row as the definition with the index `variants` [B] deals.
+    With other cards the compiled rules would read outside of their arrays. Rows of `decks` [B, D]
+    may have more cards than the definitions with the indices `variants` [B] deal.
     """
     count = len(game.definitions)
     wrong = np.flatnonzero((variants < 0) | (variants >= count))

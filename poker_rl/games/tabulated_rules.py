@@ -1,11 +1,11 @@
 """The compiled rules of a game whose tree is given as arrays.
 
-A definition has the tree: `owner`, `first_child` and `index` of each node, [N]. The owner is the
-seat to act, OVER or CHANCE. The index of a decision node is its information set, that of a terminal
-node is a row of `payoff`, and that of a chance node is the number of chance nodes before it.
-Children of a node are adjacent.
+A definition has the tree as arrays over its N nodes. `owner` is the seat to act, OVER or CHANCE.
+`first_child` is the first child; the children of a node are adjacent. `index` is the information
+set of a decision node, the row of a terminal node in `payoff`, or the number of chance nodes on the
+path to a chance node.
 
-A deal is a single card: a row of `outcome`, which has the outcome of each chance node on a path.
+A deal is a single card d, and `outcome[d, i]` is its outcome at a chance node with the index i.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ def build_definitions(**arrays: Any) -> np.ndarray:
     """Return the definition of a game as an array of one record, with an array in each field.
 
     Args:
-        arrays: `seats`, `owner`, `first_child` and `index` as above; `rank`, the position of each
-            action among the legal ones of an information set, -1 if it is illegal, [I, A];
-            `observation` [I, W]; `payoff` in chips [ends, seats]; `outcome` [deals, chance nodes].
+        arrays: `seats`; `owner`, `first_child` and `index` as in the module's docstring; `rank`,
+            the position of each action among the legal actions of an information set, -1 if it is
+            illegal, [I, A]; `observation` [I, W]; `payoff` in chips, [terminal nodes, seats];
+            `outcome` [deals, chance nodes].
     """
     columns = {"dealt": 1, "cards": len(arrays["outcome"]), **arrays}
     columns = {name: np.asarray(column) for name, column in columns.items()}
@@ -44,11 +45,11 @@ def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
             ("draws", "u8"),
             ("node", "i4"),
             ("moves", "i2"),
-            ("error", "i2"),  # 1 + the action if the last one was illegal
+            ("error", "i2"),  # 1 + the last action if it was illegal, else 0
             ("to_act", "u1"),
             ("over", "i1"),
             ("variant", "u1"),
-            ("deck", "i2", deal_count),  # the first card is the deal
+            ("deck", "i2", deal_count),  # shuffled deals, of which the first is played
             ("line", "i2", max_moves),
         ]
     )
@@ -56,7 +57,7 @@ def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
 
 @jit
 def enter_node(game, table, node):
-    """Move to a node; from a chance node, move on to the next other node by the outcomes dealt."""
+    """Move to a node; from a chance node follow the deal to a decision or terminal node."""
     while game.owner[node] == CHANCE:
         node = game.first_child[node] + game.outcome[table.deck[0], game.index[node]]
     table.node = node

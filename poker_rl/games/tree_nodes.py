@@ -32,8 +32,8 @@ class TreeNodes:
         level_starts: first node of each depth, then N, [depths + 1]
         infoset_records: one of the tables in each information set, [I]
         infoset_seat: the seat to act at each information set, [I] int8
-        betting_node: index of the betting line that leads to each information set, [I] int64; if
-            several lines do, since actions are hidden from the seat to act, the index of one
+        betting_node: index of a betting line that leads to each information set, [I] int64; there
+            are several if actions are hidden from the seat to act
         legal_mask: action mask of each information set, [I, A] bool
         first_infoset_of_seat: first information set of each seat, then I, [seats + 1]; those of a
             seat are adjacent and in the order of their depth
@@ -60,7 +60,7 @@ class TreeNodes:
         }
         owner = arrays["records"]["to_act"].astype(np.int8)
         order = np.argsort(owner, kind="stable")
-        new_index = np.argsort(order).astype(np.int32)  # of each information set, after sorting
+        new_index = np.argsort(order).astype(np.int32)
         self.parent = arrays["parent"].astype(np.int32)
         self.seat: np.ndarray = arrays["seat"]
         decision_nodes = np.flatnonzero(self.seat >= 0)
@@ -117,7 +117,7 @@ def _check_memory(game: Game, needed_bytes: int) -> None:
 
 
 def estimate_bytes(game: Game) -> int:
-    """Estimate the memory for building the tree in bytes; above `MAX_BYTES`, stop counting.
+    """Estimate the memory in bytes for building the tree; stop counting above `MAX_BYTES`.
 
     The estimate includes the tables and action masks of two adjacent levels and the arrays of all
     nodes, but not the arrays of information sets, whose number is not known yet.
@@ -138,10 +138,7 @@ def estimate_bytes(game: Game) -> int:
 
 
 def _iterate_level_sizes(game: Game) -> Iterator[int]:
-    """Yield the number of betting lines at each depth, by playing them all with one deal.
-
-    All deals have the same lines, so a level of the tree has this number of nodes for each deal.
-    """
+    """Yield the number of betting lines at each depth, by playing them all with one deal."""
     tables = Tables(game, 1, 0)
     tables.deal()
     yield 1
@@ -171,7 +168,7 @@ def _enumerate_nodes(
     `needed_bytes` is an estimate of the memory without the arrays of information sets.
 
     Returns:
-        a list of arrays, one for each level, by the name of the array; and the key of each
+        lists with an array for each level, keyed by the name of the arrays; and the key of each
         information set.
     """
     deal_count = len(decks)
@@ -194,8 +191,7 @@ def _enumerate_nodes(
             tables.infoset_keys(decision_rows), return_index=True, return_inverse=True
         )
         infoset[decision_rows] += first_infoset
-        # The number of information sets of a level is known only now. Their action masks need
-        # memory twice, since `_concatenate` copies them.
+        # The action masks of information sets need memory twice, since `_concatenate` copies them.
         needed_bytes += len(level_keys) * (game.table_dtype.itemsize + 2 * game.action_count)
         _check_memory(game, needed_bytes)
         mask = tables.legal_mask(decision_rows)

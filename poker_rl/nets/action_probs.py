@@ -22,7 +22,7 @@ def masked_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
 def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Tensor:
     """Return the expectation of values [..., A] under a policy over the legal actions, [...].
 
-    Values of illegal actions get no gradient, since a log-probability of -3e38 could overflow it.
+    Illegal actions get no gradient: a log-probability of -3e38 could make gradients overflow.
     """
     return (policy * torch.where(legal_mask, value, 0.0)).sum(-1)
 
@@ -40,9 +40,8 @@ def sample_legal_action(
     # A GPU computes cumulative sums of short rows faster in the transposed matrix.
     is_short = probs.shape[1] <= 32
     cumulative = probs.t().contiguous().cumsum(0).t() if is_short else probs.cumsum(1)
-    # Take the first legal action whose cumulative probability exceeds the random number. If there
-    # is none, after rounding or in a diverged network, take the first legal action. `argmax`
-    # returns the first of equal numbers.
+    # `argmax` returns the first legal action whose cumulative probability exceeds the random number
+    # or, if there is none after rounding or in a diverged network, the first legal action.
     is_beyond = (cumulative > uniform[:, None] * cumulative[:, -1:]) & legal_mask
     action = (is_beyond.byte() + legal_mask.byte()).argmax(1, keepdim=True)
     return action[:, 0], log_probs.gather(1, action)[:, 0]

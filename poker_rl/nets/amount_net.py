@@ -2,9 +2,9 @@
 
 No-limit hold'em has one action for each number of chips to raise to. Two heads give the logits, as
 in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md): one head for fold,
-call and raise, and one for the amount. The latter outputs a mixture of logistic densities over the
-logarithm of the amount; n chips get the probability mass from n - 1/2 to n + 1/2 (arXiv:1701.05517
-does so for pixel values). The softmax over legal actions restricts this to legal amounts.
+call and raise, and one for the amount. The amount head outputs a mixture of logistic densities over
+the logarithm of the amount; n chips get the probability mass from n - 1/2 to n + 1/2 (as pixel
+values do in arXiv:1701.05517). The softmax over legal actions leaves legal amounts only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from poker_rl.config.validation import ConfigError, PositiveInt
 from poker_rl.nets.net_config import Features, NetConfig, NetDimensions, get_value_net_config
 
 FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips
-MIN_DENSITY_WIDTH = 1e-3  # on the axis of logarithms of amounts, which is scaled to [0, 1]
+MIN_DENSITY_WIDTH = 1e-3  # smallest scale of a density; logarithms of amounts are in [0, 1]
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -37,7 +37,7 @@ class AmountNetConfig:
 
     @property
     def features(self) -> Features:
-        """Input features of the body."""
+        """Input features, those of the setting `body`."""
         return self.body.features
 
     @property
@@ -68,7 +68,7 @@ class AmountHeads(nn.Module):
     def __init__(self, body: nn.Module, actions: int, components: int) -> None:
         super().__init__()
         self.body, self.components = body, components
-        # The bounds of the interval of each amount, [amounts + 1].
+        # The interval of n chips is bounded by n - 1/2 and n + 1/2.
         edges = torch.arange(FIRST_RAISE_ACTION, actions + 1) - 0.5
         scale = log(actions - 0.5) - log(FIRST_RAISE_ACTION - 0.5)
         bin_edges = (edges.log() - log(FIRST_RAISE_ACTION - 0.5)) / scale
@@ -81,13 +81,13 @@ class AmountHeads(nn.Module):
         out: Tensor = self.body(x)
         sizes = [FIRST_RAISE_ACTION + 1, *[self.components] * 3]
         move_logits, mixture_logits, center_shifts, log_widths = torch.split(out, sizes, -1)
-        mean = (self.component_centers + center_shifts)[..., None]  # [K, B, C, 1]
+        mean = (self.component_centers + center_shifts)[..., None]
         scale = (log_widths - 2).exp()[..., None] + MIN_DENSITY_WIDTH
-        z = (self.bin_edges - mean) / scale  # [K, B, C, amounts + 1]
+        z = (self.bin_edges - mean) / scale  # [K, B, components, amounts + 1]
         low, high = z[..., :-1], z[..., 1:]
         # This is log(sigmoid(high) - sigmoid(low)), in a form that is finite far from the mean.
         log_mass = logsigmoid(high) + logsigmoid(-low) + torch.log(-torch.expm1(low - high))
         log_weights = mixture_logits.log_softmax(-1)[..., None]
-        amount_logits = (log_weights + log_mass).logsumexp(-2)  # [K, B, amounts]
+        amount_logits = (log_weights + log_mass).logsumexp(-2)
         fold_and_call, raise_logit = torch.split(move_logits, [FIRST_RAISE_ACTION, 1], -1)
         return torch.cat([fold_and_call, raise_logit + amount_logits], -1)

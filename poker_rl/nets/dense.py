@@ -1,8 +1,8 @@
 """Dense networks with a replica axis: K independent networks of one shape, run in one call.
 
 Every parameter is [K, ...] and every input [K, B, in]; replica k reads input[k]. K is the number of
-instances of a run times the networks per player; a hundred small networks cost little more than
-one. Replicas share nothing: each has its own initialization, gradient and gradient clipping.
+independent trainings of a run (`instances`) times the networks per player. A hundred small networks
+cost little more than one. Each has its own initialization, gradient and gradient clipping.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ReplicatedLinear(nn.Module):
 
     Args:
         reads_observations: inputs are observations, which are often sparse; see `sparse_linear`.
-        is_inner: it connects two hidden layers, so it may compute in bfloat16; see `precision`.
+        is_inner: the layer connects two hidden layers and may compute in bfloat16; see `precision`.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class ReplicatedLinear(nn.Module):
         if self.is_inner and is_bfloat16_enabled() and dtype == torch.float32:
             dtype = torch.bfloat16
         x, weight, bias = x.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
-        if weight.shape[0] == 1:  # addmm is a fifth faster than baddbmm, with the backward pass
+        if weight.shape[0] == 1:  # with its backward pass, addmm is a fifth faster than baddbmm
             return torch.addmm(bias.flatten(0, 1), x.flatten(0, 1), weight.flatten(0, 1))[None]
         return torch.baddbmm(bias, x, weight)
 
@@ -143,7 +143,7 @@ def build_mlp(
     reads_observations: bool = True,
     ends_in_outputs: bool = True,
 ) -> ReplicatedMLP:
-    """Build K multilayer perceptrons with these widths, from the inputs to the outputs.
+    """Build K multilayer perceptrons with `widths` from the inputs to the outputs.
 
     The initial weights of the last layer have `output_gain` (only if orthogonal) and
     `output_scale`. The last layer is the output layer with `ends_in_outputs`, else a hidden layer.

@@ -25,7 +25,7 @@ HISTORY_STEPS = 48  # largest number of actions in a history; older ones are lef
 
 
 class ObservationEncoder:
-    """Encoder of tables, each as its seat to act (the player) sees it, [B] -> [B, W].
+    """Encoder of tables into network inputs for their seats to act (players), [B] -> [B, W].
 
     `observation`  observation that the game defines: float32 if it has chips, else uint8
     `sorted_suits` poker: the observation with suits in canonical order, so that hands that differ
@@ -33,8 +33,8 @@ class ObservationEncoder:
     `rank`         rank of the player's one card, evenly spaced from -1 to 1 (highest), float32
     `infoset`      one-hot information set of an enumerable game, uint8
     `table`        poker: cards with sorted suits, and chips, without the action history, float32
-    `log_chips`    poker with stacks: `sorted_suits` with chips on a logarithmic scale, float32, on
-                   which pots of a few chips differ as much as large ones
+    `log_chips`    poker with stacks: `sorted_suits` with chips on a logarithmic scale, so that
+                   small pots differ as much as large ones, float32
     `history`      poker: the newest HISTORY_STEPS actions, oldest first, then the features `table`
     `every_card`   Big 2: the observation, then for each card whether it is in the player's hand,
                    and which seat has played it, counted from the player's seat, uint8
@@ -44,7 +44,7 @@ class ObservationEncoder:
     Attributes:
         size: number W of inputs.
         is_binary: whether all inputs are 0 or 1.
-        history_shape: number L of history steps at the start of a row, and features F of each.
+        history_shape: (L, F) if a row begins with L steps of history with F features each.
         is_suit_invariant: whether a permutation of suits leaves the inputs unchanged.
 
     Raises:
@@ -75,7 +75,7 @@ class ObservationEncoder:
         )
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
-        """Return the network inputs for tables [B], [B, W]."""
+        """Return the network inputs for tables, [B] -> [B, W]."""
         out = np.empty((len(records), self.size), np.uint8 if self.is_binary else np.float32)
         self.encode_into(tables_from_records(self._game, records), out)
         return out
@@ -87,7 +87,7 @@ class ObservationEncoder:
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
         """Return the cards hidden from each seat to act, [B, H] uint8.
 
-        Their suits are sorted if those of the network inputs are.
+        The suits are sorted if the network inputs have sorted suits.
         """
         tables = tables_from_records(self._game, records)
         return tables.reveal(sorted_suits=self._sorts_suits)
@@ -114,7 +114,7 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     if game.observation_dtype == np.uint8:
         raise ConfigError(f"net.features: log_chips needs a game with stacks, not {game.name}")
 
-    # A pot is at most what all seats put in, and antes that exceed the smallest one.
+    # The largest pot holds all that the seats can put in, dead antes included.
     most_chips = round(1 / float(game.definitions["chip"].min()))
     most_in_pot = game.seats * most_chips + int(game.definitions["dead_pot"].max())
     logarithms = np.log1p(np.arange(most_in_pot + 1, dtype=np.float32)) / np.log1p(most_chips)
@@ -150,7 +150,7 @@ def _make_infoset_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
     """Return the number of inputs and the encoder of the features `table`: cards and chips."""
-    # An observation ends with the cards, or in games with stacks with the cards and the chips.
+    # An observation ends with the cards and, in games with stacks, the chips.
     cards_offset = int(game.definitions[0]["hole_offset"])
     shows_chips = game.observation_dtype != np.uint8
     seat_slots = int(game.definitions[0]["seat_slots"])
@@ -170,7 +170,7 @@ def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
 def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
     """Return the number of inputs and the encoder of the features `history`.
 
-    These are the newest actions, [HISTORY_STEPS, F], then the features `table`.
+    The inputs are the newest actions, [HISTORY_STEPS, F], then the features `table`.
     """
     table_size, encode_table = _make_table_encoder(game)
     history_size = HISTORY_STEPS * game.history_step_size
@@ -179,7 +179,7 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
         steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
         steps[:] = 0  # writes into `out`, of which `steps` is a view
         lengths = np.empty(len(out), np.int64)
-        scratch = tables.records["rank"].copy()  # restored below, as the rule `history` changes it
+        scratch = tables.records["rank"].copy()  # the rule `history` overwrites this field
         tables.run_loop(history_loop, None, steps, lengths)  # writes at most HISTORY_STEPS steps
         tables.records["rank"] = scratch
         too_long = np.flatnonzero(lengths > HISTORY_STEPS)
@@ -193,7 +193,7 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
 def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
     """Return the number of inputs and the encoder of the features `every_card`.
 
-    These are the observation, the cards held, and the cards that each seat has played.
+    The inputs are the observation, the cards held, and the cards that each seat has played.
     """
     held_offset = game.observation_size
     played_offset = held_offset + DECK_SIZE
@@ -216,7 +216,7 @@ def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def take_newest_steps(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the last HISTORY_STEPS steps of sequences [B, L, F] with lengths [B], [B, 48, F]."""
+    """Return the last 48 (HISTORY_STEPS) steps of sequences, [B, L, F] -> [B, 48, F]."""
     newest_steps = np.zeros((len(steps), HISTORY_STEPS, steps.shape[2]), steps.dtype)
     newest_steps[:, : steps.shape[1]] = steps[:, :HISTORY_STEPS]
     too_long = np.flatnonzero(lengths > HISTORY_STEPS)

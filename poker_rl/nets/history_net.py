@@ -25,9 +25,11 @@ from poker_rl.nets.net_config import FeatureKind, NetDimensions
 class HistoryNetConfig:
     """Settings of a network with dense layers for cards and chips and a reader of the history.
 
-    `history_reader` is `lstm`, or `fc` for a dense layer over all steps, each with `reader_units`
-    outputs, or `none`. `hidden_sizes` are the widths of the layers for cards and chips. A layer of
-    `merged_size` units reads the outputs of both parts.
+    Args:
+        history_reader: `lstm`, `fc` (a dense layer over all steps) or `none`.
+        reader_units: number of outputs of the history reader.
+        hidden_sizes: widths of the layers for cards and chips.
+        merged_size: width of the layer that merges the outputs of reader and layers.
     """
 
     history_reader: Literal["lstm", "fc", "none"]

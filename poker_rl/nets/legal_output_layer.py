@@ -19,10 +19,10 @@ from torch.autograd.function import once_differentiable
 from poker_rl.nets.kernel_compilation import compile_kernels
 
 MIN_ACTIONS = 64  # in games with fewer actions, the full output layer is always used
-MIN_ACTIONS_PER_LEGAL = 8  # with fewer actions per legal action, the full layer is faster
+MIN_ACTIONS_PER_LEGAL = 8  # if more than 1/8 of the actions is legal, the full layer is faster
 
 FLOATS_3D_TYPE = "float32[:, :, ::1]"
-LEGAL_ACTIONS_TYPES = "int64[:, :, ::1], int64[:, ::1]"  # actions, and their number in each row
+LEGAL_ACTIONS_TYPES = "int64[:, :, ::1], int64[:, ::1]"  # `actions` and `counts` of `LegalActions`
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class LegalActions:
 def list_legal_actions_if_few(mask: np.ndarray, device: torch.device) -> LegalActions | None:
     """Return the legal actions of N decisions with action masks [N, A].
 
-    Return None if most actions are legal or there are few, since the full layer is then as fast.
+    Return None if the full layer is faster, because the game has few actions or many are legal.
     """
     if mask.shape[1] < MIN_ACTIONS or MIN_ACTIONS_PER_LEGAL * mask.sum() > mask.size:
         return None
@@ -157,7 +157,6 @@ def _run_backward(actions, counts, x, columns, grad, grad_x, grad_columns, grad_
 
 @cache
 def _compile_kernels() -> tuple[Any, ...]:
-    """Compile both kernels on first use."""
     three_arrays = f"{FLOATS_3D_TYPE}, {FLOATS_3D_TYPE}, {FLOATS_3D_TYPE}"
     return compile_kernels(
         {

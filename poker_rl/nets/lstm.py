@@ -22,8 +22,8 @@ MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 s
 class ReplicatedLSTM(nn.Module):
     """K LSTMs that return their state at the end of sequences, [K, B, L * F] -> [K, B, units].
 
-    A sequence ends after its last step that is not all zeros; an empty one counts as one step of
-    zeros. Weights and biases are initialized uniformly on [-1/sqrt(units), 1/sqrt(units)], as in
+    A sequence ends after its last step that is not all zeros; an empty sequence counts as one step
+    of zeros. Weights and biases are initialized uniformly on [-1/sqrt(units), 1/sqrt(units)], as in
     PyTorch.
     """
 
@@ -41,7 +41,7 @@ class ReplicatedLSTM(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the states at the end of sequences, [K, B, L * F] -> [K, B, units]."""
-        if not x.shape[1]:  # without rows: an empty output that gives the weights the gradient 0
+        if not x.shape[1]:  # empty output, from which all weights get the gradient 0
             gates = torch.baddbmm(
                 self.bias[:, None], x[..., : self.history_shape[1]], self.weight_ih
             )
@@ -60,7 +60,7 @@ class ReplicatedLSTM(nn.Module):
                         for chunk in torch.split(x[k], MAX_ROWS)
                     ]
                 )
-                for k, weights in enumerate(self._convert_weights())
+                for k, weights in enumerate(self._build_torch_lstm_weights())
             ]
         return torch.stack(states)
 
@@ -71,15 +71,16 @@ class ReplicatedLSTM(nn.Module):
         states: Tensor = PrefixLSTMFunction.apply(last_step, parent, level_ends, *weights)  # type: ignore[no-untyped-call]
         return states.index_select(0, prefix_of_sequence)
 
-    def _convert_weights(self) -> list[list[Tensor]]:
+    def _build_torch_lstm_weights(self) -> list[list[Tensor]]:
         """Return the weights of each replica in the layout of `torch.lstm`.
 
-        There the gates are rows, the cell candidate comes before the output gate, and a second
-        bias, here 0, is added. The four tensors are views of one buffer in cuDNN's layout;
-        otherwise PyTorch would copy them into such a buffer with a warning.
+        In this layout the gates are rows, the cell candidate comes before the output gate, and
+        there is a second bias, here 0. The weights of a replica are views of one buffer; otherwise
+        PyTorch would warn and copy them into a buffer.
 
         Returns:
-            K lists of [4 * units, F], [4 * units, units], [4 * units] and [4 * units].
+            for each replica: input weights [4 * units, F], recurrent weights [4 * units, units] and
+            two biases [4 * units].
         """
         units, features = self.units, self.history_shape[1]
         bias = self.bias[:, None]
@@ -99,13 +100,10 @@ class ReplicatedLSTM(nn.Module):
 
 
 def _run_all_steps(x: Tensor, weights: list[Tensor]) -> Tensor:
-    """Return the states at the end of sequences, [B, L, F] -> [B, units].
-
-    The padding after the end of a sequence is processed too, and the resulting states are dropped.
-    """
+    """Return the states at the end of sequences, [B, L, F] -> [B, units]; drop those in padding."""
     units = weights[1].shape[1]
     step_numbers = torch.arange(x.shape[1], device=x.device)
-    last_step = (x.any(2) * step_numbers).amax(1)  # [B]; 0 if there is none
+    last_step = (x.any(2) * step_numbers).amax(1)  # [B]; 0 for empty sequences
     zeros = x.new_zeros(1, len(x), units)  # initial state and cell
     states, _, _ = torch.lstm(
         x.transpose(0, 1),
@@ -114,7 +112,7 @@ def _run_all_steps(x: Tensor, weights: list[Tensor]) -> Tensor:
         has_biases=True,
         num_layers=1,
         dropout=0.0,
-        train=torch.is_grad_enabled(),  # cuDNN stores what the backward pass needs
+        train=torch.is_grad_enabled(),  # if True, cuDNN stores what backward needs
         bidirectional=False,
         batch_first=False,
     )  # [L, B, units]

@@ -27,7 +27,7 @@ class PrefixTree(NamedTuple):
     last_step: Tensor  # features of the last step of each prefix, [N, F]
     parent: np.ndarray  # index of each prefix's parent, [N]; -1 for prefixes of one step
     level_ends: np.ndarray  # number of prefixes of up to 1, 2, ... steps, [longest length]
-    prefix_of_sequence: Tensor  # index of each sequence's longest prefix, the sequence itself, [B]
+    prefix_of_sequence: Tensor  # index of the prefix that is the whole sequence, [B]
 
 
 def build_prefix_tree(x: Tensor) -> PrefixTree:
@@ -168,7 +168,7 @@ def _add_weighted_rows(weights, rows, first, out):
 
 @vectorized
 def _add_state_products(parent, start, end, weight_hh, out, gates):
-    """Add each prefix's parent state times `weight_hh` to its gates, in blocks of 4 x 4."""
+    """Add to each prefix's gates its parent's state times `weight_hh`, in blocks of 4 x 4."""
     unrolled_end = len(weight_hh) - len(weight_hh) % 4
     for n in range(start, end - 3, 4):
         a, b = out[parent[n]], out[parent[n + 1]]
@@ -253,7 +253,7 @@ def _run_backward(
 ):
     """Write the gradients of the gates' pre-activations, from the longest prefixes to the shortest.
 
-    Each prefix adds its part to `grad_out` and `grad_cell` of its parent.
+    Each prefix adds its contribution to `grad_out` and `grad_cell` of its parent.
     """
     units, one = len(weight_hh), np.float32(1)
     for step in range(len(level_ends) - 1, -1, -1):
@@ -290,7 +290,6 @@ def _run_backward(
 
 @cache
 def _compile_kernels() -> tuple[Any, ...]:
-    """Compile the three kernels on first use."""
     table, index_array = "float32[:, ::1]", "int64[::1]"
     return compile_kernels(
         {

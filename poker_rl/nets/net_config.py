@@ -58,7 +58,7 @@ class NetDimensions:
 
 
 class NetConfig(Protocol):
-    """Interface of settings of a network: the members that a class in `conf/net` must have."""
+    """Interface of the settings of a network, which the classes named in `conf/net` have."""
 
     @property
     def features(self) -> Features:

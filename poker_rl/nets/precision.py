@@ -36,7 +36,7 @@ def is_bfloat16_enabled() -> bool:
 
 @contextmanager
 def use_full_precision() -> Iterator[None]:
-    """Compute in float32 in this context, since evaluation of a saved player does so too."""
+    """Context in which networks compute in float32, as in the evaluation of a saved player."""
     previous = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:

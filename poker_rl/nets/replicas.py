@@ -20,7 +20,7 @@ def count_replicas(module: nn.Module) -> int:
 
 def view_replicas(module: nn.Module, replicas: slice) -> nn.Module:
     """Return a network of some replicas that shares the memory of their weights."""
-    # deepcopy takes these objects instead of copying the weights, so memory is shared.
+    # `deepcopy` takes the views in `memo` instead of copying the weights.
     memo: dict[int, Any] = {
         id(weight): nn.Parameter(weight.detach()[replicas], requires_grad=weight.requires_grad)
         for weight in module.parameters()
@@ -46,7 +46,7 @@ def forward_by_replica(
 ) -> Tensor:
     """Run each row of x [N, in] through its replica, [N, out], or [N, L] for legal actions only.
 
-    `replica` [N] may be None if the rows are K blocks of equal size in order.
+    `replica` [N] may be None if the rows are K equal blocks, one for each replica in order.
     """
     replicas = count_replicas(module)
     if replicas == 1:

@@ -20,7 +20,7 @@ from poker_rl.nets.kernel_compilation import compile_kernels
 MIN_INPUTS = 128  # with fewer inputs the dense product is faster
 MAX_DENSITY = 0.2  # with a larger share of nonzeros the dense product is faster
 
-NONZEROS_TYPES = "int32[::1], float32[::1], int64[:, ::1]"  # see `Nonzeros`
+NONZEROS_TYPES = "int32[::1], float32[::1], int64[:, ::1]"  # fields of `Nonzeros`
 FLOATS_3D_TYPE = "float32[:, :, ::1]"
 
 
@@ -35,8 +35,9 @@ class Nonzeros(NamedTuple):
 def find_nonzeros_if_sparse(x: Tensor, weight: Tensor) -> Nonzeros | None:
     """Return the nonzeros of inputs [K, B, in] for a layer with weights [K, in, out].
 
-    Return None if the dense product is to be used: on a GPU; if the inputs are few, dense, need a
-    gradient, or are neither float32 nor integers; or if the weights are not float32.
+    Return None where the dense product is faster or the only choice: for few or dense inputs, on a
+    GPU, if the inputs need a gradient, and for other types than float32 or integer inputs and
+    float32 weights.
     """
     if x.device.type != "cpu" or weight.dtype != torch.float32 or weight.shape[1] < MIN_INPUTS:
         return None
@@ -79,10 +80,7 @@ class SparseLinearFunction(torch.autograd.Function):
 
 
 def _fill_nonzeros(x, columns, values, row_ends):
-    """Write the nonzeros of x [K, B, in] and return their number.
-
-    `columns` and `values` need one element more than x.
-    """
+    """Write the nonzeros of x [K, B, in] into the other arrays and return their number."""
     position = 0
     for k in range(x.shape[0]):
         for b in range(x.shape[1]):
@@ -96,7 +94,7 @@ def _fill_nonzeros(x, columns, values, row_ends):
 
 
 def _run_forward(columns, values, row_ends, weight, bias, out):
-    """Write into `out` the bias plus, for each nonzero of a row, its value times its weight row."""
+    """Write into each row of `out` the bias plus the nonzero inputs times their rows of weights."""
     position = 0
     for k in range(len(row_ends)):
         weight_rows, bias_row = weight[k], bias[k, 0]
@@ -123,10 +121,7 @@ def _run_forward(columns, values, row_ends, weight, bias, out):
 
 
 def _run_backward(columns, values, row_ends, grad, weight):
-    """Add to the gradient of each weight row the nonzero inputs times the output gradients.
-
-    `weight` is this gradient, [K, in, out]; `grad` is that of the outputs, [K, B, out].
-    """
+    """Add the nonzero inputs times the output gradients `grad` to the weight gradients `weight`."""
     position = 0
     for k in range(len(row_ends)):
         weight_rows = weight[k]
@@ -142,8 +137,7 @@ def _run_backward(columns, values, row_ends, grad, weight):
 
 @cache
 def _compile_kernels() -> tuple[Any, ...]:
-    """Compile the three kernels on first use."""
-    find_signature = f"({{}}[:, :, :], {NONZEROS_TYPES})"  # [:, :, :] also accepts slices
+    find_signature = f"({{}}[:, :, :], {NONZEROS_TYPES})"  # arrays of any memory layout
     return compile_kernels(
         {
             _fill_nonzeros: [find_signature.format("uint8"), find_signature.format("float32")],

@@ -45,7 +45,7 @@ from poker_rl.games.sequence_form import (
     collect_leaf_values,
     compute_mean_regret,
     compute_reach,
-    split_parts,
+    split_parts_among_threads,
 )
 from poker_rl.learning.memory_budget import check_tabular_memory
 from poker_rl.players.player import Player
@@ -96,7 +96,7 @@ class CFR:
             with ThreadPoolExecutor(tree.thread_count) as pool:
                 for t in range(start, stop):
                     for parts in pairwise(sequences.first_part_of_seat.tolist()):
-                        ranges = split_parts(*parts, tree.thread_count)
+                        ranges = split_parts_among_threads(*parts, tree.thread_count)
                         shared = map(repeat, (sequences, arrays, variant, t))
                         list(pool.map(_update_parts, *ranges, *shared))
         self.progress.iterations += self.iterations_per_step

@@ -179,7 +179,7 @@ class ResponderPlay:
         self, responder: LocalBestResponse, board_cards: np.ndarray, own_hands: np.ndarray
     ) -> None:
         self._responder, self._own_hands = responder, own_hands
-        self._boards = responder.boards.trace_boards(board_cards)
+        self._boards = responder.boards.list_boards_by_street(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
         # The player's actions are sampled only from hands that share no card with the final board.
         # The responder chooses its actions with the board cards of the present street alone.

@@ -1,4 +1,4 @@
-"""The game Big 2 as a `Game`: its sizes, its views, and its hands and moves as text."""
+"""Big 2 as a `Game`: its sizes, views of its tables, and its cards and moves as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from poker_rl.games.tables import tables_from_records
 
 MAX_TURNS = 255  # the most that the field `turns` of a table can count
 
-COMBINATION_NAMES = {  # by number of cards, then by category
+COMBINATION_NAMES = {  # names by number of cards, in the order of the categories
     1: ["single"],
     2: ["pair"],
     3: ["triple"],
@@ -59,7 +59,7 @@ class Big2(DisplayedGame):
         raise ConfigError(f"game: {self.name} has {self.count_deals():.2g} deals, too many to list")
 
     def action_name(self, action: int) -> str:
-        """Return the positions in the hand of the cards played, from 1, as `2+3`, or `pass`."""
+        """Return the positions (from 1) of the played cards in the hand as `2+3`, or `pass`."""
         return "+".join(str(1 + position) for position in ACTION_POSITIONS[action]) or "pass"
 
     def move_name(self, record: np.void, action: int) -> str:
@@ -68,10 +68,10 @@ class Big2(DisplayedGame):
         return self._format_cards(hand[list(ACTION_POSITIONS[action])]) or "pass"
 
     def infoset_name(self, record: np.void) -> str:
-        """Return the information set of the seat to act as text, `2 4h7d7s|5d pass|12 13 13`.
+        """Return the information set of the seat to act, such as `2 4h7d7s|5d pass|12 13 13`.
 
-        These are the seat, its cards, the hand to beat (`lead` if there is none), the passes since,
-        and how many cards each of the next seats holds.
+        The text has the seat, its cards, the hand to beat (`lead` if there is none), the passes
+        since, and the number of cards of each other seat in turn order.
         """
         seat = int(record["to_act"])
         hand_to_beat = "lead"
@@ -131,21 +131,20 @@ class Big2(DisplayedGame):
     def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far at tables [B], as integers [B, turns], and their number [B].
 
-        A table has for each card the turn in which it was played. The position of the card in the
-        hand was then the number of lower cards that its seat still held: those played in the same
-        turn or later, or not at all.
+        A table stores the turn in which each card was played. The card's position in the hand was
+        then the number of lower cards of its seat played in the same turn, later or never.
         """
         turn, deck = records["turn"], records["deck"].astype(np.int64)
-        held = np.sort(deck.reshape(-1, self.seats, HAND_SIZE), axis=2)  # [B, seats, 13]
+        held = np.sort(deck.reshape(-1, self.seats, HAND_SIZE), axis=2)
         rows = np.arange(len(records))[:, None, None]
-        turn_played = turn[rows, held].astype(np.int64)  # [B, seats, 13]
+        turn_played = turn[rows, held].astype(np.int64)
         position_bits = np.zeros((len(records), MAX_TURNS + 1), np.int64)
         for i in range(HAND_SIZE):
             turn_of_card = turn_played[:, :, i, None]
             lower_cards = turn_played[:, :, :i]
             position = ((lower_cards >= turn_of_card) | (lower_cards == 0)).sum(2)
             np.bitwise_or.at(position_bits, (rows[:, :, 0], turn_of_card[:, :, 0]), 1 << position)
-        # The first turn, the three of diamonds, is played automatically.
+        # The first turn is not an action: the three of diamonds is played automatically.
         return ACTION_OF_POSITIONS[position_bits[:, 2:]], records["turns"].astype(np.int64) - 1
 
     def _name_cards(self, cards: np.ndarray) -> tuple[str, ...]:

@@ -38,13 +38,13 @@ from poker_rl.games.game import fill_zeros, jit, random_below
 SEATS = 4
 NO_CARD = -1
 INFOSET_KEY_SIZE = 2 + DECK_SIZE  # bytes in the key of an information set
-IN_HAND_MARK = 255  # marks the cards of the seat in an information-set key
+IN_HAND_MARK = 255  # the byte in an information-set key for a card that the seat holds
 
-# A bit for each type of combination; bit 0 is the single, and a straight flush has two bits.
+# A bit for each type of combination, bit 0 for a single card; a straight flush is of two types.
 PAIR_BIT, TRIPLE_BIT, TWO_PAIR_BIT, QUADS_BIT, STRAIGHT_BIT, FLUSH_BIT, FULL_HOUSE_BIT = (
     2 << i for i in range(7)
 )
-COMBINATION_BITS = np.array(  # index: number of cards, category
+COMBINATION_BITS = np.array(  # [number of cards, category of the combination]
     [
         [0, 0, 0, 0],
         [1, 0, 0, 0],
@@ -63,7 +63,7 @@ OPPONENTS_OFFSET = HAND_SIZE * OWN_CARD_FEATURES
 HIGH_CARDS_OFFSET = OPPONENTS_OFFSET + (SEATS - 1) * OPPONENT_FEATURES
 TO_BEAT_OFFSET = HIGH_CARDS_OFFSET + 16
 OBSERVATION_SIZE = TO_BEAT_OFFSET + RANK_COUNT + SUIT_COUNT + 1 + COMBINATION_TYPE_COUNT + 3
-FIRST_QUEEN, FIRST_ACE = 9 * SUIT_COUNT, 11 * SUIT_COUNT  # the lowest card of the rank
+FIRST_QUEEN, FIRST_ACE = 9 * SUIT_COUNT, 11 * SUIT_COUNT  # the queen and the ace of diamonds
 
 DEFINITION_DTYPE = np.dtype([("seats", "i1"), ("dealt", "i1"), ("cards", "i1")])
 
@@ -71,20 +71,20 @@ TABLE_DTYPE = np.dtype(
     [
         ("key", "u8"),  # random state: a key and a counter
         ("draws", "u8"),
-        ("played", "i8", SEATS),  # bit c: the seat has played card c
+        ("played", "i8", SEATS),  # bit c is 1 if the seat has played card c
         ("strength", "i2"),  # strength of the hand to beat; NO_COMBINATION if there is none
-        ("error", "i2"),  # 1 + the action if the last one was illegal; `Tables` checks it
+        ("error", "i2"),  # 1 + the last action if it was illegal, else 0
         ("to_act", "u1"),
         ("size", "i1"),  # number of cards of the hand to beat; 0 if there is none
         ("passes", "i1"),  # number of passes since the hand to beat was played
         ("turns", "u1"),  # number of turns, including the automatic three of diamonds
         ("over", "i1"),
-        ("variant", "u1"),  # always 0, since there is one definition
+        ("variant", "u1"),  # always 0, since there is only one definition
         ("left", "i1", SEATS),  # number of cards in each hand
-        ("shown", "u1", SEATS),  # COMBINATION_BITS of all that each seat has played
+        ("shown", "u1", SEATS),  # types of combinations that each seat has played
         ("deck", "i1", DECK_SIZE),  # thirteen cards per seat
         ("hand", "i1", (SEATS, HAND_SIZE)),  # cards left in ascending order, padded with NO_CARD
-        ("turn", "u1", DECK_SIZE),  # turn in which each card was played, from 1; 0: not yet
+        ("turn", "u1", DECK_SIZE),  # turn in which each card was played, from 1; 0 if not yet
         ("spare", "u1", 2),
     ]
 )
@@ -236,7 +236,7 @@ def observe(game, table, seat, out):
     """
     fill_zeros(out)
     hand, held_count = table.hand[seat], table.left[seat]
-    # The counters of cards of each rank and of each suit have four bits each.
+    # The numbers of cards per rank and per suit are packed into integers, four bits each.
     ranks_held, cards_per_rank, cards_per_suit = 0, 0, 0
     for i in range(held_count):
         rank, suit = hand[i] >> 2, hand[i] & 3

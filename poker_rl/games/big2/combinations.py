@@ -13,8 +13,8 @@ adjacent, so they are at most three positions apart, which leaves 1,695 actions:
     1694        pass
 
 Each block is in lexicographic order. A combination's strength is 52 times its category among
-combinations of as many cards, plus the number of the card that decides between equal categories:
-the highest card, or in a full house one of its triple.
+combinations of the same size, plus its deciding card: the highest card, or a card of the triple in
+a full house.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from poker_rl.games.game import jit
 HAND_SIZE, RANK_COUNT, SUIT_COUNT = 13, 13, 4
 DECK_SIZE = RANK_COUNT * SUIT_COUNT
 MAX_COMBINATION_SIZE = 5
-MAX_SAME_RANK_DISTANCE = 3  # from the first to the last of four cards of the same rank
+MAX_SAME_RANK_DISTANCE = 3  # of the positions of two cards of one rank in a hand
 
 STRAIGHT, FLUSH, FULL_HOUSE, STRAIGHT_FLUSH = range(4)  # categories of five cards
 TWO_PAIR, QUADS = range(2)  # categories of four cards
@@ -64,7 +64,7 @@ PADDED_ACTION_POSITIONS = np.array(
     [(*choice, *[0] * MAX_COMBINATION_SIZE)[:MAX_COMBINATION_SIZE] for choice in ACTION_POSITIONS],
     np.int8,
 )
-# The action that plays a set of positions, given as bits; -1 if no action does.
+# The action that plays each set of positions, with bit i for position i; -1 if there is none.
 ACTION_OF_POSITIONS = np.full(1 << HAND_SIZE, -1, np.int16)
 ACTION_OF_POSITIONS[[sum(1 << i for i in choice) for choice in ACTION_POSITIONS]] = np.arange(
     ACTION_COUNT
@@ -209,7 +209,7 @@ def mark_legal_full_houses(hand, held_count, strength_to_beat, mask):
 def mark_legal_five_cards(hand, held_count, strength_to_beat, mask):
     """Mark in the action mask the combinations of five cards that beat `strength_to_beat`."""
     ranks_held, has_triple = 0, False
-    cards_per_suit = 0  # number of cards of each suit, four bits each
+    cards_per_suit = 0  # numbers of cards, four bits for each suit
     for i in range(held_count):
         ranks_held |= 1 << (hand[i] >> 2)
         cards_per_suit += 1 << ((hand[i] & 3) << 2)

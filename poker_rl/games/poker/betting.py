@@ -91,7 +91,7 @@ def start(game, table):
 
 @jit
 def mark_action_feature(game, table, action):
-    """Append an action's cell in the betting block (see `observation.observe`) to `table.mark`."""
+    """Append the index of an action's feature in an observation (`observe`) to `table.mark`."""
     action_type = RAISE - action  # 0 raise, 1 call, 2 fold
     cell = (table.to_act * game.streets + table.street) * game.raise_levels + table.raises
     table.mark[table.marks] = cell * game.type_count + action_type
@@ -106,11 +106,11 @@ def can_fold(table):
 
 @jit
 def can_raise(game, table):
-    """Return whether the seat to act may raise; in limit games the street's cap limits raises.
+    """Return whether the seat to act may raise.
 
-    With stacks, the seat and an opponent in the hand need more chips than the price. A seat that
-    has acted on the street also has to face a large enough raise. In no-limit nobody may raise in
-    the last moves that a record has room for.
+    In limit games each street has a cap on raises. With stacks, the seat and an opponent in the
+    hand need more chips than a call takes, and a seat that has acted on the street has to face a
+    large enough raise. In no-limit nobody may raise when the record of the hand is nearly full.
     """
     if not has_stacks(table):
         return table.raises < game.max_raises[table.street]
@@ -143,13 +143,13 @@ def has_chips(game, table, seat):
 
 @jit
 def compute_min_raise_increment(game, table):
-    """Return the least chips that a full no-limit bet or raise adds to the price."""
+    """Return the least chips that a full no-limit bet or raise adds to the highest bet."""
     return max(table.raise_by[0], game.min_bet)
 
 
 @jit
 def compute_min_raise_to(game, table):
-    """Return the chips that the smallest no-limit raise raises to; a raise has to be legal."""
+    """Return the chips that the smallest no-limit raise raises to, provided that one is legal."""
     return min(table.price + compute_min_raise_increment(game, table), game.stack[table.to_act])
 
 
@@ -164,8 +164,8 @@ def compute_pot_after_call(game, table):
 
 @jit
 def compute_sized_raise_to(game, table, size_index, pot):
-    """Return the chips that a raise by a listed bet size raises to, in the legal range."""
-    # Rounded to whole chips, halves up.
+    """Return the chips that a raise by a listed bet size raises to, within the legal range."""
+    # Round to whole chips, halves up.
     increment = (np.int64(game.size[size_index]) * pot + FULL_POT // 2) // FULL_POT
     target = min(table.price + increment, np.int64(game.stack[table.to_act]))
     return max(target, np.int64(compute_min_raise_to(game, table)))
@@ -223,8 +223,7 @@ def legal(game, table, mask):
 def step(game, table, action):
     """Play one action of the seat to act; an illegal one only sets `table.error`.
 
-    All values are read first and selected later. So the compiled code has few branches, which the
-    processor would often mispredict.
+    All values are computed and then selected, since branches would often be mispredicted.
     """
     folds = (action == FOLD) & can_fold(table)
     target = 0
@@ -271,7 +270,7 @@ def step(game, table, action):
     paid = table.paid[seat]
     table.paid[seat] = paid if folds else chips_in
     table.over = (seats_in_hand == 1) | (is_street_closed & is_last_street)
-    if has_stacks(table) and table.marks > mark_index:  # a heads-up fold has no mark
+    if has_stacks(table) and table.marks > mark_index:  # a heads-up fold is not marked
         table.chips[mark_index] = table.paid[seat]
     if not table.over:
         street += is_street_closed

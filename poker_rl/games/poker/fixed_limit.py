@@ -1,4 +1,4 @@
-"""The definition of a poker variant with fixed-limit betting."""
+"""Settings of poker variants with fixed-limit betting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The definition of a poker variant with no-limit betting."""
+"""Settings of poker variants with no-limit betting."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ MAX_RAISE_LEVELS = 8  # an observation distinguishes 0 to 7 raises on a street
 class NoLimitPoker(PokerGame, DisplayedPoker):
     """A poker variant with no-limit betting.
 
-    If `bet_sizes` is empty, action k >= 2 is a raise to k chips, counted over the whole hand. If
-    not, action 2 + i raises by the share `bet_sizes[i]` of the pot after calling, rounded to whole
-    chips, at least by the smallest raise and at most to the stack; of equal raises only the first
-    is legal. With `short_bets_reopen` the first bet of a street and the first raise over the blinds
-    reopen the betting even if they are an all-in of less than `min_bet`; see `betting`.
+    If `bet_sizes` is empty, action k >= 2 is a raise to k chips, counted over the whole hand.
+    Otherwise action 2 + i raises by the share `bet_sizes[i]` of the pot after calling, rounded to
+    whole chips and limited to legal raises; of equal raises only the first is legal. With
+    `short_bets_reopen` the first bet of a street and the first raise over the blinds reopen the
+    betting even if they are an all-in of less than `min_bet`; see `betting`.
     """
 
     stacks: StackSize | list[StackSize]
@@ -74,7 +74,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     @property
     def raise_size_options(self) -> list[float | Literal["all_in"]]:
-        """The bet sizes, shares of the pot or "all_in"; [] for any number of chips."""
+        """The bet sizes, shares of the pot or "all_in"; [] if any number of chips is allowed."""
         return self.bet_sizes
 
     @property
@@ -90,7 +90,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         return max(self.starting_stacks)
 
     def _bound_raise_count(self, seats: int) -> int:
-        """Return an upper bound of the raises in a hand: full ones and one short all-in a seat."""
+        """Return an upper bound of the raises in a hand: full ones and a short all-in per seat."""
         return (self.max_chips_per_seat - max(self.forced_bets)) // self.min_bet + seats
 
     @property

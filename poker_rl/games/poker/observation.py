@@ -39,7 +39,7 @@ def observe(game, table, seat, out):
     fill_zeros(out)
     betting_block_size = game.seats * game.seat_cells
     own_offset = seat * game.seat_cells
-    marks = table.marks  # read once; the compiler would read it again after each write
+    marks = table.marks  # a local copy, else the field is read after each write
     if has_stacks(table):
         for i in range(marks):
             cell = table.mark[i] - own_offset

@@ -63,7 +63,7 @@ def has_standard_blinds(game: PokerGame, small: int, big: int) -> bool:
     """Return whether blinds and openers are in the usual seats.
 
     The first two seats left of the button post the blinds; heads-up the button posts the small
-    blind. The next seat opens the betting, from the flop on the seat left of the button.
+    blind. The next seat opens the betting; from the flop on, the seat left of the button does.
     """
     blinds, opener = [small, big, *[0] * (game.seats - 2)], 2 % game.seats
     if game.seats == 2:
@@ -84,8 +84,7 @@ def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) ->
     elif isinstance(variant_game, FixedLimitPoker):
         small_bet = variant_game.raise_sizes[0]
         fields |= {"small_bet": small_bet, "big_bet": BIG_BET_FACTOR * small_bet}
-    # Heads-up, PHH lists the small blind first, although the second player posts it.
-    # PokerKit reads the antes in the same order.
+    # Heads-up, PHH lists the blind and the ante of the second player first.
     order = -1 if variant_game.seats == 2 else 1
     fields |= {
         "antes": variant_game.antes[::order],
@@ -120,7 +119,7 @@ def iterate_phh_actions(
             yield f"d db {''.join(cards[deck_position : deck_position + count])}"
             deck_position += count
 
-    chips_before_street = np.zeros(game.seats, np.int64)  # chips of each seat
+    chips_before_street = np.zeros(game.seats, np.int64)
     for table, after, action in zip(records, records[1:], history.actions, strict=False):
         if table["street"] > street:
             yield from deal_board_until(int(table["street"]))

@@ -29,7 +29,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
 MAX_PHH_BYTES = 64 * MIB
-MAX_AMOUNT_LENGTH = 20  # characters of a number in a file
+MAX_AMOUNT_LENGTH = 20  # longest number in a file, in characters
 PHH_SUFFIXES = (".phh", ".phhs")
 ILLEGAL_ACTION, UNREADABLE = "actions that the game does not allow", "values that can't be read"
 FRACTION_OF_CHIP = "amounts that are no whole chips here; round_amounts=true rounds them"
@@ -52,7 +52,7 @@ class RecordedHand:
     records: np.ndarray  # the table before each action, [actions]
     actions: np.ndarray  # [actions]
     rounded_amounts: int  # number of raises whose amount was rounded
-    has_cards: tuple[bool, ...]  # by seat, whether the file shows its hole cards
+    has_cards: tuple[bool, ...]  # whether the file shows each seat's hole cards
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def read_decisions(
 
     Args:
         player: name or number of the player whose decisions are returned; None for all players.
-        round_amounts: whether the nearest legal raise replaces one to a fraction of a chip.
+        round_amounts: whether to replace raises to a fraction of a chip by the nearest legal raise.
 
     Raises:
         ConfigError: if a file is not in the PHH format, or has no decision of the player.
@@ -181,7 +181,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
             target = None
             if action == RAISE:
                 target = _parse_amount(words[2]) / unit + int(chips_before_street[seat])
-                if isinstance(variant_game, NoLimitPoker):  # its actions are numbers of chips
+                if isinstance(variant_game, NoLimitPoker):  # its raises are numbers of chips
                     action = _choose_raise(legal_mask, target, round_amounts)
                     rounded, target = rounded + (action != target), Fraction(action)
             if not legal_mask[action]:
@@ -200,9 +200,9 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 
 def _parse_amount(value: Any) -> Fraction:
-    """Return a number in the file; raise ValueError if it is no number or could be very large.
+    """Return a number in the file; raise ValueError if it is not short or has an exponent.
 
-    A number such as 1e999999999 would take all memory, so exponents are not allowed.
+    A number such as 1e999999999 would take all memory.
     """
     text = str(value)
     if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():
@@ -214,7 +214,7 @@ def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
     """Return the amount in the file that is one chip of the game."""
     stacks = game.starting_stacks
     unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
-    order = -1 if game.seats == 2 else 1  # see `format_phh`
+    order = -1 if game.seats == 2 else 1  # heads-up, PHH lists the second player first
     stakes = {
         "blinds": (history.blinds_or_straddles, game.blinds[::order]),
         "antes": (history.antes, game.antes[::order]),
@@ -264,7 +264,7 @@ def _parse_seat(word: str, seats: int) -> int:
 
 
 def _choose_raise(legal_mask: np.ndarray, target: Fraction, round_amounts: bool) -> int:
-    """Return the no-limit action that raises to `target` chips or, if allowed, the nearest one."""
+    """Return the no-limit action that raises to `target` chips or, if allowed, nearest to it."""
     legal_targets = (RAISE + np.flatnonzero(legal_mask[RAISE:])).tolist()
     if target in legal_targets:
         return int(target)

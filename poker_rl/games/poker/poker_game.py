@@ -1,4 +1,4 @@
-"""The settings that all poker variants share, their checks, and the definition for the rules."""
+"""The settings that all poker variants share, and the definition that the rules read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PokerGame(Game):
         ConfigError: if the settings do not describe a game that can be dealt and bet on.
     """
 
-    seats: SeatCount = field()  # otherwise the property of `Game` would be its default
+    seats: SeatCount = field()  # without `field`, the property `Game.seats` would be the default
     ranks: str
     suits: str
     hole_cards: HoleCardCount
@@ -60,7 +60,6 @@ class PokerGame(Game):
         self._check_settings()
 
     def _check_settings(self) -> None:
-        """Raise ConfigError unless the game can be dealt and bet on."""
         require(bool(self.unit.strip()), "unit: '' is no name for a unit; try chip")
         for setting, text, limit in (
             ("ranks", self.ranks, MAX_RANKS),
@@ -128,7 +127,7 @@ class PokerGame(Game):
         )
 
     def compute_playable_stacks(self, stacks: list[int]) -> list[int]:
-        """Return the chips that each seat can play with, which excludes the dead antes.
+        """Return the chips that each seat can play with: its stack without its dead ante.
 
         If a seat's forced bet is at least the stack of every other seat, nobody can raise it, so
         its playable stack is this bet.
@@ -209,13 +208,10 @@ class PokerGame(Game):
 
     @abstractmethod
     def build_definition(self, seat_slots: int) -> np.ndarray:
-        """Return the definition; observations have room for `seat_slots` seats."""
+        """Return the definition of the game, with room for `seat_slots` seats in observations."""
 
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
-        """Return a definition in which the fields of the kind of betting are still 0.
-
-        An observation distinguishes 0 to raise_levels - 1 raises on a street.
-        """
+        """Return the definition, with 0 in the fields that only one kind of betting needs."""
         street_count = len(self.board_cards)
         action_type_count = 2 if seat_slots == 2 else 3
         seat_block_size = street_count * raise_levels * action_type_count
@@ -272,7 +268,7 @@ class PokerGame(Game):
 
     @property
     def observation_dtype(self) -> np.dtype[Any]:
-        """uint8 for features of 0 and 1; float32 with stacks, since chips are fractions."""
+        """The dtype of an observation: uint8, or with stacks float32, since chips are fractions."""
         return np.dtype(np.uint8 if self.starting_stacks is None else np.float32)
 
     @property
@@ -282,10 +278,7 @@ class PokerGame(Game):
 
     @property
     def history_step_size(self) -> int:
-        """Number of features of an action in the history, see `observation.history`.
-
-        With stacks there are two more.
-        """
+        """Number of features of an action in the history, see `observation.history`."""
         chips = 1 if self.starting_stacks is None else 3
         return int(self.definitions[0]["seat_slots"]) + len(self.board_cards) + 3 + chips
 

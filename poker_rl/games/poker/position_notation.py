@@ -136,7 +136,10 @@ def format_actions(game: DisplayedPoker, record: np.void) -> str:
 
 
 def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
-    """Return the index of the game's definition with `seat_count` seats, or of its only one."""
+    """Return the index of the definition with `seat_count` seats.
+
+    `seat_count` may be None if the game has a fixed number of seats.
+    """
     seat_counts = [variant_game.seats for variant_game in game.variant_games]
     if seat_count is None and len(seat_counts) == 1:
         return 0
@@ -150,7 +153,7 @@ def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
 def parse_card_setting(
     game: PokerGame, setting: str, text: str, count: int, expectation: str
 ) -> list[int]:
-    """Return the cards of a setting such as hand or board: `count` distinct cards."""
+    """Return the `count` distinct cards in the text of a setting such as hand or board."""
     with error_prefix(setting):
         cards = parse_cards(text, game.ranks, game.suits)
         for i, card in enumerate(cards):
@@ -181,7 +184,7 @@ def copy_with_cards(
     known_positions += range(board_start, board_start + len(board))
     is_used = np.zeros((len(hole_cards), variant_game.deck_size), bool)
     np.put_along_axis(is_used, known_cards.astype(np.int64), True, axis=1)
-    unused_first = np.argsort(is_used, axis=1, kind="stable")  # unused cards come first
+    unused_first = np.argsort(is_used, axis=1, kind="stable")
     other_positions = [
         position for position in range(variant_game.cards_dealt) if position not in known_positions
     ]
@@ -192,7 +195,7 @@ def copy_with_cards(
 
 
 def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
-    """Play the actions of a text at a table, in place; they must not end the hand."""
+    """Play the actions of a text at the table; ConfigError if one is illegal or ends the hand."""
     last_played, slash_count, has_slashes = "at the beginning", 0, "/" in text
     for number, token in enumerate(split_action_text(text), start=1):
         token_description = (
@@ -240,7 +243,7 @@ def split_action_text(text: str) -> list[str]:
 
 
 def parse_action(game: DisplayedPoker, tables: Tables, token: str, token_description: str) -> int:
-    """Return the only legal action of the seat to act that a token means."""
+    """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
     legal_mask = tables.legal_mask()[0]
     raise_targets = list_raise_targets(game, tables)
     matching_actions = {
@@ -276,9 +279,9 @@ def parse_action(game: DisplayedPoker, tables: Tables, token: str, token_descrip
 
 
 def list_raise_targets(game: DisplayedPoker, tables: Tables) -> dict[int, int]:
-    """Return for each legal raise at the first table the chips that the seat has put in after it.
+    """Return the chips that the seat to act has put in after each legal raise, keyed by action.
 
-    The chips count over the whole hand, with blinds and ante, as in `infoset_name`.
+    The raises are those at the first table. Chips count over the whole hand, with blinds and ante.
     """
     actions = RAISE + np.flatnonzero(tables.legal_mask()[0, RAISE:])
     tables_after = tables_from_records(game, np.repeat(tables.records[:1], len(actions)))

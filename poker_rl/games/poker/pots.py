@@ -23,7 +23,7 @@ def payoffs(game, table, out):
     for seat in range(len(out)):
         out[seat] = -table.paid[seat] - game.dead[seat] if seat < game.seats else 0
     pot_floor = 0  # chips per seat that are in the pots awarded so far
-    pot = np.int64(game.dead_pot)  # dead antes need no match: any seat left can win them
+    pot = np.int64(game.dead_pot)  # any seat that has not folded can win dead antes
     while pot > 0 or pot_floor < table.price:
         least = 0 if pot > 0 else pot_floor + 1  # chips that a seat must have put in to win the pot
         best_strength, winners, pot_cap = -1, 0, table.price

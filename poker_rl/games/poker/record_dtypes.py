@@ -32,29 +32,25 @@ DEFINITION_DTYPE = np.dtype(
         ("hole", "i1"),  # number of hole cards of a seat
         ("streets", "i1"),
         ("board", "i1", MAX_STREETS),  # number of board cards dealt at each street
-        (
-            "shown",
-            "i1",
-            MAX_STREETS,
-        ),  # number of visible board cards on each street; 0 on unused ones
+        ("shown", "i1", MAX_STREETS),  # number of visible board cards on each street
         ("ante", "i4"),  # the smallest of the seats' antes
         ("post", "i4", MAX_SEATS),  # `ante` plus the blind of each seat
         ("price", "i4"),  # the largest `post`, which a seat has to match at first
         ("opener", "i1", MAX_STREETS),  # the seat that acts first on each street
         ("raise_size", "i4", MAX_STREETS),
-        ("max_raises", "i1", MAX_STREETS),  # per street; the big blind counts as a raise
+        ("max_raises", "i1", MAX_STREETS),  # most raises on each street, with the big blind
         ("forced_raises", "i1"),  # 1 if the big blind counts as the first raise
         ("raise_levels", "i1"),  # an observation distinguishes 0 to raise_levels - 1 raises
         ("type_count", "i1"),  # action types in an observation: 2 (raise, call), or 3 with fold
-        ("seat_cells", "i2"),  # number of cells of a seat in the betting block
+        ("seat_cells", "i2"),  # number of features of a seat's actions in an observation
         ("seat_slots", "i1"),  # seats in an observation, at least those of the game
         ("hole_offset", "i2"),  # offset of the hole cards in an observation
         ("board_offset", "i2", MAX_BOARD_CARDS),  # offset of each board card's block
         ("chip", "f4"),  # value of a chip in an observation: 1 / the most that a seat can put in
-        # games with stacks only
+        # The next two fields are for games with stacks.
         ("chip_offset", "i2"),  # offset of the chip features in an observation
-        ("stack", "i4", MAX_SEATS),  # chips of each seat at first, without `dead` antes
-        # no-limit only
+        ("stack", "i4", MAX_SEATS),  # chips of each seat before the hand, without dead antes
+        # The next five fields are for no-limit games.
         ("min_bet", "i4"),
         ("short_bets_reopen", "i1"),  # 1 if a first bet of less than min_bet counts as full
         ("sizes", "i1"),  # length of the list of bet sizes; 0: any number of chips
@@ -75,16 +71,16 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("key", "u8"),  # random state: a key and a counter
         ("draws", "u8"),
         ("price", "i4"),  # chips that a seat must have put in to stay in the hand
-        ("paid", "i4", MAX_SEATS),  # chips put in by each seat, without `dead` antes
+        ("paid", "i4", MAX_SEATS),  # chips put in by each seat, without dead antes
         ("moves", "u2"),  # number of actions so far
-        ("marks", "u2"),  # number of entries of `mark`
+        ("marks", "u2"),  # number of blinds and actions in `mark`
         ("street", "i1"),
         ("to_act", "u1"),
         ("raises", "i1"),  # number of raises on this street, with the big blind
         ("live", "i1"),  # number of seats that have not folded
         ("pending", "i1"),  # number of seats still to act on this street
         ("over", "i1"),
-        ("error", "i1"),  # 1 if the last action was illegal; `Tables` checks it
+        ("error", "i1"),  # 1 if the last action was illegal, else 0
         ("variant", "u1"),  # index of the definition in play
         ("raise_by", "i4", (int(no_limit),)),  # chips that the largest raise on this street added
         ("able", "i4", (int(stacks),)),  # number of seats that are neither folded nor all-in
@@ -93,9 +89,9 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("deck", "i1", MAX_DECK_SIZE),
         ("hand", "i1", MAX_HOLE_CARDS + MAX_BOARD_CARDS),  # scratch memory of `payoffs`
         ("rank", "i4", MAX_SEATS),  # scratch memory of `payoffs` and `history`
-        ("mark", "i2", MAX_MOVES + MAX_SEATS),  # cells of blinds and actions in the betting block
+        ("mark", "i2", MAX_MOVES + MAX_SEATS),  # feature index of each blind and action
         ("line", "i2" if no_limit else "u1", MAX_MOVES),  # actions so far
-        ("chips", "i2", (chips_length,)),  # for each mark: chips that its seat had put in after it
+        ("chips", "i2", (chips_length,)),  # chips that the seat has put in after each mark
     ]
     return np.dtype([*fields, ("spare", "u1", -np.dtype(fields).itemsize % 8)])
 

@@ -1,7 +1,7 @@
 """Suit isomorphism: renaming the suits to a canonical form, since all suits are worth the same.
 
-Two situations that differ only in the names of the suits are equivalent. If equivalent situations
-have the same observation, a network has fewer of them to learn: with four suits down to 1/24.
+Two situations that differ only in the names of the suits are equivalent. If they have the same
+observation, a network has fewer situations to learn: down to 1/24 with four suits.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def sort_suits(definitions, tables):
 
     Suits are ordered by the ranks that they have among the hole cards of the seat to act, then
     among the board cards of each street. Suits that are equal in all of these are interchangeable.
-    Board cards dealt on the first street count as hole cards, so there some equivalent situations
-    stay different. All cards that the hand uses are renamed.
+    Board cards of the first street, if there are any, count as hole cards, so some equivalent
+    situations stay different. All cards that the hand uses are renamed.
     """
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
@@ -38,9 +38,9 @@ def observe_sorted(game, table, seat, out):
 
 @jit
 def observe_log_chips(game, table, seat, logarithms, out):
-    """Write `observe_sorted` of a game with stacks, with each number of chips k as logarithms[k].
+    """Write the observation by `observe_sorted`, with k chips as `logarithms[k]`.
 
-    Before this step, chips are shares of the most chips that a seat can put in.
+    The game has stacks; `observe_sorted` writes chips as shares of the most that a seat can put in.
     """
     observe_sorted(game, table, seat, out)
     most_chips = np.float32(1) / game.chip
@@ -70,8 +70,8 @@ def invert_suit_order(game, order):
 
 @jit
 def compute_suit_order(game, table):
-    """Return the canonical suit of each suit, two bits each from the lowest bits on."""
-    # The key of each suit has a bit for each of its cards; suits are sorted by descending keys.
+    """Return the canonical suit of each suit, packed into an integer with two bits for each."""
+    # `first` to `fourth` are the suits' keys, with a bit for each card; larger keys come first.
     first = second = third = fourth = 0
     position, count = table.to_act * game.hole, game.hole
     for street in range(-1, table.street + 1):
@@ -105,7 +105,7 @@ def rename_seen_cards(game, table, order):
 
 @jit
 def rename_suits(game, table, start, count, order):
-    """Rename suits of `count` cards of the deck from `start` on: s to two bits of `order`."""
+    """Rename the suits of `count` cards of the deck from `start` on by a suit order."""
     for j in range(start, start + count):
         suit = get_suit(game, table, j)
         table.deck[j] += (order >> 2 * suit & 3) - suit
@@ -113,6 +113,6 @@ def rename_suits(game, table, start, count, order):
 
 @jit
 def get_suit(game, table, position):
-    """Return the suit of a card of the deck; with four suits no slow division is needed."""
+    """Return the suit of a card of the deck, without a slow division if there are four suits."""
     card = np.int64(table.deck[position])
     return card & 3 if game.suits == 4 else card % game.suits

@@ -46,7 +46,7 @@ class TablePacker:
     def unpack_tables(self, rows: np.ndarray, move_counts: np.ndarray) -> Tables:
         """Return the tables after the first `move_counts` [B] actions of each row.
 
-        The next call overwrites them.
+        The next call overwrites these tables.
         """
         packed_hands = self._view_hands(rows)
         self._tables.load_records(np.zeros(len(packed_hands), self._tables.records.dtype))

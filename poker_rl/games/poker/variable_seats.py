@@ -39,8 +39,8 @@ class VariableSeatsPoker(DisplayedPoker):
     """Poker with blinds for `min_seats` to `max_seats` players, all numbers equally likely.
 
     The last seat is the button. The next two seats post the blinds; heads-up the button posts the
-    small blind. The seat left of the big blind opens the betting, on later streets the seat left of
-    the button. Observations always have room for `max_seats` players.
+    small blind. The seat left of the big blind opens the betting; on later streets the seat left of
+    the button does. Observations always have room for `max_seats` players.
     """
 
     min_seats: SeatCount

@@ -22,22 +22,31 @@ NO_SEAT = -1
 class StreetLines:
     """The N betting lines of one street; each line comes after the line that it extends.
 
-    The first lines are entering lines: the street begins after them. `stakes` are the payoffs of
-    each seat after a fold, and at a showdown the payoff that each seat gets if it wins.
+    Attributes:
+        entering_count: number of entering lines, after which the street begins; they come first
+        parent_line: the line that each line extends by one action, -1 for an entering line, [N]
+        action: the last action of each line, -1 for an entering line, [N]
+        seat: the seat that acts after each line, `NO_SEAT` if none acts on this street, [N]
+        decision_lines: the lines after which a seat acts on this street, [D]
+        decision_records: a table after each decision line, with arbitrary cards, [D]
+        continuing_lines: the lines that end the street but not the hand; they are the entering
+            lines of the next street, in the same order
+        terminal_lines: the lines that end the hand on this street, [E]
+        is_fold: whether each terminal line ends with a fold, [E]
+        stakes: chips won by each seat after each terminal line, at a showdown if the seat has the
+            better hand, [E, 2] float64
     """
 
     entering_count: int
-    parent_line: np.ndarray  # the line that a line extends by an action, -1 if entering [N]
-    action: np.ndarray  # the action by which it extends its parent, -1 if entering [N]
-    seat: np.ndarray  # the seat to act, `NO_SEAT` where no seat acts on this street [N]
-    decision_lines: np.ndarray  # the lines after which a seat acts [D]
-    decision_records: np.ndarray  # a table at each decision line, with arbitrary cards [D]
-    # The lines that end the street but not the hand. They are the entering lines of the next
-    # street, in the same order.
+    parent_line: np.ndarray
+    action: np.ndarray
+    seat: np.ndarray
+    decision_lines: np.ndarray
+    decision_records: np.ndarray
     continuing_lines: np.ndarray
-    terminal_lines: np.ndarray  # the lines with which the hand ends on this street [E]
-    is_fold: np.ndarray  # whether each terminal line ends with a fold [E]
-    stakes: np.ndarray  # chips [E, 2] float64
+    terminal_lines: np.ndarray
+    is_fold: np.ndarray
+    stakes: np.ndarray
 
 
 def build_streets(game: Game) -> list[StreetLines]:

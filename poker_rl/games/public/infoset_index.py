@@ -1,7 +1,7 @@
-"""Index of the information sets of heads-up poker, for arrays with a row for each of them.
+"""Index of the information sets of heads-up poker, for arrays with a row for each information set.
 
-A game may have too many deals to enumerate and still few enough information sets for such an array:
-flop hold'em has 72 million if those that differ only in suit names are merged. Rows are ordered by
+Such an array may fit in memory although a game has too many deals to enumerate: flop hold'em has 72
+million rows, since information sets that differ only in suit names share one. Rows are ordered by
 board, then by betting line, then by hand.
 """
 
@@ -20,18 +20,25 @@ from poker_rl.games.tables import tables_from_records
 
 @dataclass
 class BoardNode:
-    """A board with the rows of its information sets, which are those on its street.
+    """A board on one street, with the rows of the information sets on this street.
 
-    The row of decision line d and representative r is `first_row + d * R + r`. A representative is
-    one hand of a class of hands that differ only in suit names.
+    A representative is one hand of a class of hands that differ only in suit names. The information
+    set of decision line d and representative r has the row `first_row + d * R + r`.
+
+    Attributes:
+        street: index of the street, -1 for the root, which is before the first street
+        representatives: the representatives, as indices in `Ranges.hands`, [R]
+        representative_of_hand: for each hand the index of its representative in `representatives`,
+            -1 if it shares a card with the board, [H]
+        children: the nodes of the next street
     """
 
-    street: int  # -1 for the root, which is before the first street
+    street: int
     board: Board
     first_row: int
-    representatives: np.ndarray  # indices of hands [R]
-    representative_of_hand: np.ndarray  # [H]; -1 for hands that share a card with the board
-    children: list[BoardNode] = field(default_factory=list)  # nodes of the next street
+    representatives: np.ndarray
+    representative_of_hand: np.ndarray
+    children: list[BoardNode] = field(default_factory=list)
 
 
 class InfosetIndex:
@@ -88,7 +95,7 @@ class InfosetIndex:
 
     @cached_property
     def _lookup_arrays(self) -> tuple[np.ndarray, ...]:
-        """The arrays that `_fill_rows` reads, in its order; nodes are numbered from the root on."""
+        """The arrays that `_fill_rows` reads, in this order."""
         nodes = list(self._iterate_subtree(self.root))
         node_index = {id(node): i for i, node in enumerate(nodes)}
         game = self.tree.game
@@ -136,8 +143,8 @@ class InfosetIndex:
     def _index_betting_lines(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the line after each line and action, [L, A], and each line's decision index, [L].
 
-        The decision index is the index in the street's `decision_lines`. L counts a continuing line
-        of a street and the entering line of the next street that it becomes as one.
+        Lines are numbered over all streets. The decision index is the position in the street's
+        `decision_lines`.
         """
         streets = self.tree.streets
         total_lines = sum(len(street.parent_line) - street.entering_count for street in streets) + 1
@@ -200,10 +207,9 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
 
 @jit
 def _number_deck_cards(deck, start, card_count, permuted_card, sorted_cards):
-    """Return the number of a set of consecutive cards of a deck, after permuting their suits.
+    """Return `number_card_sets` of the cards of a deck from `start` on, with permuted suits.
 
-    It is that of `number_card_sets`. `permuted_card` is the image of each card under the
-    permutation, and `sorted_cards` is scratch memory.
+    `permuted_card` is the image of each card; `sorted_cards` is scratch memory.
     """
     for j in range(card_count):
         card = permuted_card[deck[start + j]]

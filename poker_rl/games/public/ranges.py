@@ -19,7 +19,7 @@ from poker_rl.games.game import jit
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import MAX_DECK_SIZE
 
-BLOCKED_STRENGTH = -1  # stands for the strength of a hand that shares a card with the board
+BLOCKED_STRENGTH = -1  # strength of a hand that shares a card with the board
 
 
 class Ranges:
@@ -40,7 +40,7 @@ class Ranges:
         self.permuted_cards = rank * self._suit_count + suit_permutations[:, suit]
         hand_index = np.zeros((game.deck_size,) * game.hole_cards, np.int64)
         hand_index[tuple(self.hands.T)] = np.arange(len(self.hands))
-        permuted_hole_cards = np.sort(self.permuted_cards[:, self.hands], axis=2)  # [S, H, hole]
+        permuted_hole_cards = np.sort(self.permuted_cards[:, self.hands], axis=2)
         self.permuted_hands: np.ndarray = hand_index[tuple(permuted_hole_cards.transpose(2, 0, 1))]
 
     def mask_compatible_hands(self, board: np.ndarray) -> np.ndarray:
@@ -56,7 +56,7 @@ class Ranges:
         """Return the hands that share no card with a board [n], from the weakest to the strongest.
 
         Returns:
-            their indices in `hands`, int64, and their strengths, int32, both [possible].
+            for each of these hands its index in `hands`, int64, and its strength, int32.
         """
         strengths = np.empty(len(self.hands), np.int32)
         compute_strengths(
@@ -69,7 +69,7 @@ class Ranges:
 
 @jit
 def compute_strengths(hands, board, suit_count, short_deck, out):
-    """Write into `out` [H] each hand's strength on the board [n]; `BLOCKED_STRENGTH` if blocked."""
+    """Write each hand's strength on the board [n], or `BLOCKED_STRENGTH`, into `out` [H]."""
     hole_card_count = hands.shape[1]
     cards = np.zeros(MAX_DECK_SIZE, np.int8)
     for i in range(len(board)):
@@ -98,7 +98,7 @@ def sum_compatible_reach(hands, reach, out):
         for i in range(hole_card_count):
             reach_of_card[hands[h, i]] += reach[h]
     for h in range(len(hands)):
-        # The loop below subtracts the hand's own reach once for each of its cards.
+        # The loop below subtracts the hand's own reach once per card; once in total is correct.
         compatible_reach = total + (hole_card_count - 1) * reach[h]
         for i in range(hole_card_count):
             compatible_reach -= reach_of_card[hands[h, i]]
@@ -109,12 +109,12 @@ def sum_compatible_reach(hands, reach, out):
 def compute_showdown_values(hands, hand_order, strengths, reach, out):
     """Write for each hand the total reach of weaker hands minus that of stronger hands.
 
-    Hands that share a card with it are left out. The time is linear in the number of hands.
+    Hands that share a card with this hand do not count. The time is linear in the number of hands.
 
     Args:
-        hand_order, strengths: the results of `sort_by_strength`, [possible].
+        hand_order, strengths: the results of `sort_by_strength` for the board.
         reach: reach probability of each hand, [H] float64.
-        out: output, [H] float64; 0 for hands that are not possible.
+        out: output, [H] float64; 0 for hands that share a card with the board.
     """
     hole_card_count, count = hands.shape[1], len(hand_order)
     out[:] = 0

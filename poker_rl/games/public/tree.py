@@ -15,7 +15,7 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.betting_lines import build_streets
 from poker_rl.games.public.ranges import Ranges
 
-MAX_ROWS = 2e9  # largest number of public states times hands; a pass over it takes hours
+MAX_ROWS = 2e9  # limit on public states times hands; a pass over so many takes hours
 
 
 def check_heads_up(game: Game) -> PokerGame:
@@ -29,14 +29,18 @@ def check_heads_up(game: Game) -> PokerGame:
 
 @dataclass(frozen=True)
 class Board:
-    """The board cards of one street and of all streets before it."""
+    """The board cards of one street and of all streets before it.
 
-    cards: np.ndarray  # in the order of the streets, [n] int64
-    # Number of boards that this one represents, among those with the same board on the street
-    # before.
+    Attributes:
+        cards: the cards in the order dealt, [n] int64
+        multiplicity: number of boards that this board represents, among the boards that continue
+            the same board of the street before
+        suit_permutations: the suit permutations that leave the cards of each street unchanged, as
+            indices in `Ranges.permuted_hands`, [S]
+    """
+
+    cards: np.ndarray
     multiplicity: int
-    # The suit permutations that leave the cards of each street unchanged, as indices in
-    # `Ranges.permuted_hands`, [S].
     suit_permutations: np.ndarray
 
 
@@ -83,10 +87,9 @@ class Boards:
         """Map each of the N boards of a street after `board` to the board that represents it.
 
         Returns:
-            the key of each board's new cards, which is their number by `number_card_sets`, [N]; the
-            key of the new cards of its representative, [N]; and the index in
-            `Ranges.permuted_cards` of a permutation that turns the board into its representative,
-            [N].
+            three arrays [N]: the number of each board's new cards by `number_card_sets`; that of
+            its representative's new cards; and the index in `Ranges.permuted_cards` of a
+            permutation that turns the board into its representative.
         """
         _, keys = self._compute_permuted_keys(board, street)
         best_permutation = keys.argmin(0)
@@ -97,7 +100,7 @@ class Boards:
         )
 
     def _compute_permuted_keys(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the possible new cards, [N, size], and their keys by suit permutation, [S, N]."""
+        """Return all sets of new cards, [N, n], and their numbers with permuted suits, [S, N]."""
         new_card_count = self._game.board_cards[street]
         remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)
         card_sets = list(combinations(remaining_cards.tolist(), new_card_count))
@@ -110,12 +113,11 @@ class Boards:
         return new_cards, np.stack(keys)
 
     def estimate_bytes(self) -> int:
-        """Estimate the memory in bytes for building the boards of a street; the largest counts."""
+        """Estimate the bytes of memory for building the boards of the street that needs most."""
         shown_count = max_bytes = 0
         for new_card_count in self._game.board_cards:
             board_count = comb(self._game.deck_size - shown_count, new_card_count)
-            # The first term is for the keys, the others for the cards: as Python integers, as an
-            # array and as a sorted array.
+            # The cards are in memory three times: as Python integers, as an array and sorted.
             max_bytes = max(
                 max_bytes,
                 board_count * (8 * len(self.root.suit_permutations) + 24 * new_card_count + 80),
@@ -123,8 +125,8 @@ class Boards:
             shown_count += new_card_count
         return max_bytes
 
-    def trace_boards(self, cards: np.ndarray) -> list[Board]:
-        """Return the board of each street of a hand with the board cards [n], without merging."""
+    def list_boards_by_street(self, cards: np.ndarray) -> list[Board]:
+        """Return the board on each street of a hand with the board cards [n]; merge no boards."""
         boards, board = [], self.root
         for size in self._game.board_cards:
             new_cards = cards[len(board.cards) :][:size]
@@ -139,9 +141,7 @@ class Boards:
         return boards
 
     def find_hand_representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
-        """Choose a representative of each class of hands that differ by suit permutations.
-
-        Only the permutations of `board.suit_permutations` count.
+        """Choose a representative of each class of hands that differ by `board.suit_permutations`.
 
         Returns:
             the indices of the representatives in `Ranges.hands`, [R]; and for each hand the index
@@ -185,13 +185,12 @@ class PublicTree:
             )
 
     def _estimate_rows(self, merge_suits: bool) -> float:
-        """Estimate the number of rows, see `MAX_ROWS`, without building the boards."""
+        """Estimate the number of rows, public states times hands, without building the boards."""
         rows, board_count, remaining_cards = 0.0, 1.0, self.game.deck_size
         for street, new_card_count in zip(self.streets, self.game.board_cards, strict=True):
             board_count *= comb(remaining_cards, new_card_count)
             remaining_cards -= new_card_count
-            # Few boards have interchangeable suits, so nearly all represent as many boards as there
-            # are suit permutations.
+            # Most boards represent as many boards as there are suit permutations.
             merged_boards = len(self.ranges.permuted_cards) if merge_suits else 1
             rows += (
                 len(street.decision_lines)

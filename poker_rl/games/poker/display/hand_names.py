@@ -12,7 +12,7 @@ RANK_NAMES = {
     **{"2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight"},
     **{"9": "nine", "T": "ten", "J": "jack", "Q": "queen", "K": "king", "A": "ace"},
 }
-ACE = MAX_RANKS - 1  # in decks of thirteen ranks; in short-deck hold'em the ace is rank 8
+ACE = MAX_RANKS - 1  # rank of the ace in decks of thirteen ranks
 STRAIGHT_LENGTH = 5  # number of cards in a straight, and in a flush
 
 

@@ -1,7 +1,7 @@
-"""Views of poker tables, and the legal moves of the seat to act as people name them.
+"""Views of poker tables, and the legal moves of the seat to act, for people.
 
 A game with a variable number of seats consists of one game for each number; `variant_game` is the
-one with the number of seats of a table.
+game with as many seats as the table.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import tables_from_records
 
-BLIND_NAMES = ("small blind", "big blind")  # by size; an even larger blind is a straddle
+BLIND_NAMES = ("small blind", "big blind")  # by size; larger blinds are straddles
 STREET_NAMES = ("preflop", "flop", "turn", "river")
-BET_SIZE_NAMES = {50: "half pot", 67: "two thirds of the pot", 100: "pot"}  # by hundredths of it
-USUAL_BET_SIZES = (50, 67, 100)  # in hundredths of the pot, if any number of chips is legal
+BET_SIZE_NAMES = {
+    50: "half pot",
+    67: "two thirds of the pot",
+    100: "pot",
+}  # keyed by hundredths of the pot
+USUAL_BET_SIZES = (50, 67, 100)  # hundredths of the pot; shown if any number of chips is legal
 
 
 class DisplayedPoker(DisplayedGame):
@@ -36,7 +40,7 @@ class DisplayedPoker(DisplayedGame):
         """One game for each number of seats; only the game itself if the number is fixed."""
 
     def get_variant_game(self, record: np.void) -> PokerGame:
-        """Return the game with the number of seats of a table."""
+        """Return the game with as many seats as a table."""
         return self.variant_games[int(record["variant"])]
 
     def infoset_name(self, record: np.void) -> str:
@@ -55,7 +59,7 @@ class DisplayedPoker(DisplayedGame):
         if not len(record["raise_by"]):
             return "".join("fcr"[action] for action in line)
         variant_game = self.get_variant_game(record)
-        # The blinds have the first entries of `chips`, then there is one for each action.
+        # The first entries of `chips` are for the blinds, the others for the actions.
         blind_count = sum(blind > 0 for blind in variant_game.blinds) * variant_game.forced_raises
         chips = record["chips"][blind_count:].tolist()
         return "".join(
@@ -92,8 +96,8 @@ class DisplayedPoker(DisplayedGame):
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
         """Return the given legal actions of the seat to act as moves.
 
-        If `actions` is None, return all legal actions; if the game allows bets of any number of
-        chips, only those of the usual sizes. The rules compute the chips of each move.
+        If `actions` is None, return all legal actions, but only bets of usual sizes if the game
+        allows any number of chips.
         """
         variant_game, seat = self.get_variant_game(record), int(record["to_act"])
         bet_range, size_names = self.get_bet_range(record), {}
@@ -138,11 +142,7 @@ class DisplayedPoker(DisplayedGame):
         return BetRange(low - bet_before_street, high - bet_before_street, low)
 
     def move_name(self, record: np.void, action: int) -> str:
-        """Return the name of a legal action; a bet size that takes all chips is `raise_all_in`.
-
-        If several bet sizes give the same amount only the first is legal, which may have another
-        name.
-        """
+        """Return the name of a legal action; a bet size that takes all chips is `raise_all_in`."""
         variant_game = self.get_variant_game(record)
         if action >= RAISE and variant_game.raise_size_options:
             (chips_after,) = self._compute_chips_after(record, [action])
@@ -164,10 +164,7 @@ class DisplayedPoker(DisplayedGame):
         return chips
 
     def _compute_bet_before_street(self, record: np.void) -> int:
-        """Return the chips that a seat must have put in before this street to stay in the hand.
-
-        On the first street this is the ante.
-        """
+        """Return the highest bet of the earlier streets together; on the first street, the ante."""
         definition, street = self.definitions[int(record["variant"])], int(record["street"])
         if street == 0:
             return int(definition["ante"])
@@ -177,10 +174,10 @@ class DisplayedPoker(DisplayedGame):
         street_of_mark = cells // int(definition["type_count"]) // int(definition["raise_levels"])
         street_of_mark %= int(definition["streets"])
         is_earlier_street = street_of_mark < street
-        if len(record["chips"]):  # with stacks: the chips that the seat of each mark had put in
+        if len(record["chips"]):  # chips put in by the seat of each action
             return max(price, int(record["chips"][:mark_count][is_earlier_street].max(initial=0)))
         is_earlier_raise = is_earlier_street & (cells % int(definition["type_count"]) == 0)
-        if definition["forced_raises"]:  # blinds have marks of their own, before all others
+        if definition["forced_raises"]:  # the first entries of `mark` are blinds
             is_earlier_raise[: np.count_nonzero(definition["post"] > definition["ante"])] = False
         return price + int(definition["raise_size"][street_of_mark[is_earlier_raise]].sum())
 
@@ -206,7 +203,7 @@ def build_seat_view(
 
 
 def list_seat_notes(variant_game: PokerGame, seat: int) -> list[str]:
-    """Return the notes of a seat: "button" if it is, and the name of the blind that it posts."""
+    """Return the notes of a seat, such as "button" and the name of its blind."""
     notes = ["button"] if seat == variant_game.seats - 1 else []
     if variant_game.forced_raises and variant_game.blinds[seat]:
         amounts = sorted(set(variant_game.blinds) - {0})
@@ -223,7 +220,7 @@ def get_hole_cards(variant_game: PokerGame, record: np.void, seat: int) -> list[
 
 
 def get_visible_street(variant_game: PokerGame, record: np.void) -> int:
-    """Return the index of the street, after a showdown that of the last one."""
+    """Return the index of the street; after a showdown, the index of the last street."""
     is_showdown = record["over"] and record["live"] > 1
     return len(variant_game.board_cards) - 1 if is_showdown else int(record["street"])
 
@@ -267,7 +264,7 @@ def compute_pots(
 
 
 def is_whole_stack(variant_game: PokerGame, record: np.void, chips_in: int) -> bool:
-    """Return whether `chips_in` is all that the seat to act has after its dead ante."""
+    """Return whether `chips_in` and the dead ante of the seat to act are its whole stack."""
     seat, stacks = int(record["to_act"]), variant_game.starting_stacks
     return stacks is not None and chips_in == stacks[seat] - variant_game.dead_antes[seat]
 
@@ -286,8 +283,8 @@ def name_usual_raises(
 ) -> dict[int, str]:
     """Return the names of the usual raises, keyed by the chips that they raise to.
 
-    `low` and `high` are the chips of the smallest and the largest legal raise. If two usual sizes
-    are the same raise, it has the name of the larger one.
+    `low` and `high` are the chips of the smallest and the largest legal raise. A raise of two usual
+    sizes has the name of the larger size.
     """
     size_names = {low: "minimum"}
     for size in USUAL_BET_SIZES:
@@ -310,8 +307,8 @@ def name_listed_size(
 ) -> str:
     """Return the name of a listed bet size, such as "half pot" or "33 % of the pot".
 
-    It is "minimum" if the share of the pot is below the smallest legal raise, and "all-in" if it is
-    at least the stack.
+    The name is "minimum" if the share of the pot is below the smallest legal raise, and "all-in" if
+    the share is at least the stack.
     """
     if isinstance(size, str) or is_whole_stack(variant_game, record, chips_in):
         return "all-in"
