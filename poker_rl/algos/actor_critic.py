@@ -35,7 +35,7 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.learning.advantages import compute_doubly_robust
+from poker_rl.learning.advantages import compute_doubly_robust_estimates
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
@@ -46,12 +46,12 @@ from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.player import Player
 
-MIN_BEHAVIOR_PROB = 0.02  # lower bound of b(x) in the correction d
+MIN_BEHAVIOR_PROB = 0.02  # lower bound of the divisor b(x) in the correction d
 
 
 @dataclass(kw_only=True)
 class ActorCritic(NetworkLearner, NetworkAssignment):
-    """All-action actor-critic learner; its schedules count the decisions of all instances."""
+    """All-action actor-critic learner; its schedules depend on the decisions of all instances."""
 
     hands_per_iteration: PositiveInt
     enumerate_deals: bool
@@ -102,7 +102,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         traverser_count = game.seats if context.opponents is None else 1
         tables = np.arange(self.instances * self.hands_per_iteration)
         deal_number, self._traverser_of_table = np.divmod(tables, traverser_count)
-        self._decks = None  # cards to deal [tables, dealt]; None: random
+        self._decks = None  # decks to deal [tables, cards]; None: random ones
         if self.enumerate_deals:
             traversals = game.count_deals() * traverser_count
             if self.hands_per_iteration % traversals:
@@ -149,12 +149,12 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         )
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
-        """Train for one epoch on the traversers' decisions [N] and their policies pi [N, A]."""
+        """Train for one epoch on N decisions of traversers, whose policies pi are [N, A]."""
         actor_inputs, critic_inputs = self.services.build_actor_critic_inputs(batch)
         replica = self.services.to_tensor(batch.replica)
         with self.services.timer.time_networks(), torch.no_grad():
             action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()
-        target, advantage = compute_doubly_robust(
+        target, advantage = compute_doubly_robust_estimates(
             batch,
             policy,
             action_values,

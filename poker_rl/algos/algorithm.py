@@ -18,7 +18,7 @@ from poker_rl.players.player import Player
 
 @dataclass
 class Progress:
-    """Counters of the work done so far; `budget_unit` names the one whose limit ends a run.
+    """Counters of the work done so far; the one named by `budget_unit` limits the run.
 
     A solver that sweeps the whole game tree counts deals as hands and decision nodes as decisions;
     a solver on the public tree counts information sets as decisions.
@@ -49,7 +49,7 @@ class Stateful(Protocol):
 
 
 class Algorithm(Protocol):
-    """Learner or solver.
+    """Interface between a learner or solver and the training loop.
 
     Calling `players` or `state_dict` leaves the rest of the run bitwise unchanged.
     """
@@ -73,7 +73,7 @@ class Algorithm(Protocol):
         """
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; training then continues as if never interrupted, bit by bit."""
+        """Restore a `state_dict`; training then continues exactly as if never interrupted."""
 
 
 @dataclass(kw_only=True)
@@ -95,10 +95,10 @@ class NetworkLearner(ABC):
         warm_start_parts: names of the parts, such as networks and averages, that a warm start
             copies from another run.
         warm_start_sources: `_target_` of the other learner classes that a warm start can copy from.
-        min_gpu_work: weights of a network times rows of a batch from which a GPU is faster than one
-            CPU core, for `device: auto`; measured by scripts/gpu.py, see docs/gpu.md.
-        per_process_parts: keys of the nested state whose values differ between the processes of a
-            run, such as tables and buffers; None: the learner does not support several processes.
+        min_gpu_work: `device: auto` uses a GPU if weights of a network times rows of a batch are at
+            least this; scripts/gpu.py measures where it beats one CPU core, see docs/gpu.md.
+        per_process_parts: keys at any level of the state whose values differ between the processes
+            of a run, such as tables and buffers; None: only one process is supported.
     """
 
     context: InitVar[LearnerContext]
@@ -115,7 +115,7 @@ class NetworkLearner(ABC):
 
     @abstractmethod
     def players(self) -> dict[str, Player]:
-        """Return the policies by name, the headline player first."""
+        """Return the policies by name, the headline player first; see `Algorithm.players`."""
 
     @abstractmethod
     def stateful_parts(self) -> dict[str, Stateful | None]:
@@ -138,7 +138,7 @@ class NetworkLearner(ABC):
         return collectives.average_metrics(metrics)
 
     def count_progress(self, decisions: int) -> None:
-        """Add the iteration's finished hands and `decisions`, both summed over processes."""
+        """Add the iteration's finished hands and `decisions` of all processes to `progress`."""
         hands = self.services.rollout.hands_played - self._hands_before
         hands, decisions = collectives.sum_over_processes(hands, decisions)
         self.progress.hands += hands
@@ -153,7 +153,7 @@ class NetworkLearner(ABC):
         return {name: part.state_dict() for name, part in self._collect_stateful_parts().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; training then continues as if never interrupted, bit by bit."""
+        """Restore a `state_dict`; training then continues exactly as if never interrupted."""
         for name, part in self._collect_stateful_parts().items():
             if isinstance(part, torch.optim.Optimizer):
                 load_optimizer_state(part, state[name])
@@ -161,7 +161,7 @@ class NetworkLearner(ABC):
                 part.load_state_dict(state[name])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`, and the opponent pool if both have one, from another run."""
+        """Copy `warm_start_parts` of another run, and its opponent pool if both runs have one."""
         parts = self._collect_stateful_parts()
         for name in self.warm_start_parts:
             if (name in parts) != (name in state):

@@ -29,7 +29,7 @@ def load_algorithm(
     seed: int = 0,
     device: torch.device = CPU,
 ) -> Algorithm:
-    """Build the algorithm that `poker-rl train algo=NAME` would train in self-play, untrained.
+    """Build the untrained algorithm of `poker-rl train algo=NAME`, for self-play.
 
     It also limits the process to one thread, unless `poker_rl.config.set_threads` was called.
 
@@ -42,7 +42,7 @@ def load_algorithm(
         ConfigError: if there is no such algorithm, a setting is invalid, or the algorithm does not
             support this game.
     """
-    from poker_rl.config.compose import compose_plain_config  # here, since it imports hydra
+    from poker_rl.config.compose import compose_plain_config  # here, since importing hydra is slow
 
     if isinstance(game, str):
         raise ConfigError(f'game: "{game}" is a name; give a game, such as load_game("{game}")')
@@ -61,10 +61,10 @@ def build_algorithm(
     workers: int = 1,
     rank: int = 0,
 ) -> Algorithm:
-    """Build the algorithm that a run's config describes; see `LearnerContext` for the arguments.
+    """Build the algorithm that a run's config describes; other arguments as in `LearnerContext`.
 
     Args:
-        config: has `algo`, `net` if it needs networks, and horizons from `resolve_horizons`.
+        config: settings with `algo` and, if it needs networks, `net`, after `resolve_horizons`.
 
     Raises:
         ConfigError: if a setting is invalid, `net` is missing, or the algorithm does not support
@@ -75,8 +75,8 @@ def build_algorithm(
     if workers > 1 and getattr(algorithm_class, "per_process_parts", None) is None:
         raise ConfigError(f"workers: {algorithm_class.__name__} learns in one process; allowed: 1")
     net = build_instance_of(NetConfig, config["net"], "net") if "net" in config else None
-    # No constructor takes `net` or `opponents` directly. They are passed to `build_instance_of` so
-    # that it does not prefix errors about them with "algo: ".
+    # `build_instance_of` gets `net` and `opponents` only so that it does not prefix errors about
+    # them with "algo: ".
     context: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponents": opponents}
     runtime_arguments = dict(context)
     if "context" not in list_constructor_parameters(algorithm_class):

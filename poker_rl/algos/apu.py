@@ -24,10 +24,10 @@ Each iteration:
         Polyak update of the target networks pi', Q' by `tau`
     update the EMA of the actors if `ema_decay` > 0
 
-The published reward of a decision is minus the chips put in plus, at the end of the hand, the
-square of the chips taken from the pot, in units of `reward_unit`; `reward_power` replaces the
-square. With power 1, the rewards of a hand add up to the chips won plus the blind posted. With
-`reward_type: payoff`, the reward is the chips won, at the end of the hand.
+The published reward is minus the chips put in at each decision, plus the square of the chips taken
+from the pot when the hand ends, in units of `reward_unit`. `reward_power` replaces the exponent 2;
+with 1, the rewards of a hand add up to the chips won plus the blind posted. With
+`reward_type: payoff`, the only reward is the chips won, at the end of the hand.
 
 Differences: seats are sampled for each hand, where the published button rotates; episodes are
 played in parallel; a share of a split pot includes the odd chips that its player gets; learning
@@ -149,14 +149,12 @@ class APU(NetworkLearner):
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
-        # These three are set in each iteration.
-        self._other_actor = self._copied_actor  # of the agents that do not learn; None for `_actor`
+        self._other_actor = self._copied_actor  # acts for agents that do not learn; None: `_actor`
         self._is_learning = np.full(game.seats, True)
-        # For each step, [B, 2]: moves before the decision, and chips its player has put in.
+        # For B decisions of each step, [B, 2]: moves before, and chips that the player has put in.
         self._moves_and_paid: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:
-        """Check that the variant suits the opponents, and that iterations divide its period."""
         if context.opponents is not None and self.variant != "dual_apu_ctrl":
             raise ConfigError(
                 f"variant: {self.variant} plays itself; with opponents: dual_apu_ctrl"
@@ -199,7 +197,7 @@ class APU(NetworkLearner):
         self._other_actor = self._copied_actor
         if self._opponent_pool is not None:
             self._opponent_pool.update(self.progress.iterations)
-            if self._opponent_pool.sample_opponent_plays():
+            if self._opponent_pool.sample_whether_opponent_plays():
                 self._other_actor = self._opponent_pool.opponent_network
         learner = self._current_learner
         all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")
@@ -225,7 +223,7 @@ class APU(NetworkLearner):
         return self._compute_metrics(step_metrics, learner)
 
     def players(self) -> dict[str, Player]:
-        """Return the EMA and the current actors; each actor is an instance that plays any seat."""
+        """Return the EMA and the current actors; each agent's actor plays all seats."""
         modules = {"current": self._actor}
         if self._weight_ema is not None:
             modules = {"weight_average": self._weight_ema.module, **modules}
@@ -247,7 +245,7 @@ class APU(NetworkLearner):
 
     @property
     def _agent_periods_done(self) -> int:
-        """Number of periods of `agent_switch_period` episodes so far; it selects who learns."""
+        """Number of finished periods of `agent_switch_period` episodes; it selects who learns."""
         return self.progress.hands // (self.agent_switch_period * self._hands_per_episode)
 
     @property
@@ -293,16 +291,16 @@ class APU(NetworkLearner):
             reward = batch.reward / self._unit_chips
         hands = self._table_packer.pack(records)
         for learner in learners:
-            is_owned = learner.is_owned(batch.replica)
+            is_own = learner.is_own_replica(batch.replica)
             if self.store_decisions_of == "learner":
-                is_owned &= self._is_learning[batch.agent]
-            owned_rows = np.flatnonzero(is_owned)
+                is_own &= self._is_learning[batch.agent]
+            own_rows = np.flatnonzero(is_own)
             learner.buffer.add(
-                batch.replica[owned_rows] - learner.replicas.start,
-                hand=hands[batch.table[owned_rows]],
-                moves=moves[owned_rows],
-                next=np.where(ended, final_moves, moves[batch.next_row])[owned_rows],
-                reward=(reward / self.reward_scale)[owned_rows],
+                batch.replica[own_rows] - learner.replicas.start,
+                hand=hands[batch.table[own_rows]],
+                moves=moves[own_rows],
+                next=np.where(ended, final_moves, moves[batch.next_row])[own_rows],
+                reward=(reward / self.reward_scale)[own_rows],
             )
 
     def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
@@ -366,7 +364,7 @@ class APU(NetworkLearner):
 def compute_published_rewards(
     batch: RolloutBatch, paid: np.ndarray, final_paid_by_seat: np.ndarray, unit: float, power: float
 ) -> np.ndarray:
-    """Return the published reward of each decision, see the module's docstring, [N] float64.
+    """Return the published reward of each decision, [N] float64; see the module's docstring.
 
     Args:
         paid: chips that the player had put into the pot before each decision, [N].

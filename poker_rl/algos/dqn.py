@@ -105,7 +105,7 @@ class DQN(NetworkLearner):
                 "action": Column(action_dtype),
                 "reward": Column(torch.float32),
                 "next": self.services.observation_column,
-                # legal actions at "next"; all False if the hand ended
+                # legal actions at the next decision; all False if the hand ended
                 "legal": Column(torch.bool, game.action_count),
             },
             context.device,
@@ -148,7 +148,7 @@ class DQN(NetworkLearner):
     def _build_player(
         self, module: nn.Module, player_class: type[NetworkPlayer], critic: Critic | None = None
     ) -> Player:
-        # With shuffled seats every agent learns to play every seat, so the first one is evaluated.
+        # With shuffled seats every agent learns to play every seat, so only the first is evaluated.
         if self.network_sharing == "per_agent" and self.seating == "shuffled":
             player = self.services.build_player(
                 module, player_class, critic, instance_per_replica=True
@@ -168,13 +168,12 @@ class DQN(NetworkLearner):
         )
 
     def _compute_epsilon_greedy_probs(self, values: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Return the epsilon-greedy policy for action values and action masks, all [B, A]."""
         best = np.where(mask, values, -np.inf).argmax(1)
         greedy = best[:, None] == np.arange(mask.shape[1])
         return mix_with_uniform(greedy, mask, self._epsilon)
 
     def _store_transitions(self, batch: RolloutBatch) -> int:
-        """Add the transitions whose next state is known to the buffer; return their number."""
+        """Store the transitions whose next state is known; return their number."""
         rows = np.flatnonzero(batch.next_row != NEXT_PENDING)
         next_rows = batch.next_row[rows]
         not_done = (next_rows != HAND_ENDED)[:, None]

@@ -65,7 +65,7 @@ class NFSP(DQN):
         return {"average": average} | super().players()
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        is_best_response = self._best_response_seats.record_rows(rows)
+        is_best_response = self._best_response_seats.record_decisions(rows)
         is_average = ~is_best_response
         outputs = self._acting_networks.compute_outputs(rows, is_average.astype(np.int64))
         probs = np.empty(rows.mask.shape)
@@ -79,8 +79,8 @@ class NFSP(DQN):
     def _store_transitions(self, batch: RolloutBatch) -> int:
         """Store transitions for DQN, and best-response actions for the average policy."""
         transition_count = super()._store_transitions(batch)
-        is_best_response = self._best_response_seats.pop_recorded()
-        # The decisions of this iteration are the batch's last rows.
+        is_best_response = self._best_response_seats.pop_record()
+        # The batch begins with pending decisions, which an earlier iteration has recorded.
         rows = len(batch) - len(is_best_response) + np.flatnonzero(is_best_response)
         one_hot_actions = batch.action[rows, None] == np.arange(batch.mask.shape[1])
         self._average_policy.add(

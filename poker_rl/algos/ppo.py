@@ -62,12 +62,12 @@ from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if
 from poker_rl.players.player import Player
 
 ADAM_EPSILON = 1e-5  # as in common implementations of PPO
-MINIBATCH_MARGIN = 1.03  # on a GPU, where their size is fixed, minibatches have 3 % spare rows
+MINIBATCH_MARGIN = 1.03  # on a GPU, where sizes are fixed, minibatches have 3 % spare rows
 
 
 @dataclass(kw_only=True)
 class PPO(NetworkLearner, NetworkAssignment):
-    """PPO learner; its schedules count the decisions of one instance."""
+    """PPO learner; its schedules depend on the decisions of one instance."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -102,7 +102,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         "opponent_pool",
         "step_rollout",
     )
-    average_learns_actions: ClassVar[bool] = False  # the average policy learns probabilities
+    average_learns_actions: ClassVar[bool] = False  # False: it learns probabilities
 
     def __post_init__(self, context: LearnerContext) -> None:
         sees_hidden_cards = self.critic_view == "perfect_information"
@@ -158,7 +158,7 @@ class PPO(NetworkLearner, NetworkAssignment):
                 self._opponent_pool.opponent_network,
                 BestResponseSeats(self.services, self._opponent_pool.sample_learning_seats),
             )
-        self._warm_start_iterations = 0  # iterations of the runs that a warm start continues
+        self._warm_start_iterations = 0  # iterations of earlier runs that `warm_start` continues
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table and learn from them for `epochs` epochs."""
@@ -211,10 +211,10 @@ class PPO(NetworkLearner, NetworkAssignment):
         return self._averages.build_players(critic)
 
     def _set_up_captured_steps(self) -> None:
-        """Create the inputs of networks, and the steps that a GPU replays."""
+        """Create the networks' inputs and the steps that a GPU records as CUDA graphs."""
         services, batch = self.services, self._step_rollout.batch
         device, count = services.device, batch.action.numel()
-        self._cells = torch.arange(count, device=device)  # cells of the batch that are used, [N]
+        self._cells = torch.arange(count, device=device)  # indices of used cells of the batch [N]
         self._actor_inputs = DeduplicatedInputs.from_tensor(batch.observation.flatten(0, 1))
         self._critic_inputs = self._actor_inputs
         self._critic_rows: Tensor | None = None
@@ -222,7 +222,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             width = services.input_size + services.hidden_card_size
             self._critic_rows = torch.zeros(count, width, dtype=services.input_dtype, device=device)
             self._critic_inputs = DeduplicatedInputs.from_tensor(self._critic_rows)
-        self._seed = torch.zeros((), dtype=torch.int64, device=device)  # of the order of rows
+        self._seed = torch.zeros((), dtype=torch.int64, device=device)  # seed of the row order
         self._data: dict[str, Tensor] = {}
         self._loss_columns = ["mask", "action", "log_prob", "advantage", "target"]
         self._loss_columns += ["value"] * self.clip_value_loss
@@ -231,12 +231,12 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
         self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
         self._prepare_data = CapturedStep(
-            self._compute_data, device, is_capturable=services.replicas == 1
+            self._compute_loss_inputs, device, is_capturable=services.replicas == 1
         )
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
 
     def _compact_batch(self) -> None:
-        """Leave out cells without a decision, to save work on a CPU, where shapes may change."""
+        """Leave out the batch's cells without a decision, on a CPU, where shapes may change."""
         batch = self._step_rollout.batch
         self._cells = batch.is_decision.flatten().nonzero()[:, 0]
         observations = batch.observation.flatten(0, 1)[self._cells]
@@ -250,7 +250,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     def _set_minibatch_rows(self) -> None:
         """Set the number of rows that a replica has in all minibatches together.
 
-        A GPU has to record the captured work again if it changes, so there are spare rows.
+        If it changes, a GPU has to record its CUDA graph again, so there are spare rows.
         """
         if self.services.has_equal_blocks:
             size = int(self._step_rollout.learner_decisions.max())
@@ -273,8 +273,8 @@ class PPO(NetworkLearner, NetworkAssignment):
         return policy.cpu().numpy()
 
     @torch.no_grad()
-    def _compute_data(self) -> None:
-        """Set the tensors of `_data` that the loss needs of N decisions, [N] or [N, A] each.
+    def _compute_loss_inputs(self) -> None:
+        """Compute `_data`, the inputs of the loss for N decisions, [N] or [N, A] each.
 
         If few of the A actions are legal, [N, A] becomes [N, L] with a column per legal action, and
         `action` holds the column of the action taken.
@@ -291,7 +291,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         mask, action, replica = select(batch.mask), select(batch.action), select(batch.replica)
         row_replica = replica if self.services.replicas > 1 else None
         log_policies = {}
-        if self._same_type is not None:  # log of the policy that is uniform over types, + constant
+        if self._same_type is not None:  # log of the policy uniform over types, + constant
             actions_of_same_type = mask.float() @ self._same_type
             log_policies["same_type"] = -actions_of_same_type.clamp(min=1).log()
         average_needs_policy = self.average_policy is not None and not self.average_learns_actions
@@ -321,7 +321,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             columns |= {"legal": legal.actions, "count": legal.counts}
         else:
             self._data.pop("legal", None)
-        # On a GPU these are views of the batch, whose tensors keep their addresses.
+        # On a GPU these columns are views of the batch, whose tensors keep their addresses.
         self._data |= {**columns, "log_prob": select(batch.log_prob), "replica": replica}
         computed = {
             **log_policies,
@@ -338,7 +338,7 @@ class PPO(NetworkLearner, NetworkAssignment):
                 self._data[name] = values
 
     def _take_gradient_steps(self) -> None:
-        """Take the gradient steps of one epoch and add their metrics to the sums."""
+        """Take the gradient steps of one epoch and add their metrics to `_metric_sums`."""
         uniform = draw_uniform(self._seed, self._step_rollout.batch.action.numel())
         if self.services.device.type == "cpu":
             uniform = uniform[self._cells]
@@ -373,16 +373,16 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._metric_sums += torch.cat([metrics, norm[None]])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parts, and the iterations of runs that a warm start continues."""
+        """Return the state of all parts, and the number of iterations of earlier runs."""
         return super().state_dict() | {"warm_start_iterations": self._warm_start_iterations}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self._learn_epoch.reset()  # loading has replaced the moments of the optimizer
+        self._learn_epoch.reset()  # loading has replaced moments that the CUDA graph uses
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`; the decay of the EMA depends on the iterations of both runs."""
+        """Copy `warm_start_parts`; the warm-up of the EMA counts the iterations of both runs."""
         super().warm_start(state)
         iterations = state["warm_start_iterations"] + state["progress"]["iterations"]
         self._warm_start_iterations = iterations

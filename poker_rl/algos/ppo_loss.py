@@ -32,13 +32,13 @@ def compute_ppo_loss(
     normalizes_advantages: bool,
     clips_value_loss: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss, and the metrics of METRIC_TAGS before the gradient norm, [5].
+    """Return the loss, and the metrics of METRIC_TAGS without the gradient norm, [5].
 
     Args:
         logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
         value: output of the critic, [K, B].
-        minibatch: rows of the tensors of `PPO._compute_data`, [K, B, ...] each; with `same_type`,
-            the entropy bonus is that of `entropy_over: action_types`.
+        minibatch: rows of the tensors that `PPO._compute_loss_inputs` sets, [K, B, ...] each; with
+            "same_type", the entropy bonus is that of `entropy_over: action_types`.
         row_weight: weight of each row in its replica's mean, [K, B].
         coefs: current values of `clip_coef`, `entropy_coef` and perhaps `kl_old_coef`.
     """
@@ -88,7 +88,7 @@ def compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor
 
 
 def build_same_type_matrix(action_types: np.ndarray, device: torch.device) -> Tensor | None:
-    """Return 1 for actions of equal type, else 0, [A, A]; None if each action has its own type."""
+    """Return a matrix [A, A] with 1 for actions of equal type; None if all types differ."""
     is_same_type = action_types[:, None] == action_types
     if is_same_type.sum() == len(action_types):
         return None

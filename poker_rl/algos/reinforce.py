@@ -114,9 +114,9 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def _update_baselines(
         self, decay: float, baseline_index: np.ndarray, returns: np.ndarray
     ) -> None:
-        """Move each seat's baseline towards the mean of the `returns` [H] of its hands.
+        """Move each seat's baseline towards the mean return of its hands.
 
-        `baseline_index` [H] is the index of that seat in the flattened [instances, seats].
+        `returns[i]` belongs to the seat with index `baseline_index[i]` in the flat `_baselines`.
         """
         hand_counts = np.bincount(baseline_index, minlength=self._baselines.size)
         return_sums = np.bincount(baseline_index, returns, self._baselines.size)

@@ -64,7 +64,7 @@ METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "grad
 
 @dataclass(kw_only=True)
 class Vine(NetworkLearner):
-    """Vine learner; its schedules count all decisions, including those in rollouts."""
+    """Vine learner; its schedules depend on all decisions, including those in rollouts."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -135,7 +135,7 @@ class Vine(NetworkLearner):
         self._buffer.check_batch_memory("batch_size", self.batch_size)
         self._buffer.check_capacity("batch_size", self.batch_size)
         self._action_columns = max_actions
-        self._rollout_decisions = 0  # decisions in rollouts of this iteration
+        self._rollout_decisions = 0
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table, value all likely actions, and learn."""
@@ -167,7 +167,7 @@ class Vine(NetworkLearner):
         )
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`; the EMA of the critic starts at the critic if PPO trained it."""
+        """Copy `warm_start_parts`; from a PPO run, the critic's EMA gets the critic's weights."""
         super().warm_start(state)
         critic_ema_state = state.get("value_average")
         self._critic_ema.load_state_dict(critic_ema_state or self._critic.state_dict())
@@ -178,11 +178,11 @@ class Vine(NetworkLearner):
         with torch.no_grad():
             logits = services.compute_logits(module, rows, legal)
             policy = masked_softmax(logits, legal.column_mask).double().cpu().numpy()  # [B, L]
-        self._value_and_store(rows, legal.actions.cpu().numpy(), policy)
+        self._estimate_and_store_values(rows, legal.actions.cpu().numpy(), policy)
         column = sample_from_probs(policy, services.generator.random(len(policy)))
         return legal.to_action(column), np.log(policy[np.arange(len(column)), column])
 
-    def _value_and_store(
+    def _estimate_and_store_values(
         self, rows: PendingDecisions, action: np.ndarray, policy: np.ndarray
     ) -> None:
         """Estimate the values of the likely actions at some decisions and store them for replay.
@@ -223,9 +223,9 @@ class Vine(NetworkLearner):
     def _sample_action_values(
         self, records: np.ndarray, table: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
-        """Return the values of actions by one rollout each, in units of `reward_scale` chips, [N].
+        """Estimate the values of N actions by a rollout each, in units of `reward_scale` chips.
 
-        They are played on `records` [N], copies of the tables `table` [N] of `services.rollout`.
+        Action i is played on `records[i]`, a copy of the table `table[i]` of `services.rollout`.
         """
         services = self.services
         tables = Tables(services.game, 0, 0)

@@ -49,7 +49,7 @@ from poker_rl.nets.replicas import forward_by_replica
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.player import Player
 
-MAX_DEALS = 1000  # most deals of a game for the metric value/first_move, a mean over all deals
+MAX_DEALS = 1000  # value/first_move, a mean over all deals, is logged for at most so many deals
 MAX_ROUNDS = 1000  # rounds of `hands_per_iteration` hands in a batch before an error is raised
 
 ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
@@ -57,7 +57,7 @@ ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
 
 @dataclass(kw_only=True)
 class VPG(NetworkLearner, NetworkAssignment):
-    """VPG learner; its schedules count the decisions of one instance."""
+    """VPG learner; its schedules depend on the decisions of one instance."""
 
     hands_per_iteration: PositiveInt
     min_network_decisions: PositiveInt | None
@@ -115,7 +115,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         target = advantage + value
         action, mask = self.services.to_tensor(batch.action), self.services.to_tensor(batch.mask)
         old_log_prob = self.services.to_tensor(batch.log_prob)
-        # Number of decisions of the network that made each decision, [N].
+        # The decisions of each network have the same total weight.
         network_rows = np.bincount(batch.replica)[batch.replica]
         row_weight = self.services.to_tensor((1 / network_rows).astype(np.float32))
         losses, norm = np.zeros(3), 0.0
@@ -151,7 +151,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return the player with the EMA of the weights, and the current policy."""
+        """Return the EMA of the weights and the current policy."""
         critic = self.services.build_player_critic(
             self._critic, self.reward_scale, per_action=False
         )
@@ -162,7 +162,6 @@ class VPG(NetworkLearner, NetworkAssignment):
     def _compute_objective(
         self, advantage: Tensor, log_prob: Tensor, old_log_prob: Tensor
     ) -> Tensor:
-        """Return the objective to maximize for each decision, [N]."""
         if self.objective == "log_probability":
             return advantage * log_prob
         if self.objective == "probability":
@@ -172,7 +171,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         return torch.min(advantage * ratio, advantage * clipped)
 
     def _play_batch(self) -> tuple[RolloutBatch, int]:
-        """Return the decisions of one batch and its number of hands."""
+        """Play one batch; return its decisions and number of hands."""
         play = self.services.rollout.play_full_hands
         if self.min_network_decisions is None:
             return play(self._choose_actions), self.instances * self.hands_per_iteration

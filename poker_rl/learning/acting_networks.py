@@ -14,10 +14,10 @@ from poker_rl.learning.rollout import PendingDecisions
 
 
 class ActingNetworks:
-    """Networks of a learner, such as a best response and an average policy; one of them decides.
+    """Networks of a learner, such as best response and average policy; one makes each decision.
 
-    On a GPU one `CapturedStep` runs all replicas of all networks on as many rows as there are
-    tables, and selects each row's outputs. On a CPU each network runs only on its own rows.
+    On a GPU one `CapturedStep` (a CUDA graph) runs all replicas of all networks for all tables and
+    selects the outputs needed. On a CPU each network runs only for the decisions that it makes.
     """
 
     def __init__(self, modules: Sequence[nn.Module], services: LearnerServices) -> None:
@@ -28,14 +28,14 @@ class ActingNetworks:
             dtype = torch.uint8 if column.dtype == torch.bool else torch.float32
             assert column.width is not None
             self._observation = torch.zeros(rows, column.width, dtype=dtype, device=services.device)
-            # Index of the row's network and replica: network x K + replica.
+            # Number of each row's replica among those of all networks: network x K + replica.
             self._source = torch.zeros(rows, dtype=torch.int64, device=services.device)
             self._outputs = torch.zeros(rows, services.game.action_count, device=services.device)
             self._captured_step = CapturedStep(self._fill_outputs, services.device)
 
     @torch.no_grad()
     def compute_outputs(self, rows: PendingDecisions, network: np.ndarray) -> np.ndarray:
-        """Return each row's outputs, [B, A] float32; `network` [B] is the index of its network."""
+        """Return the outputs of the network `network[i]` for each decision i, [B, A] float32."""
         if self._captured_step is not None:
             count = len(network)
             source = network * self._services.replicas + rows.replica

@@ -19,7 +19,7 @@ from poker_rl.learning.table_group import StepBatch
 def estimate_advantages(
     batch: RolloutBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> Tensor:
-    """Return the generalized advantages of N decisions, [N] float32; 0 at NEXT_PENDING rows.
+    """Return the generalized advantages of N decisions, [N]; 0 if the next decision is pending.
 
     The advantages and the critic's values `value` [N] are in units of `reward_scale` chips.
     """
@@ -31,14 +31,11 @@ def estimate_advantages(
 def estimate_step_advantages(
     batch: StepBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the generalized advantages of a rollout, given the critic's values `value` [R, T].
+    """Return the generalized advantages of a rollout, and which transitions are complete, [R, T].
 
-    The advantages and the values are in units of `reward_scale` chips.
-
-    Returns:
-        advantages [R, T], and whether each cell holds a decision with a complete transition (the
-        hand ended or the same seat has decided again), [R, T] bool. The advantage of a decision
-        without one is 0, and its value only bootstraps the same seat's previous decision.
+    The transition of a decision is complete if the hand has ended or the same seat has decided
+    again. Otherwise its advantage is 0, and its value only bootstraps the seat's previous decision.
+    The advantages and the critic's values `value` [R, T] are in units of `reward_scale` chips.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
     advantage, is_complete = torch.zeros_like(value), torch.zeros_like(batch.is_decision)
@@ -66,7 +63,7 @@ def estimate_step_advantages(
 def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:
     """Return advantages [K, B] with mean 0 and standard deviation 1 in each replica.
 
-    `weight` [K, B] has each row's weight in its replica's mean over all processes.
+    `weight` [K, B] has the weights of the rows in means over all processes of the run.
     """
     centered = advantage - all_reduce_mean((weight * advantage).sum(1, keepdim=True))
     std = all_reduce_mean((weight * centered.square()).sum(1, keepdim=True)).sqrt()
@@ -78,8 +75,8 @@ def compute_gae(
 ) -> np.ndarray:
     """Return generalized advantage estimates A of N decisions in the order of play, [N] float32.
 
-    A = d + gamma lambda A(next) with d = r + gamma V(next) - V. A is 0 at NEXT_PENDING rows; their
-    V only bootstraps the agent's previous decision. All arrays are [N].
+    A = d + gamma lambda A(next) with d = r + gamma V(next) - V. A is 0 if the next decision
+    is pending; V then only bootstraps the agent's previous decision. All arrays are [N].
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)
@@ -96,7 +93,7 @@ def _fill_gae(reward, value, next_rows, gamma, gae_lambda, advantage):  # type: 
                 advantage[i] += gamma * (value[next_row] + gae_lambda * advantage[next_row])
 
 
-def compute_doubly_robust(
+def compute_doubly_robust_estimates(
     batch: RolloutBatch,
     policy: np.ndarray,
     action_values: np.ndarray,
@@ -111,7 +108,7 @@ def compute_doubly_robust(
     Args:
         batch: N decisions of finished hands, with log-probabilities of the behavior policy b.
         policy, action_values: pi and the critic's Q in units of `reward_scale` chips, [N, A].
-        min_behavior_prob: lower bound of b(x) in the divisor of d, to limit its variance.
+        min_behavior_prob: lower bound of b(x), the divisor of d, to limit the variance.
 
     Returns:
         targets [N] and advantages [N, A], 0 at illegal actions; float32 in the units of Q.

@@ -34,11 +34,11 @@ class AveragePolicySettings:
 
     capacity: PositiveInt  # number of decisions that the reservoir of each replica can hold
     insertion_rule: InsertionRule
-    gradient_steps: PassCount  # per update of the learner
+    gradient_steps: PassCount  # each time that the learner trains its other networks
     batch_size: PositiveInt  # decisions of each replica in a gradient step
     optimizer: OptimizerName
     lr: ScheduleOverOwnSteps
-    max_grad_norm: PositiveFloat | None  # of each replica; None: no clipping
+    max_grad_norm: PositiveFloat | None  # largest gradient norm of each replica; None: no limit
     iteration_weight_power: NonNegativeFloat  # decisions of iteration t have weight t^power
 
 
@@ -46,7 +46,7 @@ class AveragePolicy:
     """Average-policy network with its reservoirs and optimizer.
 
     Args:
-        learn_from_actions: the targets that are added are actions taken, one-hot, not policies.
+        learn_from_actions: the network learns the actions taken, one-hot, instead of policies.
         other_buffers: other buffers of the learner that need memory on the same device.
 
     Attributes:
@@ -66,7 +66,7 @@ class AveragePolicy:
         actions = services.game.action_count
         self.settings = settings
         self.module = services.build_network(actions, output_init_scale)
-        self._warm_start_iterations = 0  # iterations of the runs that a warm start continues
+        self._warm_start_iterations = 0  # newest iteration in copied reservoirs
         columns = {
             "observation": services.observation_column,
             "mask": Column(torch.bool, actions),
@@ -98,7 +98,7 @@ class AveragePolicy:
 
     @property
     def updates(self) -> int:
-        """Number of gradient steps."""
+        """Number of gradient steps taken so far."""
         return self.stepper.updates
 
     def add(
@@ -123,13 +123,13 @@ class AveragePolicy:
         self._updates.take_steps(steps)
 
     def learn(self) -> dict[str, float]:
-        """Take the gradient steps of an update, and return the metrics of `pop_metrics`."""
-        if self.buffer.has_items:  # replicas without items get no gradient
+        """Take `settings.gradient_steps` steps, and return the metrics of `pop_metrics`."""
+        if self.buffer.has_items:  # a replica without items samples zeros, whose loss is 0
             self.take_steps(self.settings.gradient_steps)
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:
-        """Return means since the last call of `pop_metrics`, or no metric if there was no step.
+        """Return the mean loss and gradient norm since the last call; none without a step.
 
         The loss is a cross-entropy weighted by (iteration / newest iteration of the batch)^power,
         so it is smaller than the unweighted one unless the power is 0.
@@ -164,7 +164,7 @@ class AveragePolicy:
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy weights and reservoirs of another run; its iterations precede those of this run."""
+        """Copy weights and reservoirs of another run, whose iterations count as earlier ones."""
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])
         if self.settings.iteration_weight_power:
@@ -180,7 +180,7 @@ class PolicyAverages:
     Args:
         actor: the policy network in training, K replicas.
         ema_decay: decay of the EMA per iteration, in [0, 1].
-        settings: settings of the average-policy network; None: there is none.
+        settings: settings of the average-policy network; None: no such network.
     """
 
     def __init__(
@@ -218,5 +218,5 @@ class PolicyAverages:
         return {"average": self._services.build_player(self.average_policy.module), **players}
 
     def stateful_parts(self) -> dict[str, WeightEMA | AveragePolicy | None]:
-        """Return the parts with a state, by their names in the learner's state."""
+        """Return the parts that the learner saves, by name; a part without settings is None."""
         return {"weight_average": self.weight_ema, "average": self.average_policy}

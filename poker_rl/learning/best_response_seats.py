@@ -17,7 +17,7 @@ from poker_rl.learning.rollout import PendingDecisions
 
 
 class BestResponseSeats:
-    """Sampled best-response seats of the current hands, and a record of the decisions they made.
+    """Seats that play the best response in the current hands, and a record of its decisions.
 
     Args:
         sample_seats: samples the best-response seats of new hands, tables [B] -> [B, seats] bool.
@@ -37,20 +37,20 @@ class BestResponseSeats:
     def _on_deal(self, tables: np.ndarray) -> None:
         self.is_best_response[tables] = self._sample_seats(tables)
 
-    def record_rows(self, rows: PendingDecisions) -> np.ndarray:
-        """Return and record which of these decisions the best response makes, [B] bool."""
+    def record_decisions(self, rows: PendingDecisions) -> np.ndarray:
+        """Record and return whether the best response makes each of these decisions, [B] bool."""
         is_best_response: np.ndarray = self.is_best_response[rows.table, rows.seat]
         self._recorded.append(is_best_response)
         return is_best_response
 
-    def pop_recorded(self) -> np.ndarray:
-        """Return the record of all decisions in the order of play, [N] bool, and clear it."""
+    def pop_record(self) -> np.ndarray:
+        """Return and clear the record: whether the best response made each decision, [N] bool."""
         recorded = np.concatenate(self._recorded)
         self._recorded = [recorded[:0]]
         return recorded
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the best-response seats of the current hands; the record must have been popped."""
+        """Return the best-response seats of the current hands; call `pop_record` before."""
         return {"is_best_response": torch.from_numpy(self.is_best_response.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ class BestResponseSeats:
 
 
 def make_eta_sampler(services: LearnerServices, eta: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that selects each seat independently with probability `eta`."""
+    """Return a function that makes each seat a best-response seat with probability `eta`."""
 
     def sample_seats(tables: np.ndarray) -> np.ndarray:
         shape = (len(tables), services.rollout.agent_of_seat.shape[1])

@@ -73,7 +73,7 @@ class CapturedStep:
 
 
 class ParallelBranch:
-    """Context whose work a GPU does in parallel with the work after the context, until `join`.
+    """Context whose work a GPU does in parallel with the later work, until `join`.
 
     The work is queued on a stream of its own, also while a `CapturedStep` is recorded. Its results
     may be used after `join`, and tensors that it reads must exist until then. On a CPU the work is
@@ -94,6 +94,6 @@ class ParallelBranch:
             torch.cuda.set_stream(self._outer_stream)
 
     def join(self) -> None:
-        """Let the work after this call wait for the branch."""
+        """Let work queued after this call wait for the work of the context."""
         if self._stream is not None:
             torch.cuda.current_stream().wait_stream(self._stream)

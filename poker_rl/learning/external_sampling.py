@@ -43,7 +43,7 @@ class TraversalDecisions:
 
 @dataclass
 class _TreeLevel:
-    """The n positions at one depth of the traversed trees; at m of them the hand is not over."""
+    """Level of the traversed trees: n positions after equally many actions, m of them decisions."""
 
     parent: np.ndarray  # index of the decision on the level above that led here [n] int64
     action: np.ndarray  # action that was played at that decision [n] int64
@@ -129,8 +129,6 @@ def _expand_levels(
 
 
 def _concatenate_decisions(levels: list[_TreeLevel], is_traverser: bool) -> TraversalDecisions:
-    """Concatenate the decisions of all levels that the traverser, or another seat, makes."""
-
     def concatenate(name: str) -> np.ndarray:
         return np.concatenate(
             [getattr(level.decisions, name)[level.is_traverser == is_traverser] for level in levels]

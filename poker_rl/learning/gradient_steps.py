@@ -1,4 +1,4 @@
-"""Gradient steps; a GPU replays those on batches of replay buffers (see `CapturedStep`)."""
+"""Gradient steps; a GPU runs them as CUDA graphs if the batches come from replay buffers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]
 
-STEPS_PER_GRAPH = 8  # a graph of several steps samples all their batches at once
-MIN_CHUNK = 2048  # numbers that the 512 threads of a CUDA block handle at once
-MAX_CHUNKS = 128  # about the number of multiprocessors of a large GPU
+STEPS_PER_GRAPH = 8  # gradient steps in a CUDA graph, which samples all their batches at once
+MIN_CHUNK = 2048  # in `ChunkedAdam`: weights that a CUDA block of 512 threads handles at once
+MAX_CHUNKS = 128  # in `ChunkedAdam`: about the number of multiprocessors of a large GPU
 
 
 def set_learning_rates(optimizer: torch.optim.Optimizer, *learning_rates: float) -> None:
@@ -70,7 +70,8 @@ class ChunkedAdam(torch.optim.Adam):
 
     A block of torch's fused kernel handles 65,536 numbers of a tensor one after the other. So a
     small network keeps a few multiprocessors busy, for 50 microseconds on an H200. Here the kernel
-    gets each tensor as several short ones, which share its memory. There is one parameter group.
+    gets each tensor as several short ones, which share its memory. Only one parameter group is
+    supported.
     """
 
     @torch.no_grad()
@@ -153,10 +154,11 @@ class GradientStepper:
             self._optimizer = ChunkedAdam(
                 module.parameters(), lr=lr, fused=True, capturable=device.type == "cuda"
             )
-        self._sums, self.losses_summed = torch.zeros(2, device=device), 0  # losses and norms
+        self._sums = torch.zeros(2, device=device)  # sums of losses and of gradient norms
+        self.losses_summed = 0
 
     def prepare_steps(self, steps: int) -> None:
-        """Set the learning rates of the next `steps` <= STEPS_PER_GRAPH steps, and count these."""
+        """Count the next `steps` <= STEPS_PER_GRAPH steps, and set their learning rates."""
         for i in range(steps):
             lr = self._lr_schedule.value(self.updates + i)
             if lr != self._lrs[i]:
@@ -166,7 +168,7 @@ class GradientStepper:
         self.losses_summed += steps
 
     def take_steps(self, steps: int) -> None:
-        """Take the steps for which `prepare_steps` was called; this can be captured."""
+        """Take the steps that `prepare_steps` has prepared; a CUDA graph can record this."""
         batches = self.buffer.sample_batches(self._batch_size, steps)
         for batch, lr in zip(batches, self._lr_tensors, strict=False):
             loss = self._compute_loss(batch)
@@ -192,14 +194,14 @@ class GradientStepper:
         self.updates = state["updates"]
         load_optimizer_state(self._optimizer, state["optimizer"])
         for step in self.captured_steps:
-            step.reset()  # loading has replaced the moments
+            step.reset()  # loading has replaced moments that graphs use
 
 
 class CapturedUpdates:
-    """Gradient steps of networks that learn independently of each other, captured together.
+    """Gradient steps of several independent networks, recorded together in CUDA graphs on a GPU.
 
-    On a GPU, consecutive steps are captured in graphs of STEPS_PER_GRAPH steps and of one step, in
-    which each network learns on a stream of its own. Sampling counts as network time.
+    One graph has STEPS_PER_GRAPH steps of each network, another one step; each network learns on a
+    stream of its own. The time to sample batches counts as network time.
     """
 
     def __init__(

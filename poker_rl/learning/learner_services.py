@@ -34,7 +34,7 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True, frozen=True)
 class LearnerContext:
-    """Arguments of a network learner besides its own settings, the same for all algorithms.
+    """Arguments that every network learner gets besides the settings of its algorithm.
 
     Args:
         game: the game.
@@ -80,10 +80,10 @@ class LearnerServices:
     its weights are [K, ...], and each row of a batch belongs to the replica `batch.replica`.
 
     Args:
-        assignment: often the learner itself, if it derives from `NetworkAssignment`.
+        assignment: settings that assign networks to decisions; often the learner itself.
         show_hidden_cards: critics also see the other players' cards.
         include_forced_moves: a move that is a player's only legal one also counts as a decision.
-        rollout_steps: actions per table and iteration; 1 if whole hands are played.
+        rollout_steps: actions per table and iteration, to estimate memory; 1 for whole hands.
         tables_key: the setting that holds `tables_per_instance`, for error messages.
 
     Raises:
@@ -94,8 +94,8 @@ class LearnerServices:
         generator: NumPy generator for actions and minibatches.
         rollout: the tables of this process; those of an instance are adjacent.
         replicas: number of replicas K of each network.
-        has_equal_blocks: whether the tables of a replica are adjacent, which is so with one network
-            for all decisions.
+        has_equal_blocks: whether each replica decides at an equal block of adjacent tables, as is
+            true if one network makes all decisions.
         input_size, input_dtype: width and type of a player's observation.
         hidden_card_size: width of the hidden cards that critics see.
         observation_column: type and width of a replay buffer column that holds observations.
@@ -163,7 +163,7 @@ class LearnerServices:
         self._network_sharing = assignment.network_sharing
 
     def _estimate_decision_bytes(self, actions: int) -> int:
-        """Return a lower bound of the bytes per decision, counting its copies while learning."""
+        """Return a lower bound of the bytes of a decision and of its copies while learning."""
         observation_size = self.encoder.size
         bytes_per_number = 1 if self.encoder.is_binary else 4
         observation_bytes = observation_size * bytes_per_number + self.hidden_card_size
@@ -219,9 +219,9 @@ class LearnerServices:
         *,
         instance_per_replica: bool = False,
     ) -> NetworkPlayer:
-        """Return the player whose policy is given by the K replicas of `module`.
+        """Build a player with the K replicas of the policy network `module`.
 
-        With `instance_per_replica` it has K instances, each using one replica in every seat.
+        With `instance_per_replica` it has K instances, each with one replica for all seats.
         """
         sharing, instances = self._network_sharing, self.instances
         if instance_per_replica:
@@ -231,7 +231,7 @@ class LearnerServices:
     def build_players(
         self, critic: Critic | None = None, **modules: nn.Module | None
     ) -> dict[str, Player]:
-        """Return a player by name for each module that is not None."""
+        """Build a player for each policy network that is not None; return them by name."""
         return {
             name: self.build_player(module, critic=critic)
             for name, module in modules.items()
@@ -241,7 +241,7 @@ class LearnerServices:
     def compute_logits(
         self, module: nn.Module, rows: PendingDecisions, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return each row's outputs from its replica, [B, A], or [B, L] for legal actions only."""
+        """Return the outputs of each decision's replica, [B, A], or of `legal` actions, [B, L]."""
         # If every table has a row, the rows are K blocks of equal size in the order of replicas.
         equal_blocks = (
             self.has_equal_blocks and len(rows.table) == self.instances * self._tables_per_instance
@@ -284,7 +284,7 @@ class LearnerServices:
     def build_actor_critic_inputs(
         self, batch: RolloutBatch
     ) -> tuple[DeduplicatedInputs, DeduplicatedInputs]:
-        """Return a batch's inputs for actors and critics; the same unless critics see more."""
+        """Return inputs of actors and critics; both are the same unless critics see more cards."""
         actor_inputs = DeduplicatedInputs(batch.observation, self.device)
         if not self.hidden_card_size:
             return actor_inputs, actor_inputs
@@ -292,9 +292,9 @@ class LearnerServices:
         return actor_inputs, DeduplicatedInputs(critic_rows, self.device)
 
     def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return network inputs of tables [B], and the replica that decides, for every instance.
+        """Encode B tables for every instance; return the inputs and the replicas that decide.
 
-        The tables are repeated for each instance: [instances x B, W] and [instances x B] int64.
+        The inputs are [instances x B, W], the replicas [instances x B] int64.
         """
         observations = np.tile(self.encoder(records), (self.instances, 1))
         network_index = get_network_index(self.game, self._network_sharing, records)
@@ -311,7 +311,7 @@ class LearnerServices:
     def assign_replicas(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return the replica that decides at each of B tables, with agent i in seat i, [B] int64.
 
-        `table` [B] is the index of the table in `rollout` that each was copied from.
+        `table` [B] has the index in `rollout` of the table that each record was copied from.
         """
         network_index = get_network_index(self.game, self._network_sharing, records)
         first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)
@@ -319,7 +319,7 @@ class LearnerServices:
         return replica
 
     def sample_seed(self) -> int:
-        """Return a new seed, for a part such as a buffer that has a generator itself."""
+        """Sample a seed for a part with its own random generator, such as a replay buffer."""
         return int(self.generator.integers(2**63))
 
     def to_tensor(self, array: np.ndarray) -> Tensor:
@@ -327,7 +327,7 @@ class LearnerServices:
         return torch.from_numpy(array).to(self.device)
 
     def get_instance_of_table(self, table: np.ndarray) -> np.ndarray:
-        """Return the instance of each table, [N] int64."""
+        """Return the learner instance that plays at each table, [N] int64."""
         instance: np.ndarray = table // self._tables_per_instance
         return instance
 

@@ -13,7 +13,7 @@ from poker_rl.games.game_tree import GameTree
 
 BYTES_PER_GIB = 2**30
 
-_processes_on_machine = 1  # processes of this run on this machine
+_processes_on_machine = 1
 
 
 def set_processes_on_machine(process_count: int) -> None:
@@ -25,7 +25,7 @@ def set_processes_on_machine(process_count: int) -> None:
 def check_memory(setting: str, needed_bytes: int, device: torch.device) -> None:
     """Raise ConfigError if a device has less than `needed_bytes` of memory.
 
-    `setting` says what needs them, with its value, such as "batch_size: 1,000 items".
+    `setting` says in the message what needs the memory, such as "batch_size: 1,000 items".
     """
     available_bytes = _measure_free_bytes(device)
     if needed_bytes > available_bytes:
@@ -38,7 +38,7 @@ def check_memory(setting: str, needed_bytes: int, device: torch.device) -> None:
 
 
 def check_tabular_memory(tree: GameTree, table_count: int) -> None:
-    """Raise ConfigError if float64 tables [information sets, actions] exceed the memory."""
+    """Raise ConfigError if `table_count` float64 arrays [infosets, actions] exceed the memory."""
     setting = f"game: {tree.infoset_count:,} information sets of {tree.game.action_count:,} actions"
     check_memory(setting, table_count * 8 * tree.legal_mask.size, torch.device("cpu"))
 

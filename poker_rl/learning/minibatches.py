@@ -46,9 +46,9 @@ class DeduplicatedInputs:
     def forward_all(
         self, module: nn.Module, replica: Tensor | None, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return every row's outputs from its replica, [N, out], or [N, L] for legal actions only.
+        """Return the outputs of each row's replica, [N, out], or of `legal` actions only, [N, L].
 
-        `replica` [N] may be None if the rows are K blocks of equal size in order.
+        `replica` [N] may be None if the rows are K blocks of equal size, one for each replica.
         """
         replicas = count_replicas(module)
         if (
@@ -70,13 +70,13 @@ class DeduplicatedInputs:
     ) -> Any:
         """Return the outputs of replica k for the rows `index[k]`, for all k: [K, B, out].
 
-        If `legal` has the legal actions of these rows, return only the outputs of these, [K, B, L].
-        For a `NetworkPair` return both its outputs.
+        With `legal` return only the outputs of legal actions, [K, B, L]. For a `NetworkPair` return
+        the outputs of both networks.
         """
         if legal is None and self.distinct_index is not None:
             if len(index) == 1:
                 distinct_row, position = self.distinct_index[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
-                outputs = module(self.distinct_rows[distinct_row][None])  # only distinct rows
+                outputs = module(self.distinct_rows[distinct_row][None])
                 return _map_outputs(lambda out: out[:, position], outputs)
             if len(self.distinct_rows) < index.shape[1]:
                 outputs = module(self.distinct_rows.expand(len(index), -1, -1))  # [K, U, out]
@@ -86,12 +86,12 @@ class DeduplicatedInputs:
                 )
         inputs = self.rows[index]
         if inputs.device.type != "cpu":
-            inputs = inputs.float()  # once for all networks that read them
+            inputs = inputs.float()  # once for both networks of a `NetworkPair`
         return compute_logits(module, inputs, legal)
 
 
 def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
-    """Apply a function to the output of a network, or to both outputs of a `NetworkPair`."""
+    """Apply a function to the output of a network, or of both networks of a `NetworkPair`."""
     return tuple(map(function, outputs)) if isinstance(outputs, tuple) else function(outputs)
 
 
@@ -151,7 +151,7 @@ def iterate_minibatches(
     minibatch_count: int,
     size: int,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Iterate over the used ones of N rows in random order, in equal minibatches.
+    """Iterate over those of N rows that are used, in random order, in equal minibatches.
 
     All processes of the run iterate together. The weights are such that a weighted sum over a
     replica's rows, averaged over the processes, is the mean over its rows in all processes. The CPU

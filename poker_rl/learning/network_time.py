@@ -12,9 +12,9 @@ _communication_seconds = 0.0  # spent in collectives since this process began
 
 
 class LearnerTimer:
-    """Stopwatch of the time since `start` and of the part of it spent in `time_networks`.
+    """Stopwatch of the time since `start`, and of the time inside `time_networks` contexts.
 
-    On a GPU the part is measured by events in the GPU's queue, so that the CPU need not wait.
+    On a GPU events in its queue measure the time in networks, so that the CPU need not wait.
     """
 
     def __init__(self, device: torch.device) -> None:

@@ -21,7 +21,7 @@ from poker_rl.learning.gradient_steps import (
 
 
 class OffPolicyActorCritic:
-    """Replicas of actor and critic that learn together, with a replay buffer and an optimizer.
+    """Actor and critic of some replicas, which share a replay buffer and an optimizer.
 
     `networks` are the actor, critic, target actor and target critic of these replicas.
     """
@@ -36,13 +36,13 @@ class OffPolicyActorCritic:
         self._target_weights: list[Tensor] = [w for net in networks[2:] for w in net.parameters()]
         self._optimizer = torch.optim.Adam(parameter_groups, fused=True)
 
-    def is_owned(self, replica: np.ndarray) -> np.ndarray:
-        """Return which decisions this learner's replicas made, given `replica` [N], [N] bool."""
-        is_owned: np.ndarray = (self.replicas.start <= replica) & (replica < self.replicas.stop)
-        return is_owned
+    def is_own_replica(self, replica: np.ndarray) -> np.ndarray:
+        """Return whether each replica belongs to this learner, [N] -> [N] bool."""
+        is_own: np.ndarray = (self.replicas.start <= replica) & (replica < self.replicas.stop)
+        return is_own
 
     def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> Tensor:
-        """Take one gradient step on the sum of actor and critic losses; return the norm, []."""
+        """Take a step on the sum of actor and critic losses; return the gradient norm, []."""
         set_learning_rates(self._optimizer, actor_lr, critic_lr)
         self.updates += 1
         return take_gradient_step(loss, self._optimizer)

@@ -37,7 +37,7 @@ class OpponentPoolSettings:
 
 
 class OpponentPool(SnapshotPool):
-    """Pool of snapshots, one of which is the pool opponent; it also samples that one's hands.
+    """Pool of snapshots, one of which plays as the pool opponent in sampled hands.
 
     Args:
         settings: see `OpponentPoolSettings`.
@@ -66,13 +66,13 @@ class OpponentPool(SnapshotPool):
         is_learner: np.ndarray = ~has_pool_opponent | is_sole_learner
         return is_learner
 
-    def sample_opponent_plays(self) -> bool:
+    def sample_whether_opponent_plays(self) -> bool:
         """Sample whether the pool opponent plays in this iteration."""
         plays: bool = self._generator.random() < self.settings.play_prob
         return plays
 
     def update(self, iterations: int) -> None:
-        """Every `snapshot_interval` iterations, offer a snapshot and sample a new pool opponent."""
+        """Every `snapshot_interval` iterations, add a snapshot and sample a new pool opponent."""
         if iterations % self.settings.snapshot_interval:
             return
         snapshot = {name: weight.clone() for name, weight in self._actor.state_dict().items()}

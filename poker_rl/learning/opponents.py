@@ -1,7 +1,7 @@
 """Opponents of a learner: players in all seats but agent 0's, sampled for each seat of a hand.
 
-An opponent is a fixed player or `self`, a snapshot of the learner's headline player. At intervals
-it is replaced by another snapshot, sampled from the whole run.
+An opponent is a fixed player or `self`: a past snapshot of the learner's main player, replaced at
+intervals by another one that is sampled from the whole run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class OpponentSettings:
     """Players that a learner trains against.
 
     Args:
-        players: the player of each name; None for `self`.
+        players: players by name; `self` has None.
         weights: relative frequency of each player; None: all are equal.
         self_interval: iterations between snapshots for `self`.
     """
@@ -42,11 +42,11 @@ class OpponentSettings:
 
 
 class Opponents:
-    """Opponents at the tables of a rollout.
+    """Opponents at the tables of a rollout: who plays in which seat, and with what results.
 
     Args:
         settings: see `OpponentSettings`.
-        tables: the tables of the rollout, sorted by the learner's instance.
+        tables: the tables of the rollout; those of one instance of the learner are adjacent.
         generator: random generator of opponents, their actions and snapshots.
     """
 
@@ -59,8 +59,8 @@ class Opponents:
         # Index of the opponent in each seat, [tables, seats].
         self._opponent_of_seat = np.full((len(tables.records), tables.game.seats), NO_OPPONENT)
         self._pool = SnapshotPool(SELF_CAPACITY, generator)
-        self._self_state: dict[str, Any] | None = None  # of the snapshot that plays now
-        self._self_players: list[Player] = []  # its instances
+        self._self_state: dict[str, Any] | None = None  # snapshot that plays as `self`
+        self._self_players: list[Player] = []  # that snapshot's player for each instance
         self._device = torch.device("cpu")
         self._reset_results()
 
@@ -73,7 +73,7 @@ class Opponents:
         list_players: Callable[[], Mapping[str, Player]],
         device: torch.device,
     ) -> None:
-        """Every `self_interval` iterations, offer a snapshot and sample the one that plays."""
+        """Every `self_interval` iterations, add a snapshot and sample the one that plays."""
         self._device = device
         if SELF in self._settings.players and iterations % self._settings.self_interval == 0:
             headline_player = next(iter(list_players().values()))
@@ -94,7 +94,7 @@ class Opponents:
         self._opponent_of_seat[rows] = np.where(is_opponent, index, NO_OPPONENT)
 
     def sample_actions(self, rows: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Return the actions at tables [B] where an opponent acts, with action masks [B, A]."""
+        """Sample the actions at B tables where opponents act; `mask` has the legal ones, [B, A]."""
         records = self._tables.records.take(rows)
         opponent = self._opponent_of_seat[rows, records["to_act"]]
         probs = np.zeros(mask.shape)
@@ -114,11 +114,11 @@ class Opponents:
                     )
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
-    def count_hands(self, rows: np.ndarray, agent_of_seat: np.ndarray, chips: np.ndarray) -> None:
-        """Add agent 0's winnings in finished hands to each opponent's total, once per seat of it.
+    def add_results(self, rows: np.ndarray, agent_of_seat: np.ndarray, chips: np.ndarray) -> None:
+        """Add agent 0's winnings in B finished hands to the total of the opponent in each seat.
 
         Args:
-            rows: the tables, [B].
+            rows: the tables of the hands, [B].
             agent_of_seat: the agent in each seat, [B, seats].
             chips: chips won by each seat, [B, seats].
         """
@@ -129,13 +129,13 @@ class Opponents:
             self._chips[index] += seats @ won
 
     def pop_metrics(self) -> dict[str, float]:
-        """Return each opponent's share of seats, and agent 0's winnings from it per hand."""
+        """Return each opponent's share of the seats, and agent 0's winnings per hand against it."""
         counts = collectives.sum_over_processes(*self._hands.tolist(), *self._chips.tolist())
         self._reset_results()
         hands, chips = np.split(np.array(counts), 2)
         metrics: dict[str, float] = {}
         for index in np.flatnonzero(hands):
-            # The name of a player from a file is already the path of its copy in `opponents/`.
+            # A player loaded from a file is named by a path that already begins with `opponents/`.
             tag = f"opponents/{list(self._settings.players)[index].removeprefix('opponents/')}"
             metrics[f"{tag}/share"] = hands[index] / hands.sum()
             metrics[f"{tag}/won"] = chips[index] / hands[index] / self._tables.game.unit_chips

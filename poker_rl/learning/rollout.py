@@ -1,8 +1,9 @@
 """Rollouts: many tables advanced together, and batches of the learning agents' decisions.
 
 An agent is not a seat: the seating assigns an agent to each seat for each hand. A transition goes
-from a decision of an agent to the same agent's next decision in the hand. If that next decision has
-not been made at the end of a batch, the first one is carried over to the next batch.
+from a decision of an agent to the same agent's next decision in the hand. A decision is pending if
+a batch ends before that next decision and before the end of the hand; it is carried over to the
+next batch.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from poker_rl.learning.opponents import Opponents, OpponentSettings
 
 Seating = Literal["fixed", "shuffled"]
 
-# Values of `RolloutBatch.next_row` if there is no next row: the hand ended before the agent decided
-# again, or the agent has not decided again when the batch ends.
+# Values of `RolloutBatch.next_row` if the agent's next decision is not in the batch: the hand ended
+# before it, or the decision is pending.
 HAND_ENDED, NEXT_PENDING = -1, -2
 NO_ROW = -1  # in `Rollout.last_row_of_seat`: the seat has not decided in this hand
 
@@ -40,8 +41,8 @@ class PendingDecisions:
 
     @property
     def records(self) -> np.ndarray:
-        """Copies of the records of the tables at which decisions are to be made, [B]."""
-        return self.tables.records.take(self.table)  # faster than indexing, which copies fields
+        """Copies of the states of the tables at which decisions are to be made, [B]."""
+        return self.tables.records.take(self.table)  # faster than indexing, which copies each field
 
     def select_rows(self, rows: np.ndarray) -> PendingDecisions:
         """Return the decisions at some rows, given by indices or a mask."""
@@ -82,11 +83,12 @@ class RolloutBatch:
         return RolloutBatch(**columns)
 
     def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:
-        """Return the rows of some whole trajectories, with `next_row` renumbered for the result."""
+        """Return rows that form whole trajectories, with `next_row` renumbered for the result."""
+        # The last element maps HAND_ENDED, which is -1, to itself.
         new_row = np.full(len(self) + 1, HAND_ENDED)
         new_row[rows] = np.arange(len(rows))
         selected = self.select_rows(rows)
-        selected.next_row = new_row[selected.next_row]  # index HAND_ENDED = -1: the last element
+        selected.next_row = new_row[selected.next_row]
         return selected
 
 
@@ -119,7 +121,7 @@ class Rollout:
             observation.
         assign_replicas: gives the replica that makes each of B decisions, [B] int64; None: there is
             only one replica.
-        include_forced_moves: False: a move that is the only legal one is not a decision.
+        include_forced_moves: whether a move that is the only legal one counts as a decision.
 
     Attributes:
         on_deal: if set, called with the indices [B] of tables at which a hand begins.
@@ -159,15 +161,14 @@ class Rollout:
     def play_full_hands(
         self, choose_actions: ActFunction, decks: np.ndarray | None = None
     ) -> RolloutBatch:
-        """Deal a hand at every table, with decks [tables, dealt] or random cards, and play it."""
+        """Play a hand at every table to its end, with decks [tables, cards] or random ones."""
         self.deal_hands(np.arange(len(self.agent_of_seat)), decks)
         return self._collect_batch(choose_actions, None)
 
     def play_steps(self, choose_actions: ActFunction, steps: int) -> RolloutBatch:
         """Play `steps` actions at every table, with a new deal where a hand ends.
 
-        Decisions after which neither the agent has decided again nor the hand has ended have the
-        `next_row` NEXT_PENDING; they are also the first rows of the next batch.
+        Pending decisions have `next_row` NEXT_PENDING and are the first rows of the next batch.
         """
         if self.unfinished_batch is None:
             self.deal_hands(np.arange(len(self.agent_of_seat)))
@@ -200,7 +201,7 @@ class Rollout:
                 payoffs = tables.payoffs(ended)
                 ended_hands.append((self.last_row_of_seat[ended], payoffs))
                 self.last_row_of_seat[ended] = NO_ROW
-                self.count_hands(ended, payoffs)
+                self.record_finished_hands(ended, payoffs)
                 if steps is None:
                     rows = rows[~is_over]
                 else:
@@ -217,14 +218,14 @@ class Rollout:
             batch.reward[last_rows[has_row]] = payoffs[has_row]
         return batch
 
-    def count_hands(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
-        """Count the hands that ended at some tables, [B], with the chips won, [B, seats]."""
+    def record_finished_hands(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
+        """Add B finished hands, with payoffs [B, seats], to the counts and opponents' results."""
         self.hands_played += len(rows)
         if self.opponents is not None:
-            self.opponents.count_hands(rows, self.agent_of_seat[rows], payoffs)
+            self.opponents.add_results(rows, self.agent_of_seat[rows], payoffs)
 
     def deal_hands(self, rows: np.ndarray, decks: np.ndarray | None = None) -> None:
-        """Begin new hands at some tables, [B] indices, with these decks or random ones."""
+        """Begin new hands at the tables `rows` [B], with these decks or random ones."""
         self.tables.deal(rows, decks)
         self.seat_agents(rows)
 
@@ -245,7 +246,7 @@ class Rollout:
             self.on_deal(rows)
 
     def _step_tables(self, choose_actions: ActFunction, rows: np.ndarray) -> RolloutBatch:
-        """Play one action at some tables; return the learners' decisions, all NEXT_PENDING."""
+        """Play one action at some tables; return the learning agents' decisions."""
         tables = self.tables
         seat = tables.records["to_act"][rows].astype(np.int64)
         agent = self.agent_of_seat[rows, seat]

@@ -21,7 +21,7 @@ class SnapshotPool:
         self._snapshots_offered = 0
 
     def offer(self, snapshot: dict[str, Any]) -> dict[str, Any]:
-        """Offer a snapshot to the pool, and return a random one of the pool."""
+        """Add a snapshot if the reservoir sample selects it; return a random one of the pool."""
         self._snapshots_offered += 1
         if len(self._snapshots) < self._capacity:
             self._snapshots.append(snapshot)

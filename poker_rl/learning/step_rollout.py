@@ -26,8 +26,8 @@ from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_hos
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
 
-# Columns of `StepBatch`: those that the CPU writes in play, and those of a decision that is carried
-# over to the next batch.
+# Columns of `StepBatch` that the CPU writes in play, and columns that are copied if a decision is
+# carried over to the next batch.
 WRITTEN_BY_CPU = (
     "hidden_cards",
     "seat",
@@ -44,11 +44,11 @@ class StepRollout:
     """Rollout that plays a fixed number of actions at every table of `services.rollout`.
 
     Attributes:
-        best_response_seats: samples the seats that learn; None: all of them do.
+        best_response_seats: samples the seats that learn; None: all seats learn.
         batch: the decisions of the last `play`; its tensors keep their addresses.
-        decisions: number of its decisions with a complete transition; the others are pending, since
-            neither the hand has ended nor the same seat has decided again.
-        learner_decisions: number of those that networks learn from, by instance, [instances].
+        decisions: number of decisions in `batch` that are not pending: the hand has ended, or the
+            same seat has decided again.
+        learner_decisions: number of these that networks learn from, in each instance, [instances].
     """
 
     def __init__(
@@ -68,8 +68,9 @@ class StepRollout:
         self.best_response_seats: BestResponseSeats | None = None
         device = services.device
         table_count, seats = self._rollout.agent_of_seat.shape
-        self._last_row = np.full((table_count, seats), NO_ROW)  # of each seat's last decision
-        self._learned_last = np.zeros((table_count, seats), bool)  # whether networks learn from it
+        # Row of each seat's last decision, and whether networks learn from that decision.
+        self._last_row = np.full((table_count, seats), NO_ROW)
+        self._learned_last = np.zeros((table_count, seats), bool)
 
         def allocate(dtype: torch.dtype, *shape: int, rows: int = seats + steps) -> Tensor:
             return torch.zeros(rows, table_count, *shape, dtype=dtype, device=device)
@@ -113,7 +114,7 @@ class StepRollout:
         ]
         self._captured_carry = CapturedStep(self._carry_on_device, device)
         self._no_observations = np.empty((0, 0), services.game.observation_dtype)
-        # On a GPU, only opponents and the assignment of replicas read which agent decides.
+        # On a GPU, only opponents and the assignment of replicas need to know which agent decides.
         self._needs_agents = (
             device.type == "cpu"
             or self._rollout.opponents is not None
@@ -160,7 +161,7 @@ class StepRollout:
         self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
 
     def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
-        """Count all decisions and learners' decisions, [..., T] bool each -> [2, instances]."""
+        """Count all decisions, and those to learn from, in each instance, [2, instances]."""
         parts = [
             np.split(column, self._services.instances, axis=-1)
             for column in (is_decision, is_decision & is_learner)
@@ -168,11 +169,10 @@ class StepRollout:
         return np.array([[np.count_nonzero(part) for part in column] for column in parts])
 
     def _count_pending(self) -> np.ndarray:
-        """Count the pending decisions as `_count_by_instance` does, [2, instances]."""
         return self._count_by_instance(self._last_row.T != NO_ROW, self._learned_last.T)
 
     def _bind_tables(self) -> None:
-        """Connect the groups to the rollout's tables; before the first step, deal hands."""
+        """Let the groups use the memory of the rollout's tables; deal if no hand is in play."""
         rollout = self._rollout
         if rollout.tables.records["over"].any():
             rollout.deal_hands(np.arange(len(self._last_row)))
@@ -326,7 +326,7 @@ class StepRollout:
         )
         ended = group.rows[is_over]
         if len(ended):
-            rollout.count_hands(ended, self._columns["payoffs"][step, columns][is_over])
+            rollout.record_finished_hands(ended, self._columns["payoffs"][step, columns][is_over])
             rollout.seat_agents(ended)
 
     def state_dict(self) -> dict[str, Any]:
@@ -343,7 +343,7 @@ class StepRollout:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict` after that of the services."""
+        """Restore a `state_dict`; the services must have been restored before."""
         seats = self._last_row.shape[1]
         for name in CARRIED:
             getattr(self.batch, name)[:seats].copy_(state[name])
@@ -355,7 +355,7 @@ class StepRollout:
 
 @jit
 def _set_last_rows(row, seat, is_decision, is_learner, is_over, last_row, learned_last):  # type: ignore[no-untyped-def]
-    """Set the rows of the seats' last decisions [T, seats] after a step at T tables."""
+    """Update the rows of the seats' last decisions, [T, seats], after a step at T tables."""
     for i in range(len(seat)):  # without branches, which would often be mispredicted
         s = seat[i]
         last_row[i, s] = row if is_decision[i] else last_row[i, s]

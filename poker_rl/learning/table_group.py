@@ -14,7 +14,7 @@ from poker_rl.games.tables import Tables
 
 @dataclass
 class StepBatch:
-    """Decisions at T tables, R rows each, in tensors on the networks' device.
+    """Decisions at T tables in R rows of cells, in tensors on the networks' device.
 
     Row i < seats has the decision of seat i that is carried over from the previous batch, if any.
     Row seats + j has the decision at step j, if a learning agent decided there.
@@ -28,13 +28,13 @@ class StepBatch:
     seat: Tensor  # seat that acted [R, T] int64
     replica: Tensor  # network replica that decided [R, T] int64
     is_decision: Tensor  # whether the cell holds a decision [R, T] bool
-    is_learner: Tensor  # whether the networks learn from it [R, T] bool
+    is_learner: Tensor  # whether the networks learn from the decision [R, T] bool
     is_over: Tensor  # whether the hand ended at this step [steps, T] bool
     payoffs: Tensor  # chips won by each seat where a hand ended [steps, T, seats] int64
 
 
 class TableGroup:
-    """Adjacent tables of a rollout, and buffers in the CPU's memory for their next decisions.
+    """Adjacent tables of a rollout that advance together, and buffers for their next decisions.
 
     Attributes:
         columns: slice of these tables in the rollout, and of the batch's columns that they fill.

@@ -235,7 +235,7 @@ def values(turn: int, rank: int) -> list[torch.Tensor]:
 
 def gather_often(nearby: ShmAllReduce, workers: int, rank: int) -> None:
     torch.set_num_threads(1)
-    nearby.join(rank, lambda: None)
+    nearby.set_up_process(rank, lambda: None)
     for turn in range(10):
         every = zip(*(values(turn, other) for other in range(workers)), strict=True)
         for mine, all_of_them in zip(values(turn, rank), every, strict=True):

@@ -69,16 +69,20 @@ class CFR:
         self.progress = Progress()
         self._game, self._tree = game, get_tree(game)
         check_tabular_memory(self._tree, 3)
-        self._regrets = np.zeros(self._tree.legal_mask.shape)  # [I, A] chips
-        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # unnormalized average [I, A]
+        self._regrets = np.zeros(self._tree.legal_mask.shape)  # chips [I, A]
+        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # [I, A]
         self._policy = self._tree.build_uniform_policy()
         edge_count = self._tree.legal_mask.size + game.seats
-        self._reach = np.ones(edge_count)  # seat's own reach probability of each edge
+        self._reach = np.ones(edge_count)  # seats' own reach probability of each action
         self._counterfactual_values = np.zeros(edge_count)  # scratch of `_update_part`
         self._recompute_reach()
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations; return the mean largest regret as a metric."""
+        """Run `iterations_per_step` iterations.
+
+        The metric is the mean over information sets of the largest regret, divided by the number of
+        iterations so far.
+        """
         tree = self._tree
         scratch = self._reach, self._counterfactual_values
         arrays = *scratch, self._regrets, self._policy_sums, self._policy
@@ -130,7 +134,6 @@ class CFR:
 
 @jit
 def _run_iterations(sequences, arrays, variant, start, stop):  # type: ignore[no-untyped-def]
-    """Run iterations `start` to `stop` - 1; other arguments as in `_update_part`."""
     part_count = len(sequences.first_run_of_part) - 1  # parts are ordered by seat
     for t in range(start, stop):
         _update_parts(0, part_count, sequences, arrays, variant, t)
@@ -138,18 +141,17 @@ def _run_iterations(sequences, arrays, variant, start, stop):  # type: ignore[no
 
 @jit
 def _update_parts(first_part, stop_part, sequences, arrays, variant, t):  # type: ignore[no-untyped-def]
-    """Run iteration t in parts `first_part` to `stop_part` - 1; see `_update_part`."""
     for part in range(first_part, stop_part):
         _update_part(sequences, part, arrays, variant, t)
 
 
 @jit
 def _update_part(sequences, part, arrays, variant, t):  # type: ignore[no-untyped-def]
-    """Run iteration t at one part of a seat's information sets.
+    """Run iteration t at one of the independent parts of a seat's information sets.
 
     Args:
-        arrays: reach probability and counterfactual value of each edge, [I * A + seats], regrets,
-            policy sums and policy, [I, A]; all of them change in place.
+        arrays: reach probability and counterfactual value of each edge (action at an information
+            set), [I * A + seats], regrets, policy sums and policy, [I, A]; all change in place.
         variant: alpha, beta, gamma and predictive.
     """
     reach, counterfactual_values, regrets, policy_sums, policy = arrays

@@ -9,7 +9,7 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tree_nodes import count_nodes
 from poker_rl.players.player import Player
 
-# After 0.4 s the exploitability is 1e-14 antes/hand in Kuhn poker and 2e-4 antes/hand in Leduc.
+# These 2,000 iterations take 0.4 s; exploitability in antes/hand: Kuhn poker 1e-14, Leduc 2e-4.
 SOLVER_NAME, ITERATIONS = "pdcfr_plus", 2000
 MAX_NODES = 200_000  # largest game tree to solve; no-limit Leduc has 130,000 nodes and takes 3 s
 
@@ -19,8 +19,8 @@ _cached_players: dict[str, Player] = {}
 def compute_equilibrium(game: Game) -> Player | None:
     """Return the average policy of a solver after `ITERATIONS`, cached for each game.
 
-    The game may have other equilibria. Return None if the game does not have two seats, since the
-    solver may not converge then, has more than `MAX_NODES` nodes, or cannot be enumerated.
+    The game may have other equilibria. Return None if it has more than `MAX_NODES` nodes, cannot be
+    enumerated, or does not have two seats, since the solver may not converge then.
     """
     if game.seats != 2 or count_nodes(game, MAX_NODES) > MAX_NODES:
         return None

@@ -10,8 +10,8 @@ hands: one in the published algorithm, many in Deep CFR (arXiv:1811.00164):
 In a large tree, hands are divided among threads by the traverser's cards. Only the traverser's
 regrets change, and hands with different cards of the traverser reach different information sets, so
 threads never write to the same entries. The average of another seat is updated later, before that
-seat is the traverser, by threads that share the hands by that seat's cards. Every traversal has its
-own random numbers, so the result does not depend on the number of threads.
+seat is the traverser, by threads that divide the hands by its cards. Every traversal has its own
+random numbers, so the result does not depend on the number of threads.
 
 Differences: with three or more seats, each traversal updates the averages of all other seats.
 """
@@ -34,8 +34,8 @@ from poker_rl.learning.memory_budget import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
 
-# Random state for `games.game.random_bits`. The order of the fields differs from that in tables, so
-# that numba does not take a table for a subtype of this and warn.
+# Random state for `games.game.random_bits`. Tables have these fields in another order; otherwise
+# numba would take a table for a subtype of this state, and warn.
 RANDOM_STATE_DTYPE = np.dtype([("draws", "u8"), ("key", "u8")])
 MIN_PARALLEL_NODES = 100_000  # with fewer nodes in a traverser's hands, one thread is faster
 
@@ -53,14 +53,18 @@ class MCCFR:
         self.progress = Progress()
         self._game, self._tree = game, get_tree(game)
         check_tabular_memory(self._tree, 2)
-        self._regrets = np.zeros(self._tree.legal_mask.shape)  # [I, A] chips
-        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # unnormalized average [I, A]
+        self._regrets = np.zeros(self._tree.legal_mask.shape)  # chips [I, A]
+        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # [I, A]
         self._random_states = np.zeros(self.traversals, RANDOM_STATE_DTYPE)
         keys = np.random.SeedSequence(seed).generate_state(self.traversals, np.uint64)
         self._random_states["key"] = keys
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations; return the mean largest regret as a metric."""
+        """Run `iterations_per_step` iterations.
+
+        The metric is the mean over information sets of the largest regret, divided by the number of
+        traversals per seat so far.
+        """
         tree = self._tree
         nodes = tree.seat, tree.infoset, tree.first_child, tree.node_payoffs
         tree_arrays = tree.deal_count, *nodes, tree.legal_mask
@@ -85,7 +89,7 @@ class MCCFR:
         tree, seats, threads = self._tree, range(self._game.seats), range(self._tree.thread_count)
         arrays = self._regrets, self._policy_sums
         thread_of = np.stack([_assign_threads(parts, len(threads)) for parts in tree.part_of_deal])
-        # For each seat, hands whose decisions of the seat are not in its average yet.
+        # For each seat, traversed hands whose decisions its average does not include yet.
         pending_averages: list[list[Any]] = [[] for _ in seats]
         decisions = 0
 
@@ -153,7 +157,7 @@ class MCCFR:
 
 
 def _assign_threads(part_of_deal: np.ndarray, threads: int) -> np.ndarray:
-    """Return a thread for each deal [D]: equal shares, and one thread for all deals of a part."""
+    """Return the thread of each deal, [D]; deals with common information sets share a thread."""
     _, part, deals_per_part = np.unique(part_of_deal, return_inverse=True, return_counts=True)
     part_middle = deals_per_part.cumsum() - deals_per_part / 2
     thread: np.ndarray = (part_middle * threads / len(part_of_deal)).astype(np.int64)[part]
@@ -188,7 +192,7 @@ def _run_iterations(tree_arrays, arrays, generators, iterations):  # type: ignor
 
 @jit
 def _sample_deals(generators, deals, out):  # type: ignore[no-untyped-def]
-    """Write into `out` one deal sampled with each of the generators, [B]."""
+    """Sample a deal with each of B random generators; write the deals into `out` [B]."""
     for b in range(len(generators)):
         out[b] = int(_sample_uniform(generators[b : b + 1]) * deals)
 
@@ -202,7 +206,7 @@ def _traverse_hands(hand_indices, traverser, tree_arrays, arrays, hand_arrays): 
             and end of each hand in the returned array.
 
     Returns:
-        the number of decisions, and the other seats' information sets among them, hand by hand.
+        the number of decisions, and the information sets where other seats decided, hand by hand.
     """
     deals, generators, spans = hand_arrays
     _, seat, infoset, _, _, _ = tree_arrays
@@ -243,7 +247,7 @@ def _add_to_averages(hand_indices, seat_infosets, arrays, visited_infosets, span
         for visit in range(spans[b, 0], spans[b, 1]):
             i = visited_infosets[visit]
             if first_infoset <= i and i < stop_infoset:
-                _match_regrets(regrets[i], legal[i], policy)
+                _fill_policy_from_regrets(regrets[i], legal[i], policy)
                 for a in range(len(policy)):
                     policy_sums[i, a] += policy[a]
 
@@ -273,7 +277,7 @@ def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):  
         node = visited[position]
         if seat[node] >= 0:
             i = infoset[node]
-            _match_regrets(regrets[i], legal[i], policy[position])
+            _fill_policy_from_regrets(regrets[i], legal[i], policy[position])
             first_child[position] = count
             if seat[node] == traverser:
                 for a in range(actions):
@@ -309,7 +313,7 @@ def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):  
 
 
 @jit
-def _match_regrets(regrets, legal, policy):  # type: ignore[no-untyped-def]
+def _fill_policy_from_regrets(regrets, legal, policy):  # type: ignore[no-untyped-def]
     """Write into `policy` [A] the positive regrets, normalized; uniform if none is positive."""
     total = 0.0
     legal_count = 0
@@ -340,5 +344,4 @@ def _sample_legal_index(policy, legal, generator):  # type: ignore[no-untyped-de
 
 @jit
 def _sample_uniform(generator):  # type: ignore[no-untyped-def]
-    """Return a random number that is uniform on [0, 1)."""
     return float(random_bits(generator[0]) >> np.uint64(11)) * 2.0**-53

@@ -58,10 +58,10 @@ class PublicCFR:
         setting = f"game: {shape[0]:,} information sets"
         check_memory(setting, shape[0] * shape[1] * BYTES_PER_ACTION, torch.device("cpu"))
         self._regrets = np.zeros(shape, np.float32)
-        self._policy_sums = np.zeros(shape, np.float32)  # unnormalized average
+        self._policy_sums = np.zeros(shape, np.float32)
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations; return the mean largest regret as a metric."""
+        """Run `iterations_per_step` iterations; return the metric `regret/first_street`."""
         for _ in range(self.iterations_per_step):
             self.progress.iterations += 1
             t = self.progress.iterations
@@ -77,7 +77,7 @@ class PublicCFR:
         return {"regret/first_street": self._mean_first_street_regret() / self.progress.iterations}
 
     def _mean_first_street_regret(self) -> float:
-        """Return the mean largest regret on the first street, in the scale of `CFR.learn`."""
+        """Return the mean over first-street infosets of the largest regret, scaled as in `CFR`."""
         nodes, tree = self._infoset_index.root.children, self._infoset_index.tree
         means = [
             compute_mean_regret(self._regrets[self._infoset_index.get_row_slice(node)])
@@ -87,7 +87,7 @@ class PublicCFR:
         return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy, which converges."""
+        """Return the average policy, which converges to an equilibrium."""
         policy = np.empty(self._policy_sums.shape, np.float16)
         for node in self._infoset_index.iterate_boards():
             rows = self._infoset_index.get_row_slice(node)
@@ -191,7 +191,7 @@ class _SeatUpdate:
 
 
 def _normalize_positive(weights: np.ndarray, legal: np.ndarray) -> np.ndarray:
-    """Normalize the positive parts of rows [D * R, A]; without any, be uniform on legal [D, A]."""
+    """Return the positive weights [D * R, A], normalized by row; uniform if a row has none."""
     out = np.empty(weights.shape)
     _fill_normalized(weights, legal, out)
     return out
@@ -214,7 +214,7 @@ def _fill_normalized(weights, legal, out):
 
 @jit
 def _propagate_reach(lines, row_of_hand, hands_per_decision, policy, reach):
-    """Write the reach [N, 2, H] of the lines of a street after those that enter it."""
+    """Compute the reach [N, 2, H] of a street's lines from that of the lines that enter it."""
     entering_count, parent, action, seat, decision_row = lines
     for line in range(entering_count, len(parent)):
         parent_line = parent[line]

@@ -52,8 +52,8 @@ class HandReplayBuffer(ReplayBuffer):
     ) -> None:
         columns = {
             "hand": Column(torch.uint8, table_packer.row_bytes),
-            "moves": Column(torch.uint8),  # actions before the decision
-            # actions before the agent's next decision, or all of the hand's if there is none
+            "moves": Column(torch.uint8),  # number of actions before the decision
+            # number of actions before the agent's next decision, or in the hand if there is none
             "next": Column(torch.uint8),
             "reward": Column(torch.float32),
         }

@@ -15,33 +15,30 @@ BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  #
 
 
 class Column(NamedTuple):
-    """One named part of every item: `width` values, or a single one if `width` is None.
-
-    Booleans are packed.
-    """
+    """Column of a replay buffer: `width` values per item, or a single one if `width` is None."""
 
     dtype: torch.dtype
     width: int | None = None
 
     def get_stored_shape(self) -> tuple[int, ...]:
-        """Return the shape in which the part is stored; eight booleans are one byte."""
+        """Return the shape of an item's stored values; eight booleans are one byte."""
         if self.width is None:
             return ()
         return (-(-self.width // 8),) if self.dtype == torch.bool else (self.width,)
 
     def get_stored_dtype(self) -> torch.dtype:
-        """Return the dtype in which the part is stored."""
+        """Return the dtype of the stored values."""
         return torch.uint8 if self.dtype == torch.bool else self.dtype
 
 
 class ItemLayout:
     """Layout of an item as a row of bytes: numbers in descending order of size, then booleans.
 
-    This order aligns the numbers in memory, and all booleans are unpacked at once, on `device`.
+    This order aligns the numbers in memory, and lets `device` unpack all booleans at once.
 
     Attributes:
         dtype: structured dtype of an item.
-        word: integer type whose size divides that of a row; it copies rows faster than bytes do.
+        word: integer type whose size divides a row's; rows of words are copied faster than bytes.
     """
 
     def __init__(self, columns: Mapping[str, Column], device: torch.device) -> None:
@@ -78,7 +75,7 @@ class ItemLayout:
         self._bits_of_byte = torch.from_numpy(BITS_OF_BYTE).to(device, torch.bool)
 
     def pack(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
-        """Return the items at `index` [N] of columns [M, width] or [M] as rows, [N, bytes]."""
+        """Pack the items `index` [N] of columns, [M, width] or [M] each, into rows [N, bytes]."""
         items = np.empty(len(index), self.dtype)
         for name, column in self.columns.items():
             part = columns[name][index]
@@ -90,13 +87,13 @@ class ItemLayout:
         return items.view(np.uint8).reshape(len(index), -1)
 
     def view_stored(self, rows: Tensor, name: str) -> Tensor:
-        """Return a view of a column, in its stored form, of rows of items [N, bytes]."""
+        """Return a view of one column of packed rows [N, bytes]; booleans stay packed."""
         column = self.columns[name]
         part = rows[:, self._bytes[name]].view(column.get_stored_dtype())
         return part[:, 0] if column.width is None else part
 
     def unpack(self, rows: Tensor) -> dict[str, Tensor]:
-        """Return the columns of rows of items [N, bytes], [N, width] or [N]; some are views."""
+        """Unpack rows [N, bytes] into columns [N, width] or [N]; columns of numbers are views."""
         columns = {}
         if self._boolean_bytes is not None:
             first = self._boolean_bytes.start

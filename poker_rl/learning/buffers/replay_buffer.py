@@ -1,4 +1,4 @@
-"""Replay buffers with one part per replica: circular buffers and reservoirs.
+"""Circular replay buffers and reservoirs, with separate items for each network replica.
 
 The insertion rule decides which items stay: the newest (`CircularInsertion`), a uniform sample of
 all items (`UniformReservoir`, Vitter's algorithm R), or one that favors newer items
@@ -31,7 +31,7 @@ class InsertionRule(Protocol):
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return the slot of each new item, [N] int64; from `capacity` on, the item is not stored.
+        """Return the slot for each new item, [N]; `capacity` or more: the item is not stored.
 
         `item_number` [N] is the number of items ever added before each item.
         """
@@ -44,7 +44,6 @@ class CircularInsertion:
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
         return item_number % capacity
 
 
@@ -58,7 +57,6 @@ class ReservoirInsertion(ABC):
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
         # A uniform number u stores the item if u < p; u / p is then uniform and selects the slot.
         insertion_prob = self.compute_insertion_probs(item_number, capacity)
         slot = generator.random(len(item_number)) * (capacity / insertion_prob)
@@ -70,7 +68,6 @@ class UniformReservoir(ReservoirInsertion):
     """Keep a uniform sample of all items: item i is stored with probability capacity / i."""
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return capacity / i, [N]."""
         return capacity / (item_number + 1)
 
 
@@ -81,7 +78,6 @@ class FlooredReservoir(ReservoirInsertion):
     min_insertion_prob: PositiveShare
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return max(capacity / i, min_insertion_prob), [N]."""
         return np.maximum(capacity / (item_number + 1), self.min_insertion_prob)
 
 
@@ -95,7 +91,6 @@ class ExponentialReservoir(ReservoirInsertion):
     insertion_prob: PositiveShare
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return `insertion_prob` for each item, [N]."""
         return np.full(len(item_number), self.insertion_prob)
 
 
@@ -105,7 +100,7 @@ class ReplayBuffer:
     Args:
         capacity_key: the setting that holds `capacity`, for error messages.
         device: where the items are stored.
-        other_buffers: other buffers that need memory on the same device.
+        other_buffers: other buffers on the same device, which the memory check includes.
 
     Attributes:
         items_added: number of items ever added to each replica, [K] int64.
@@ -145,14 +140,14 @@ class ReplayBuffer:
         self._has_items = False
 
     def check_batch_memory(self, batch_key: str, batch_size: int) -> None:
-        """Raise ConfigError, naming `batch_key`, if a batch of all replicas exceeds the memory."""
+        """Raise ConfigError about the setting `batch_key` if a batch does not fit into memory."""
         value_bytes = sum(c.dtype.itemsize * (c.width or 1) for c in self._layout.columns.values())
         item_bytes = 16 + value_bytes  # 16 for a random number and an index
         setting = f"{batch_key}: {batch_size:,} items for each of {self.replicas} networks"
         check_memory(setting, self.replicas * batch_size * item_bytes, self._device)
 
     def check_capacity(self, setting_key: str, needed_items: int) -> None:
-        """Raise ConfigError, naming `setting_key`, if the items to learn from can never be held."""
+        """Raise ConfigError about the setting `setting_key` if it exceeds the capacity."""
         if needed_items > self.capacity:
             raise ConfigError(
                 f"{setting_key}: {needed_items:,} items are needed to learn;"
@@ -162,7 +157,7 @@ class ReplayBuffer:
     @property
     def min_size(self) -> int:
         """Smallest number of items of a replica, over all processes of the run."""
-        if self._min_size is None:  # processes communicate only once after each `add`
+        if self._min_size is None:  # cached, since processes must communicate
             own_min_size = int(min(self.items_added.min(), self.capacity))
             self._min_size = -collectives.max_over_processes(-own_min_size)
         return self._min_size
@@ -180,13 +175,12 @@ class ReplayBuffer:
         return float(np.minimum(self.items_added, self.capacity).mean() / self.capacity)
 
     def add(self, replica: np.ndarray, **columns: np.ndarray) -> None:
-        """Add items, the oldest first, each to its replica [N]; columns are [N, width] or [N]."""
+        """Add item i to `replica[i]`, the oldest item first; columns are [N, width] or [N]."""
         self._min_size = None
         if not len(replica):
             return
         counts = np.bincount(replica, minlength=self.replicas)
         order = np.argsort(replica, kind="stable")
-        # Rank of each item among the new items of its replica.
         rank_in_replica = np.empty(len(replica), np.int64)
         starts = np.repeat(counts.cumsum() - counts, counts)
         rank_in_replica[order] = np.arange(len(replica)) - starts
@@ -195,7 +189,7 @@ class ReplayBuffer:
         slot = self.insertion_rule.assign_slots(
             item_number, self.capacity, self._insertion_generator
         )
-        # In reverse order, so that `unique` keeps the last one of several new items in a slot.
+        # `unique` keeps the first of several items in a slot, which is the newest in reverse order.
         stored_items = np.flatnonzero(slot < self.capacity)[::-1]
         stored_row = (replica * self.capacity + slot)[stored_items]
         stored_rows, item = np.unique(stored_row, return_index=True)
@@ -220,7 +214,7 @@ class ReplayBuffer:
         }
 
     def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, Tensor]]:
-        """Iterate over `count` batches as `sample` returns them; a GPU samples all in one step."""
+        """Yield `count` batches like those of `sample`; a GPU samples all of them at once."""
         if self._device.type == "cpu":
             for _ in range(count):
                 yield self.sample(batch_size)
@@ -236,7 +230,7 @@ class ReplayBuffer:
             self._sizes.copy_(copy_to_device(sizes.astype(np.float64)[:, None], self._device))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the items, the numbers of items added, and both generator states."""
+        """Return items, numbers of items added, and the states of both random generators."""
         sizes = np.minimum(self.items_added, self.capacity)
         starts = self._replica_starts[:, 0].tolist()
         parts = [self._storage[a : a + size] for a, size in zip(starts, sizes, strict=True)]
@@ -251,11 +245,7 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`.
-
-        If the state comes from another type of device, whose generator state has another size,
-        sampling starts from this buffer's seed.
-        """
+        """Restore a `state_dict`; a generator state of another type of device is ignored."""
         self._load_items(state)
         self._insertion_generator.bit_generator.state = state["insertion_generator"]
         if state["sample_generator"].shape == self.sample_generator.get_state().shape:

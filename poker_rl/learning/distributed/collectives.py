@@ -47,9 +47,9 @@ def is_main_process() -> bool:
 def use_shm_all_reduce(
     shm_all_reduce: ShmAllReduce, rank: int, check_alive: Callable[[], None]
 ) -> Iterator[None]:
-    """Exchange CPU tensors through shared memory in this context; see `ShmAllReduce.join`."""
+    """Exchange CPU tensors through shared memory in this context; see `ShmAllReduce`."""
     global _shm_all_reduce
-    shm_all_reduce.join(rank, check_alive)
+    shm_all_reduce.set_up_process(rank, check_alive)
     _shm_all_reduce = shm_all_reduce
     try:
         yield

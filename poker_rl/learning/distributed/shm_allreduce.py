@@ -19,11 +19,11 @@ SPIN_TRIES = 100_000  # tries before a waiting process sleeps; a thousand tries 
 
 
 class ShmAllReduce:
-    """Shared memory and semaphores of the processes, created by one and passed to the others.
+    """All-reduce by shared memory and semaphores, which one process passes to the others.
 
-    Each process has a memory block that it writes, and for each other process a semaphore that says
-    that the block is written. There are two sets of blocks, used in turn: before a process writes
-    to a set again, it has waited for all others once, so they have read the set's old values.
+    Each process writes to a memory block of its own, and signals by one semaphore for each other
+    process that the block is written. Two sets of blocks are used in turn: before a process reuses
+    a set, it has waited for all others once, so they have read the set's old values.
 
     With `spin` waiting processes spin before they sleep, which needs a CPU core for each process.
     """
@@ -36,7 +36,7 @@ class ShmAllReduce:
         ]
         self._exchanges = 0
 
-    def join(self, rank: int, check_alive: Callable[[], None]) -> None:
+    def set_up_process(self, rank: int, check_alive: Callable[[], None]) -> None:
         """Set up this process, before its first `all_reduce`.
 
         `check_alive` is called every second while waiting; it must raise if a process has ended.
@@ -44,7 +44,7 @@ class ShmAllReduce:
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
-        """Return the sum or maximum of CPU values of equal shape; bitwise equal in each process."""
+        """Return the sum or maximum of CPU tensors over processes, bitwise equal in all of them."""
         flat = values.contiguous().view(-1)
         chunk_size = CHUNK_BYTES // flat.element_size()
         reduced = []
