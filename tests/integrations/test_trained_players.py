@@ -1,10 +1,11 @@
-"""The programs of docs/environments.md learn, and their networks come back as players."""
+"""Programs of docs/environments.md and examples/environments learn; their networks are players."""
 
 import base64
 import io
 import json
 import pickle
 import re
+import runpy
 import zipfile
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,8 @@ from poker_rl.integrations.mlp_player import MLPPlayer
 from poker_rl.integrations.sb3_player import POLICY_MODULE, MaskablePPOPlayer
 from poker_rl.players import load_player
 
-PAGE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
 YAML_FILES = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.M | re.S)
 LEDUC = load_game("leduc")
@@ -52,7 +54,7 @@ def test_the_short_programs_run(text):
 
 def test_ppo_learns_and_plays_in_the_commands(capsys, monkeypatch):
     pytest.importorskip("gymnasium")
-    mean_rewards = run_program("# generalized advantage estimation")["mean_rewards"]
+    mean_rewards = runpy.run_path(str(ROOT / "examples/environments/ppo.py"))["mean_rewards"]
     assert abs(mean_rewards[0]) < 0.3
     assert np.mean(mean_rewards[-5:]) > 0.9  # 1.2 was measured
     Path("mine.yaml").write_text(YAML_FILES[0])
