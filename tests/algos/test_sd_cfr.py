@@ -39,6 +39,7 @@ def learner(
         "regret_gradient_steps": 8,
         "average_gradient_steps": 8,
         "batch_size": 64,
+        "max_epochs": 60.0,
         "regret_lr": Constant(start=1e-3),
         "average_lr": Constant(start=1e-3),
         "max_grad_norm": 1.0,
@@ -159,6 +160,17 @@ def test_comes_near_equilibrium_on_kuhn(power: float) -> None:
         algorithm.learn()
     tree, average = get_tree(game), algorithm.players()["average"]
     assert exploitability(tree, average.action_probs(tree.infoset_records)) < 0.09
+
+
+@pytest.mark.parametrize(("batch_size", "updates"), [(64, 1 + 1), (2, 3 + 3), (1, 6 + 6)])
+def test_a_small_buffer_takes_fewer_steps(batch_size: int, updates: int) -> None:
+    """One pass at most: the regret buffer has Kuhn's 12 observations, 6 for each network."""
+    algorithm = learner(kuhn(), batch_size=batch_size, max_epochs=1.0)
+    for _ in range(20):
+        algorithm.learn()
+    before = algorithm.progress.updates
+    algorithm.learn()
+    assert algorithm.progress.updates - before == updates
 
 
 @pytest.mark.parametrize(
