@@ -19,6 +19,7 @@ Single Deep CFR would keep every regret network and sample one for each hand.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -58,6 +59,7 @@ class SDCFR(NetworkLearner):
     regret_gradient_steps: PassCount
     average_gradient_steps: PassCount
     batch_size: PositiveInt
+    max_epochs: PositiveFloat
     regret_lr: ScheduleOverDecisions
     average_lr: ScheduleOverDecisions
     max_grad_norm: PositiveFloat
@@ -128,8 +130,8 @@ class SDCFR(NetworkLearner):
             )
             losses.append([regret_loss, average_loss])
         self.count_progress(decisions)
-        self.progress.updates += len(seats) * self.regret_gradient_steps
-        (regret_loss, regret_norm), (average_loss, average_norm) = np.mean(losses, 0).tolist()
+        self.progress.updates += sum(int(regret_steps) for (_, _, regret_steps), _ in losses)
+        (regret_loss, regret_norm, _), (average_loss, average_norm, _) = np.mean(losses, 0).tolist()
         return {
             "loss/regrets": regret_loss,
             "loss/average": average_loss,
@@ -171,10 +173,12 @@ class SDCFR(NetworkLearner):
         gradient_steps: int,
         compute_error: Callable[[Tensor, TargetBatch], Tensor],
     ) -> list[float]:
-        """Take `gradient_steps` steps on batches of a buffer.
+        """Take `gradient_steps` steps on batches of a buffer, but at most `max_epochs` passes.
 
-        Return the mean error per replica and the mean gradient norm.
+        Return the mean error per replica, the mean gradient norm and the number of steps.
         """
+        batches_per_epoch = max(1.0, len(buffer) / self.services.replicas / self.batch_size)
+        gradient_steps = min(gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
         sums = torch.zeros(2, device=self.services.device)
         for _ in range(gradient_steps):
             targets = buffer.sample_targets(self.batch_size)
@@ -183,7 +187,8 @@ class SDCFR(NetworkLearner):
                 norm = take_gradient_step(loss, optimizer, module, self.max_grad_norm)
                 sums += torch.stack([loss.detach(), norm])
         error_sum, norm_sum = sums.tolist()
-        return [error_sum / (gradient_steps * self.services.replicas), norm_sum / gradient_steps]
+        error = error_sum / (gradient_steps * self.services.replicas)
+        return [error, norm_sum / gradient_steps, gradient_steps]
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         return {

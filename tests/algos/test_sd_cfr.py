@@ -130,6 +130,17 @@ def test_comes_near_equilibrium_on_kuhn():
     assert measure_exploitability(game, algorithm.players()["average"]) < 0.09
 
 
+@pytest.mark.parametrize(("batch_size", "updates"), [(64, 1 + 1), (2, 3 + 3), (1, 6 + 6)])
+def test_a_small_buffer_takes_fewer_steps(batch_size, updates):
+    """One pass at most: the regret buffer has Kuhn's 12 observations, 6 for each network."""
+    algorithm = learner(kuhn(), batch_size=batch_size, max_epochs=1.0)
+    for _ in range(20):
+        algorithm.learn()
+    before = algorithm.progress.updates
+    algorithm.learn()
+    assert algorithm.progress.updates - before == updates
+
+
 @pytest.mark.parametrize(
     "changed",
     [
