@@ -88,7 +88,10 @@ EXPERIMENTS = {
     ("nolimit_leduc", "nfsp"): "experiment=nfsp_leduc_tuned game=nolimit_leduc budget=5e6"
     " algo.lr.horizon=8e4 algo.average_policy.lr.horizon=8e4",
     ("nolimit_leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc",
-    ("nolimit_leduc", "sd_cfr"): "experiment=sd_cfr_leduc game=nolimit_leduc",
+    (
+        "nolimit_leduc",
+        "sd_cfr",
+    ): "game=nolimit_leduc algo=sd_cfr net.features=sorted_suits opponents=[]",
     ("kuhn_3p", "ppo"): "experiment=ppo_kuhn game=kuhn_3p",
     ("kuhn_3p", "mmd"): "game=kuhn_3p algo=mmd budget=16e6",
     ("kuhn_3p", "actor_critic"): "game=kuhn_3p algo=actor_critic budget=10e6",
