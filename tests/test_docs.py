@@ -114,7 +114,7 @@ def test_examples_print_their_output(code, output, capsys):
 
 
 def test_every_example_is_run():
-    assert len(PARTS) == PAGE.count("```python") == PAGE.count("\n## ") == 6
+    assert len(PARTS) == PAGE.count("```python") == PAGE.count("\n## ") == 5
 
 
 def test_overrides_without_effect_are_errors():
