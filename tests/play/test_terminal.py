@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from commands import PROGRAM, run_command
@@ -77,18 +76,6 @@ def test_a_session_of_a_changed_game_is_resumed(monkeypatch, capsys):
     assert "is of a table with another game; leave game out" in capsys.readouterr().err
     assert run_command(*resume[1:], "run=outputs") == 2
     assert "run: a session has its own game and players" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("working_folder")
-def test_the_lines_in_the_documentation(monkeypatch, capsys):
-    page = (Path(__file__).parents[2] / "docs" / "play.md").read_text()
-    ((lines, command),) = re.findall(r"printf '(.+)' \| poker-rl (play .+)", page)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(lines.replace("\\n", "\n")))
-    assert run_command(*shlex.split(command, comments=True)) == 0
-    out = capsys.readouterr().out
-    assert "no move here" not in out
-    assert "you: Bet 1" in out
-    assert "you: Fold" in out
 
 
 @pytest.mark.usefixtures("working_folder")
