@@ -1,4 +1,4 @@
-"""CFR by networks: its sampled regrets against exact ones, its memories, and what it learns."""
+"""Deep CFR: its sampled regrets against exact ones, its memories, and what it learns."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def learner(game, seed=0, opponent=None, net=NET, **changed):
     settings = {"traversals": 40, "capacity": 1000, "batch_size": 64}
     settings |= {"regret_gradient_steps": 8, "average_gradient_steps": 8}
     settings |= {"regret_lr": Constant(start=1e-3), "average_lr": Constant(start=1e-3)}
-    return build_learner("sd_cfr", game, net, seed, opponent, settings | changed)
+    return build_learner("deep_cfr", game, net, seed, opponent, settings | changed)
 
 
 def agents_of(game, hands=1):
