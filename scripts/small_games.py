@@ -36,7 +36,7 @@ from poker_rl.evaluation.plots.plotting import (
     label_axes,
 )
 from poker_rl.evaluation.result import format_number
-from poker_rl.reports.comparison import CompareConfig, Comparison, build_line_over_runs
+from poker_rl.reports.comparison import CompareConfig, Comparison, average_curves
 from poker_rl.reports.run_data import SECONDS_TAG, list_runs_at, read_run
 from poker_rl.reports.run_groups import RunGroup, group_runs
 from poker_rl.reports.seed_statistics import estimate
@@ -234,10 +234,10 @@ def list_points(row: Row, group: RunGroup) -> Iterator[CsvRow]:
     """Yield a row of <game>.csv for each measurement of a learner's runs."""
     (name,) = build_comparison(group, row.game).measures
     for run in group.runs:
-        places, antes = run.get_points(name, "decisions")
+        places, antes = run.get_curve(name, "decisions")
         if not len(places):
             raise ValueError(f"{run.folder} has measured nothing")
-        seconds = np.interp(places, *run.get_points(SECONDS_TAG, "decisions"))
+        seconds = np.interp(places, *run.get_curve(SECONDS_TAG, "decisions"))
         for place, second, ante in zip(places, seconds, antes, strict=True):
             yield {
                 "learner": row.algo,
@@ -309,12 +309,12 @@ class SavedRow:
             f"`{command.removesuffix(' seed=0,1,2,3,4')}`",
         ]
 
-    def build_line(self, x: str) -> CurveLine:
+    def build_mean_curve(self, x: str) -> CurveLine:
         """Return the mean curve over seeds, with decisions or seconds as the x axis.
 
         Means are over values at equal numbers of decisions; seconds are the mean times of these.
         """
-        line = build_line_over_runs(
+        line = average_curves(
             self.learner, [(places, antes) for places, _, antes in self.curves], band="range"
         )
         if x == "decisions":
@@ -393,7 +393,9 @@ def save_figure(game: str, rows: list[SavedRow]) -> None:
     """Save the figure with the curves of all learners on a game."""
     figure, axes = create_figure(12, 5.5, 1, 2)
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
-        draw_lines(ax, [row.build_line(x) for row in select_rows_with_curve(rows)], log_scale=True)
+        draw_lines(
+            ax, [row.build_mean_curve(x) for row in select_rows_with_curve(rows)], log_scale=True
+        )
         distance = "NashConv" if choose_measure(game) == "nash_conv" else "exploitability"
         label_axes(ax, GAMES[game], x, f"{distance} (antes)")
     add_footnote(

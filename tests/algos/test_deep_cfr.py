@@ -13,7 +13,7 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, LogLinear
 from poker_rl.games import get_tree
-from poker_rl.learning import LearnerServices, NetworkAssignment, memory_budget
+from poker_rl.learning import LearnerServices, NetworkAssignment, memory_checks
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer
 from poker_rl.learning.external_sampling import TraversalDecisions, traverse
 from poker_rl.nets import MLPConfig
@@ -182,7 +182,7 @@ def test_what_it_can_not_do_is_refused(monkeypatch):
     with pytest.raises(ConfigError, match=r"^net: has no values of actions, which regrets need"):
         learner(game, net=build(load_option("net", "amounts"), "net"))
     algorithm = learner(game)
-    monkeypatch.setattr(memory_budget, "_measure_free_bytes", lambda device: 1000)
+    monkeypatch.setattr(memory_checks, "_measure_free_bytes", lambda device: 1000)
     with pytest.raises(
         ConfigError, match=r"^algo.traversals: 40 hands lead to \d+ positions and need about "
     ):
