@@ -60,7 +60,7 @@ CHECKS += [
 ]
 WIDE = "experiment=ppo_lhe net.hidden_sizes=[1024,512,1024,512]"
 EXPERIMENTS = """ppo_lhe nfsp_2000_code nfsp_lhe nfsp_lhe_paper big2_ppo_fast ppo_lhe_6p ppo_leduc
-    dual_apu_linear sd_cfr_leduc ac_leduc ac_lhe big2_ppo apu"""
+    dual_apu_linear deep_cfr_leduc ac_leduc ac_lhe big2_ppo apu"""
 CORE_SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
 CORE_SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
 # Settings for the GPU, each with the settings for one core that it is compared with.

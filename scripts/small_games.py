@@ -36,7 +36,7 @@ from poker_rl.evaluation.plots.plotting import (
     label_axes,
 )
 from poker_rl.evaluation.result import format_number
-from poker_rl.reports.comparison import CompareConfig, Comparison, build_line_over_runs
+from poker_rl.reports.comparison import CompareConfig, Comparison, average_curves
 from poker_rl.reports.run_data import SECONDS_TAG, list_runs_at, read_run
 from poker_rl.reports.run_groups import RunGroup, group_runs
 from poker_rl.reports.seed_statistics import estimate
@@ -48,7 +48,7 @@ POINTS = Path("docs/benchmark")
 SOLVERS = ("cfr", "cfr_plus", "cfr_linear", "dcfr", "pcfr_plus", "pdcfr_plus", "mccfr")
 LEARNERS = (
     *("reinforce", "vpg", "ppo", "mmd", "actor_critic", "vine"),
-    *("dqn", "nfsp", "nfsp_ppo", "sd_cfr"),
+    *("dqn", "nfsp", "nfsp_ppo", "deep_cfr"),
 )
 GAMES = {
     "kuhn": "Kuhn poker",
@@ -61,8 +61,8 @@ EXPERIMENTS = {
     ("kuhn", "ppo"): "experiment=ppo_kuhn",
     ("kuhn", "mmd"): "game=kuhn algo=mmd budget=16e6",
     ("kuhn", "actor_critic"): "game=kuhn algo=actor_critic budget=10e6",
-    ("kuhn", "sd_cfr"): "experiment=sd_cfr_kuhn",
-    ("leduc", "sd_cfr"): "experiment=sd_cfr_leduc",
+    ("kuhn", "deep_cfr"): "experiment=deep_cfr_kuhn",
+    ("leduc", "deep_cfr"): "experiment=deep_cfr_leduc",
     ("leduc", "vpg"): "game=leduc algo=vpg net=mlp_relu algo.entropy_coef.end=0.1 budget=5e6",
     ("leduc", "ppo"): "experiment=ppo_leduc",
     ("leduc", "mmd"): "game=leduc algo=mmd net=mlp_relu algo.entropy_coef.end=0.1 budget=10e6",
@@ -90,12 +90,12 @@ EXPERIMENTS = {
     ("nolimit_leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc",
     (
         "nolimit_leduc",
-        "sd_cfr",
-    ): "game=nolimit_leduc algo=sd_cfr net.features=sorted_suits opponents=[]",
+        "deep_cfr",
+    ): "game=nolimit_leduc algo=deep_cfr net.features=sorted_suits opponents=[]",
     ("kuhn_3p", "ppo"): "experiment=ppo_kuhn game=kuhn_3p",
     ("kuhn_3p", "mmd"): "game=kuhn_3p algo=mmd budget=16e6",
     ("kuhn_3p", "actor_critic"): "game=kuhn_3p algo=actor_critic budget=10e6",
-    ("kuhn_3p", "sd_cfr"): "experiment=sd_cfr_kuhn game=kuhn_3p",
+    ("kuhn_3p", "deep_cfr"): "experiment=deep_cfr_kuhn game=kuhn_3p",
 }
 ARXIV = "https://arxiv.org/abs"
 KNIGHT = "https://github.com/lawrencewlcknight/leduc-poker-escher-architecture-experiments"
@@ -140,8 +140,8 @@ the exploitability).
 
 | game | tuned | tuned only in the entropy bonus or `algo.kl_uniform_coef` |
 | --- | --- | --- |
-| Kuhn | `ppo`, `sd_cfr` | `actor_critic` |
-| Leduc | `ppo`, `actor_critic`, `nfsp`, `sd_cfr` | `vpg`, `mmd`, `vine` |
+| Kuhn | `ppo`, `deep_cfr` | `actor_critic` |
+| Leduc | `ppo`, `actor_critic`, `nfsp`, `deep_cfr` | `vpg`, `mmd`, `vine` |
 | no-limit Leduc | `nfsp_ppo` (same on Leduc) | none |
 
 All other learners have the settings of another of these games, or the defaults, which were chosen
@@ -234,10 +234,10 @@ def list_points(row: Row, group: RunGroup) -> Iterator[CsvRow]:
     """Yield a row of <game>.csv for each measurement of a learner's runs."""
     (name,) = build_comparison(group, row.game).measures
     for run in group.runs:
-        places, antes = run.get_points(name, "decisions")
+        places, antes = run.get_curve(name, "decisions")
         if not len(places):
             raise ValueError(f"{run.folder} has measured nothing")
-        seconds = np.interp(places, *run.get_points(SECONDS_TAG, "decisions"))
+        seconds = np.interp(places, *run.get_curve(SECONDS_TAG, "decisions"))
         for place, second, ante in zip(places, seconds, antes, strict=True):
             yield {
                 "learner": row.algo,
@@ -309,12 +309,12 @@ class SavedRow:
             f"`{command.removesuffix(' seed=0,1,2,3,4')}`",
         ]
 
-    def build_line(self, x: str) -> CurveLine:
+    def build_mean_curve(self, x: str) -> CurveLine:
         """Return the mean curve over seeds, with decisions or seconds as the x axis.
 
         Means are over values at equal numbers of decisions; seconds are the mean times of these.
         """
-        line = build_line_over_runs(
+        line = average_curves(
             self.learner, [(places, antes) for places, _, antes in self.curves], band="range"
         )
         if x == "decisions":
@@ -376,7 +376,7 @@ def format_published() -> Iterator[str]:
     yield (
         "Exploitability in antes on OpenSpiel's games. Those of poker-rl are"
         " [not like for like](results/small_games.md#learners-with-networks): `ac_leduc` uses a"
-        " model of the game, which NashPG and ARMAC do not, and `sd_cfr_leduc` merges suits and"
+        " model of the game, which NashPG and ARMAC do not, and `deep_cfr_leduc` merges suits and"
         " keeps one row for each observation, which is almost a table."
     )
     heads = ["game", "method", "runs", "published", "source"]
@@ -393,7 +393,9 @@ def save_figure(game: str, rows: list[SavedRow]) -> None:
     """Save the figure with the curves of all learners on a game."""
     figure, axes = create_figure(12, 5.5, 1, 2)
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
-        draw_lines(ax, [row.build_line(x) for row in select_rows_with_curve(rows)], log_scale=True)
+        draw_lines(
+            ax, [row.build_mean_curve(x) for row in select_rows_with_curve(rows)], log_scale=True
+        )
         distance = "NashConv" if choose_measure(game) == "nash_conv" else "exploitability"
         label_axes(ax, GAMES[game], x, f"{distance} (antes)")
     add_footnote(

@@ -10,7 +10,7 @@ from run_folders import make_row, write_run_folder
 
 from poker_rl.config import ConfigError
 from poker_rl.config.option_files import read_plain_yaml
-from poker_rl.play.play_launcher import read_saved_table
+from poker_rl.play.play_launcher import read_saved_setup
 from poker_rl.play.session_journal import SessionJournal
 from poker_rl.reports.run_data import iterate_sweep_runs
 from poker_rl.reports.tournament_folder import read_plan
@@ -21,7 +21,7 @@ from poker_rl.storage.run_folder import (
     read_metrics_rows,
     read_run_folder,
 )
-from poker_rl.sweeps.sweep_summary import read_job_overrides
+from poker_rl.sweeps.job_outcomes import read_job_overrides
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -67,7 +67,7 @@ READERS = {
     "metrics.jsonl": read_metrics_rows,
     "tournament.yaml": lambda path: read_plan(path.parent),
     "state.pt": checkpoint.load_checked,
-    "session.jsonl": read_saved_table,
+    "session.jsonl": read_saved_setup,
     "jobs.json": lambda path: read_job_overrides(path.parent),
     "summary.csv": lambda path: list(iterate_sweep_runs(path)),
 }

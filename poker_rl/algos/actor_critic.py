@@ -40,7 +40,7 @@ from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverag
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
+from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.action_sampling import mix_with_uniform
@@ -174,7 +174,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         norm_sum = torch.zeros((), device=self.services.device)
         size = int(np.bincount(batch.replica, minlength=self.services.replicas).max())
         size = collectives.max_over_processes(size)
-        uniform = draw_uniform(torch.tensor(self.services.sample_seed()), len(batch))
+        uniform = sample_uniform(torch.tensor(self.services.sample_seed()), len(batch))
         for rows, row_weight in iterate_minibatches(
             replica,
             torch.ones_like(replica, dtype=torch.bool),

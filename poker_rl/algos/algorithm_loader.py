@@ -10,7 +10,7 @@ import torch
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.build import build_instance_of, list_constructor_parameters, resolve_target
 from poker_rl.config.schedule_horizons import resolve_horizons
-from poker_rl.config.threads import set_default_threads
+from poker_rl.config.threads import set_one_thread_by_default
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning.learner_services import LearnerContext
@@ -70,7 +70,7 @@ def build_algorithm(
         ConfigError: if a setting is invalid, `net` is missing, or the algorithm does not support
             `net`, `opponents` or several processes.
     """
-    set_default_threads()
+    set_one_thread_by_default()
     algorithm_class, _ = resolve_target(config["algo"], "algo")
     if workers > 1 and getattr(algorithm_class, "per_process_parts", None) is None:
         raise ConfigError(f"workers: {algorithm_class.__name__} learns in one process; allowed: 1")

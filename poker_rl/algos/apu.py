@@ -1,7 +1,8 @@
-"""APU and Dual-APU: off-policy actor-critics with a perfect-information critic for many players.
+"""Asynchronous policy update (APU) and Dual-APU, off-policy actor-critics for many players.
 
 The method of Shi et al. for six-player limit hold'em (doi:10.3390/e24060774; docs/results/apu.md).
-The actor sees the player's own cards, the critic all cards. The variants differ in who learns:
+The actor sees the player's own cards, the critic all cards (perfect information). The variants
+differ in who learns:
 
     apu            an actor-critic per agent; one agent learns at a time
     dual_apu       one agent learns; a periodically updated copy of its actor plays the other seats

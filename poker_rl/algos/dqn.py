@@ -38,7 +38,7 @@ from poker_rl.config.validation import (
 from poker_rl.learning.acting_networks import ActingNetworks
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
-from poker_rl.learning.captured_step import ParallelBranch
+from poker_rl.learning.cuda_graphs import ParallelBranch
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.rollout import (

@@ -49,16 +49,16 @@ from poker_rl.config.validation import (
 from poker_rl.learning.advantages import estimate_step_advantages
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.best_response_seats import BestResponseSeats
-from poker_rl.learning.captured_step import CapturedStep
+from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.distributed import collectives
+from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.learning.gradient_steps import take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.minibatches import DeduplicatedInputs, draw_uniform, iterate_minibatches
+from poker_rl.learning.minibatches import DeduplicatedInputs, iterate_minibatches, sample_uniform
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
-from poker_rl.learning.step_rollout import StepRollout
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.sparse_output_layer import LegalActions, list_legal_actions_if_few
 from poker_rl.players.player import Player
 
 ADAM_EPSILON = 1e-5  # as in common implementations of PPO
@@ -147,14 +147,14 @@ class PPO(NetworkLearner, NetworkAssignment):
             output_init_scale=self.output_init_scale,
             learn_from_actions=self.average_learns_actions,
         )
-        self._step_rollout = StepRollout(self.services, self.rollout_steps, self._actor)
+        self._rollout = FixedLengthRollout(self.services, self.rollout_steps, self._actor)
         self._set_up_captured_steps()
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
             if context.opponents is not None:
                 raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
-            self._step_rollout.set_other_network(
+            self._rollout.set_other_network(
                 self._opponent_pool.opponent_network,
                 BestResponseSeats(self.services, self._opponent_pool.sample_learning_seats),
             )
@@ -168,7 +168,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._schedule_values[name].fill_(value)
         if self._opponent_pool is not None:
             self._opponent_pool.update(self.progress.iterations)
-        self._step_rollout.play()
+        self._rollout.play()
         timer = self.services.timer
         if self.services.device.type == "cpu":
             self._compact_batch()
@@ -184,7 +184,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._averages.weight_ema.update(self._actor, iterations)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
-            batch, rows = self._step_rollout.batch, self._data["is_used"].nonzero()[:, 0]
+            batch, rows = self._rollout.batch, self._data["is_used"].nonzero()[:, 0]
             replica, observation, mask, action = (
                 column.flatten(0, 1)[self._cells[rows]].cpu().numpy()
                 for column in (batch.replica, batch.observation, batch.mask, batch.action)
@@ -194,7 +194,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
         self.progress.updates += updates
-        self.count_progress(self._step_rollout.decisions)
+        self.count_progress(self._rollout.decisions)
         *means, explained_variance = torch.cat(
             [self._metric_sums / updates, self._data["explained_variance"]]
         ).tolist()
@@ -212,9 +212,10 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     def _set_up_captured_steps(self) -> None:
         """Create the networks' inputs and the steps that a GPU records as CUDA graphs."""
-        services, batch = self.services, self._step_rollout.batch
+        services, batch = self.services, self._rollout.batch
         device, count = services.device, batch.action.numel()
-        self._cells = torch.arange(count, device=device)  # indices of used cells of the batch [N]
+        # Indices of the cells (table x step) of the batch that hold a decision, [N].
+        self._cells = torch.arange(count, device=device)
         self._actor_inputs = DeduplicatedInputs.from_tensor(batch.observation.flatten(0, 1))
         self._critic_inputs = self._actor_inputs
         self._critic_rows: Tensor | None = None
@@ -237,7 +238,7 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     def _compact_batch(self) -> None:
         """Leave out the batch's cells without a decision, on a CPU, where shapes may change."""
-        batch = self._step_rollout.batch
+        batch = self._rollout.batch
         self._cells = batch.is_decision.flatten().nonzero()[:, 0]
         observations = batch.observation.flatten(0, 1)[self._cells]
         self._actor_inputs = DeduplicatedInputs(observations.numpy(), self.services.device)
@@ -253,7 +254,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         If it changes, a GPU has to record its CUDA graph again, so there are spare rows.
         """
         if self.services.has_equal_blocks:
-            size = int(self._step_rollout.learner_decisions.max())
+            size = int(self._rollout.learner_decisions.max())
         else:
             used_replicas = self._data["replica"][self._data["is_used"]]
             size = int(used_replicas.bincount(minlength=self.services.replicas).max())
@@ -279,7 +280,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         If few of the A actions are legal, [N, A] becomes [N, L] with a column per legal action, and
         `action` holds the column of the action taken.
         """
-        batch, device = self._step_rollout.batch, self.services.device
+        batch, device = self._rollout.batch, self.services.device
         if device.type != "cpu" and self._critic_rows is not None:
             self._critic_rows[:, : self.services.input_size] = batch.observation.flatten(0, 1)
             self._critic_rows[:, self.services.input_size :] = batch.hidden_cards.flatten(0, 1)
@@ -317,7 +318,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             legal = list_legal_actions_if_few(mask.numpy(), device)
         if legal is not None:
             log_policies = {name: legal.gather(values) for name, values in log_policies.items()}
-            columns = {"mask": legal.column_mask, "action": legal.to_column(action)}
+            columns = {"mask": legal.position_mask, "action": legal.to_position(action)}
             columns |= {"legal": legal.actions, "count": legal.counts}
         else:
             self._data.pop("legal", None)
@@ -339,7 +340,7 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     def _take_gradient_steps(self) -> None:
         """Take the gradient steps of one epoch and add their metrics to `_metric_sums`."""
-        uniform = draw_uniform(self._seed, self._step_rollout.batch.action.numel())
+        uniform = sample_uniform(self._seed, self._rollout.batch.action.numel())
         if self.services.device.type == "cpu":
             uniform = uniform[self._cells]
         for index, row_weight in iterate_minibatches(
@@ -391,8 +392,8 @@ class PPO(NetworkLearner, NetworkAssignment):
         return {
             "networks": self._actor_critic,
             "optimizer": self._optimizer,
-            "best_response_seats": self._step_rollout.best_response_seats,
-            "step_rollout": self._step_rollout,
+            "best_response_seats": self._rollout.best_response_seats,
+            "step_rollout": self._rollout,
             "opponent_pool": self._opponent_pool,
             **self._averages.stateful_parts(),
         }

@@ -44,7 +44,9 @@ def compute_ppo_loss(
     """
     clip_coef, mask = coefs["clip_coef"], minibatch["mask"]
     log_policy = masked_log_softmax(logits, mask)  # [K, B, A]
-    policy = masked_softmax(logits, mask)  # not log_policy.exp(), which is slow at underflows
+    policy = masked_softmax(
+        logits, mask
+    )  # not log_policy.exp(), which is slow when values underflow
     log_prob = log_policy.gather(2, minibatch["action"][..., None])[..., 0]  # [K, B]
     log_ratio = log_prob - minibatch["log_prob"]
     ratio = log_ratio.exp()

@@ -52,7 +52,7 @@ from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions
+from poker_rl.nets.sparse_output_layer import LegalActions, list_legal_actions
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.player import Player
@@ -177,10 +177,10 @@ class Vine(NetworkLearner):
         legal = list_legal_actions(rows.mask, services.device)
         with torch.no_grad():
             logits = services.compute_logits(module, rows, legal)
-            policy = masked_softmax(logits, legal.column_mask).double().cpu().numpy()  # [B, L]
+            policy = masked_softmax(logits, legal.position_mask).double().cpu().numpy()  # [B, L]
         self._estimate_and_store_values(rows, legal.actions.cpu().numpy(), policy)
-        column = sample_from_probs(policy, services.generator.random(len(policy)))
-        return legal.to_action(column), np.log(policy[np.arange(len(column)), column])
+        position = sample_from_probs(policy, services.generator.random(len(policy)))
+        return legal.to_action(position), np.log(policy[np.arange(len(position)), position])
 
     def _estimate_and_store_values(
         self, rows: PendingDecisions, action: np.ndarray, policy: np.ndarray
@@ -246,8 +246,8 @@ class Vine(NetworkLearner):
             legal = list_legal_actions(mask, services.device)
             logits = compute_outputs(self._actor_ema.module, rows, legal)
             uniform = services.generator.random(len(rows), np.float32)
-            column, _ = sample_from_logits(logits, legal.column_mask.cpu().numpy(), uniform)
-            return legal.to_action(column)
+            position, _ = sample_from_logits(logits, legal.position_mask.cpu().numpy(), uniform)
+            return legal.to_action(position)
 
         def estimate_values(rows: np.ndarray) -> np.ndarray:
             values = compute_outputs(self._critic_ema.module, rows)[:, 0].double().cpu().numpy()
@@ -261,7 +261,7 @@ class Vine(NetworkLearner):
         rows = self._buffer.sample(self.batch_size)
         observation, count = rows["observation"].float(), rows["count"].long()
         legal = LegalActions(rows["action"].long(), count)
-        is_tried = legal.column_mask  # [K, B, width]
+        is_tried = legal.position_mask  # [K, B, width]
         weight = torch.where(count > 1, 1.0, 1 / self.single_action_share)
         with self.services.timer.time_networks():
             logits, values = self._actor_critic(observation, legal)  # [K, B, width], [K, B, 1]

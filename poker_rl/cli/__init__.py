@@ -19,7 +19,7 @@ from poker_rl.cli.commands import COMMANDS, SettingsCommand, run_or_print_help
 from poker_rl.cli.help_texts import PROGRAM_HELP
 from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.disk import error_path, format_os_error, print_error, print_line
+from poker_rl.storage.disk import format_os_error, name_path_in_errors, print_error, print_line
 
 
 def main() -> NoReturn:
@@ -31,7 +31,7 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = run_command(sys.argv[1:])
-        with error_path("standard output"):
+        with name_path_in_errors("standard output"):
             sys.stdout.flush()
     except ConfigError as error:
         print_error(str(error))

@@ -241,9 +241,9 @@ def show_sweep(arguments: list[str]) -> int:
     if len(namespace.folders) != 1:
         raise ConfigError("FOLDER: give the folder of one sweep, outputs/sweeps/NAME")
 
-    from poker_rl.sweeps.sweep_summary import SweepSummary
+    from poker_rl.sweeps.job_outcomes import JobOutcomes
 
-    summary = SweepSummary(Path(namespace.folders[0]))
+    summary = JobOutcomes(Path(namespace.folders[0]))
     print_line(f"{summary.format_table()}\n\n{summary.format_counts()}")
     summary.write_csv()
     return 0

@@ -20,11 +20,11 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.hydra_overrides import (
+    create_unknown_option_error,
     list_group_options,
     parse_overrides,
     quote_text,
     to_hydra_override,
-    unknown_option_error,
 )
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
@@ -163,7 +163,7 @@ def _explain_hydra_error(error: Exception) -> str:
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        return str(unknown_option_error(group, name, list_group_options(group)))
+        return str(create_unknown_option_error(group, name, list_group_options(group)))
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
         siblings: Any = OmegaConf.to_container(cause.parent_node) if cause.parent_node else {}
         siblings.pop("hydra", None)

@@ -74,7 +74,7 @@ def parse_overrides(
         try:
             parsed += parser.parse_overrides([key + separator + value])
         except (HydraException, RecursionError):
-            raise unreadable_override_error(override) from None
+            raise create_unreadable_override_error(override) from None
         if parsed[-1].is_hydra_override() and not LAUNCHER_PATTERN.match(parsed[-1].key_or_group):
             raise ConfigError(
                 f"{key}: has no effect here; of Hydra's own settings only hydra/launcher and"
@@ -93,7 +93,7 @@ def read_with_overrides(
         if parsed.is_sweep_override():
             raise ConfigError(f"{key}: takes one value; a list is {key}=[a,b]")
         if parsed.is_delete():
-            raise unreadable_override_error(override)
+            raise create_unreadable_override_error(override)
         settings[key] = parsed.value()
     return settings
 
@@ -133,11 +133,11 @@ def to_hydra_override(override: Override) -> str:
     if value is None:
         return f"~{override.get_key_element()}"
     if value not in options:
-        raise unknown_option_error(group, str(value), options)
+        raise create_unknown_option_error(group, str(value), options)
     return text
 
 
-def unreadable_override_error(override: str) -> ConfigError:
+def create_unreadable_override_error(override: str) -> ConfigError:
     """Create the error for an argument that can't be read as an override."""
     problem = f"{shorten_text(override)}: can't be read; write key=value or 'key=\"any text\"'"
     if os.path.isdir(override):
@@ -145,7 +145,7 @@ def unreadable_override_error(override: str) -> ConfigError:
     return ConfigError(problem)
 
 
-def unknown_option_error(group: str, name: str, options: Sequence[str]) -> ConfigError:
+def create_unknown_option_error(group: str, name: str, options: Sequence[str]) -> ConfigError:
     """Create the error for an option that a group does not have."""
     return ConfigError(
         f"{group}={name}: no such option; {suggest_allowed(name, options)};"

@@ -8,13 +8,13 @@ from typing import Any
 MISSING = object()
 
 
-def find_difference(one: Any, other: Any, key: str = "") -> str | None:
+def find_differing_key(one: Any, other: Any, key: str = "") -> str | None:
     """Return the dotted key of the first setting that differs; None if all are equal."""
     if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
         return None if one == other else key
     for name in sorted(one.keys() | other.keys(), key=str):
         path = f"{key}.{name}" if key else str(name)
-        if found := find_difference(one.get(name), other.get(name), path):
+        if found := find_differing_key(one.get(name), other.get(name), path):
             return found
     return None
 

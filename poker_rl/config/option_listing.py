@@ -40,7 +40,7 @@ def describe_options(options: Mapping[str, Path]) -> str:
 
 
 def describe_origin(path: Path) -> str:
-    """Return an option's plug-in or its file from the user, in brackets; "" if it is shipped."""
+    """Return an option's plug-in, or the user's file with it, in brackets; "" if it is shipped."""
     if path.is_relative_to(SHIPPED_OPTION_DIR):
         return ""
     packages = (p.package for p in list_plugins() if path.is_relative_to(p.option_dir))

@@ -49,7 +49,7 @@ def list_plugins() -> list[Plugin]:
 
 
 def list_plugin_problems() -> list[str]:
-    """Return for each installed plug-in that can't be used a message with the reason."""
+    """Return a message with the reason for each installed plug-in that can't be used."""
     return _find_plugins()[1]
 
 

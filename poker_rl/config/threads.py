@@ -37,7 +37,7 @@ def set_threads(threads: int) -> None:
     _threads_were_set = True
 
 
-def set_default_threads() -> None:
+def set_one_thread_by_default() -> None:
     """Use one thread, unless `set_threads` was called before in this process."""
     if not _threads_were_set:
         set_threads(DEFAULT_THREADS)

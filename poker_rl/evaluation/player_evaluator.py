@@ -20,7 +20,10 @@ from poker_rl.evaluation.exact.exploitability import (
     compute_best_response_gains,
     compute_seat_values,
 )
-from poker_rl.evaluation.exact.public_tree import describe_exact_cost, evaluate_on_public_tree
+from poker_rl.evaluation.exact.public_tree_evaluator import (
+    describe_exact_cost,
+    evaluate_on_public_tree,
+)
 from poker_rl.evaluation.matches.duplicate_match import DealCount, get_result_unit, play_match
 from poker_rl.evaluation.result import EXACT, PERCENTILE_TAG_PATTERN, Result
 from poker_rl.evaluation.variance_reduction.variance_reducers import (
@@ -32,7 +35,7 @@ from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.public.tree import PublicTree
 from poker_rl.games.tree_nodes import count_nodes
 from poker_rl.players.player import Player, compute_checked_probs
-from poker_rl.players.player_loader import name_earlier_self
+from poker_rl.players.player_loader import get_snapshot_opponent_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -133,7 +136,7 @@ class PlayerEvaluator:
             for result in self.evaluate_player(name, player, exact)
         ]
         if self.earlier_self and self.tree is None and half_snapshot is not None:
-            opponent_name = name_earlier_self(half_snapshot)
+            opponent_name = get_snapshot_opponent_name(half_snapshot)
             for name, player in players.items():
                 if player.instance_count == 1:
                     earlier_self = self._load_player(f"{half_snapshot}:{name}")

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from poker_rl.games.game import Game
-from poker_rl.games.sequence_layout import build_sequence_form
+from poker_rl.games.sequence_form_builder import build_sequence_form
 from poker_rl.games.tables import tables_from_records
 from poker_rl.games.tree_nodes import TreeNodes
 

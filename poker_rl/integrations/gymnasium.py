@@ -83,7 +83,7 @@ class GameEnv(Env):
         rewards, is_illegal = self._hand.play(np.array([action]))
         self._hand.update_mask()
         info = build_info(self._hand.mask[0], bool(is_illegal[0]))
-        is_over = bool(len(self._hand.find_ended()))
+        is_over = bool(len(self._hand.find_finished_tables()))
         return self._hand.tables.observe()[0], float(rewards[0]), is_over, False, info
 
     def action_masks(self) -> np.ndarray:
@@ -159,7 +159,7 @@ class GameVectorEnv(VectorEnv):
         rewards, is_illegal = self._hands.play(actions)
         terminations, truncations = np.zeros((2, self.num_envs), np.bool_)
         info: dict[str, Any] = {}
-        if len(ended := self._hands.find_ended()):
+        if len(ended := self._hands.find_finished_tables()):
             terminations[ended] = True
             final_observations = np.full(self.num_envs, None, object)
             for row, observation in zip(ended, tables.observe(ended), strict=True):

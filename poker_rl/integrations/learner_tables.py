@@ -99,7 +99,7 @@ class LearnerTables:
     def update_mask(self) -> None:
         """Set `mask`, which actions are legal, [B, actions] bool; none after the end of a hand."""
         self.mask = self.tables.legal_mask()
-        self.mask[self.find_ended()] = False
+        self.mask[self.find_finished_tables()] = False
 
     def deal(self, rows: np.ndarray) -> None:
         """Deal new hands at some tables, and play them until the learner's first decision.
@@ -145,14 +145,14 @@ class LearnerTables:
             actions = np.where(is_illegal, self.mask.argmax(1), actions)
         self.tables.step(actions)
         self._play_opponents(np.arange(self.count))
-        ended, rewards = self.find_ended(), np.zeros(self.count)
+        ended, rewards = self.find_finished_tables(), np.zeros(self.count)
         if len(ended):
             rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), self.seats[ended]]
             # `observe` shows what the seat to act sees, so the learner becomes the seat to act.
             self.tables.records["to_act"][ended] = self.seats[ended]
         return rewards / self.game.unit_chips, is_illegal
 
-    def find_ended(self) -> np.ndarray:
+    def find_finished_tables(self) -> np.ndarray:
         """Return the indices of the tables whose hand has ended."""
         return np.flatnonzero(self.tables.records["over"])
 

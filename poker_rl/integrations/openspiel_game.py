@@ -51,8 +51,8 @@ class OpenSpielGame(Game):
         _ = self._tabulation  # read the tree now, so that its errors are raised before any hand
 
     @cached_property
-    def _tabulation(self) -> Tabulation:
-        return tabulate(self.name, tuple(self.params.items()), self.unit_chips, self.max_nodes)
+    def _tabulation(self) -> TabulatedTree:
+        return tabulate_tree(self.name, tuple(self.params.items()), self.unit_chips, self.max_nodes)
 
     @property
     def definitions(self) -> np.ndarray:
@@ -97,7 +97,7 @@ class OpenSpielGame(Game):
 
 
 @dataclass
-class Tabulation:
+class TabulatedTree:
     """Tree of a game in arrays, with names.
 
     Attributes:
@@ -153,9 +153,9 @@ def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
 
 
 @cache
-def tabulate(
+def tabulate_tree(
     name: str, params: tuple[tuple[str, Parameter], ...], unit_chips: int, max_nodes: int
-) -> Tabulation:
+) -> TabulatedTree:
     """Read the whole tree of a game of OpenSpiel into arrays.
 
     Raises:
@@ -242,7 +242,7 @@ def tabulate(
     }
     if (size := sum(array.nbytes for array in arrays.values())) > MAX_BYTES:
         raise ConfigError(f"max_nodes: {name} takes {size:,} bytes; allowed: {MAX_BYTES:,}")
-    return Tabulation(
+    return TabulatedTree(
         tabulated_rules.build_definitions(**arrays),
         max_moves,
         [action_names.get(action, str(action)) for action in range(actions)],

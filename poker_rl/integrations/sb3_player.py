@@ -21,7 +21,7 @@ from poker_rl.storage.checkpoint import (
     MACHINE_MEMORY_BYTES,
     UNREADABLE_FILE_ERRORS,
 )
-from poker_rl.storage.disk import error_path
+from poker_rl.storage.disk import name_path_in_errors
 
 POLICY_MODULE = "sb3_contrib.common.maskable.policies"
 POLICY_PREFIXES = ("mlp_extractor.policy_net.", "action_net.")
@@ -73,7 +73,7 @@ def read_saved_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any
     """
     try:
         with (
-            error_path(path),
+            name_path_in_errors(path),
             open_regular_file(path, MACHINE_MEMORY_BYTES) as file,
             zipfile.ZipFile(file) as archive,
         ):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from poker_rl.learning.captured_step import CapturedStep
+from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.rollout import PendingDecisions
 

@@ -12,15 +12,15 @@ from torch import Tensor, nn
 from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_as_config_errors
 from poker_rl.games.game import Game
 from poker_rl.learning.buffers.item_layout import Column
-from poker_rl.learning.memory_budget import check_memory
+from poker_rl.learning.learner_timer import LearnerTimer
+from poker_rl.learning.memory_checks import check_memory
 from poker_rl.learning.minibatches import DeduplicatedInputs
-from poker_rl.learning.network_time import LearnerTimer
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, Seating
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
 from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
+from poker_rl.nets.sparse_output_layer import LegalActions, list_legal_actions_if_few
 from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.network_player import (
     Critic,
@@ -273,8 +273,8 @@ class LearnerServices:
             logits = self.compute_logits(module, rows, legal)
         if legal is None:
             return sample_from_logits(logits, rows.mask, uniform)
-        column, log_prob = sample_from_logits(logits, legal.column_mask.cpu().numpy(), uniform)
-        return legal.to_action(column), log_prob
+        position, log_prob = sample_from_logits(logits, legal.position_mask.cpu().numpy(), uniform)
+        return legal.to_action(position), log_prob
 
     def sample_from_probs(self, probs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sample actions [B] from probabilities [B, A]; return them and their log-probs [B]."""
@@ -292,9 +292,10 @@ class LearnerServices:
         return actor_inputs, DeduplicatedInputs(critic_rows, self.device)
 
     def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Encode B tables for every instance; return the inputs and the replicas that decide.
+        """Encode B tables once for each instance (a copy of the learner trained side by side).
 
-        The inputs are [instances x B, W], the replicas [instances x B] int64.
+        Return the inputs [instances x B, W] and the index of the network that acts in each row,
+        [instances x B] int64.
         """
         observations = np.tile(self.encoder(records), (self.instances, 1))
         network_index = get_network_index(self.game, self._network_sharing, records)

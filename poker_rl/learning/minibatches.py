@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning.distributed import collectives
 from poker_rl.nets.dense import compute_logits
-from poker_rl.nets.legal_output_layer import LegalActions
 from poker_rl.nets.replicas import count_replicas, forward_by_replica
+from poker_rl.nets.sparse_output_layer import LegalActions
 
 DUPLICATE_PROBE_ROWS = 256  # rows examined to find out whether equal rows are common
 
@@ -130,7 +130,7 @@ def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-un
     return distinct_count
 
 
-def draw_uniform(seed: Tensor, count: int) -> Tensor:
+def sample_uniform(seed: Tensor, count: int) -> Tensor:
     """Return uniform random numbers in [0, 1) that are the same on every device, [count] float64.
 
     They are the outputs of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) in counter mode, from a

@@ -76,7 +76,7 @@ class OpponentPool(SnapshotPool):
         if iterations % self.settings.snapshot_interval:
             return
         snapshot = {name: weight.clone() for name, weight in self._actor.state_dict().items()}
-        self.opponent_network.load_state_dict(self.offer(snapshot))
+        self.opponent_network.load_state_dict(self.add_and_sample(snapshot))
 
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy the snapshots of another run, as many as the capacity allows."""

@@ -77,7 +77,7 @@ class Opponents:
         self._device = device
         if SELF in self._settings.players and iterations % self._settings.self_interval == 0:
             headline_player = next(iter(list_players().values()))
-            self._set_self_player(self._pool.offer(deepcopy(headline_player.to_dict())))
+            self._set_self_player(self._pool.add_and_sample(deepcopy(headline_player.to_dict())))
 
     def _set_self_player(self, state: dict[str, Any]) -> None:
         player = player_from_dict(state, self._tables.game, self._device)

@@ -20,7 +20,7 @@ class SnapshotPool:
         self._snapshots: list[dict[str, Any]] = []
         self._snapshots_offered = 0
 
-    def offer(self, snapshot: dict[str, Any]) -> dict[str, Any]:
+    def add_and_sample(self, snapshot: dict[str, Any]) -> dict[str, Any]:
         """Add a snapshot if the reservoir sample selects it; return a random one of the pool."""
         self._snapshots_offered += 1
         if len(self._snapshots) < self._capacity:

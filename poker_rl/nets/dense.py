@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.validation import ConfigError, PositiveInt
-from poker_rl.nets.legal_output_layer import LegalActions, compute_legal_logits
 from poker_rl.nets.net_config import Features, NetDimensions
 from poker_rl.nets.precision import is_bfloat16_enabled
 from poker_rl.nets.sparse_linear import SparseLinearFunction, find_nonzeros_if_sparse
+from poker_rl.nets.sparse_output_layer import LegalActions, compute_legal_logits
 
 InitScheme = Literal["orthogonal", "torch"]
 ActivationName = Literal["relu", "tanh"]

@@ -14,7 +14,7 @@ from math import sqrt
 import torch
 from torch import Tensor, nn
 
-from poker_rl.nets.lstm_kernels import PrefixLSTMFunction, build_prefix_tree
+from poker_rl.nets.lstm_prefix_tree import PrefixLSTMFunction, build_prefix_tree
 
 MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 steps and 64 units
 

@@ -1,4 +1,7 @@
-"""Operations on the replicas of a network: view or copy some, run each row through its replica."""
+"""Operations on replicas: view or copy some, and run each row of inputs through its replica.
+
+A replica is one of K networks of equal shape, each with its own weights, that run in one call.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.nets.dense import compute_logits
-from poker_rl.nets.legal_output_layer import LegalActions
+from poker_rl.nets.sparse_output_layer import LegalActions
 
 
 def count_replicas(module: nn.Module) -> int:

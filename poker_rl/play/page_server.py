@@ -49,7 +49,7 @@ MAX_ACTIONS, MAX_BOARD_CHARACTERS = 200, 20  # limits in a request to the range 
 
 @dataclass
 class SessionSlot:
-    """Place for one session in memory, with a lock for the request that uses the session."""
+    """Entry of a `SessionStore`: a session, and a lock for the request that uses it."""
 
     session: Session | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -82,7 +82,7 @@ class SessionStore:
         self._offered_session: Session | None = None
 
     def begin_session(self, *choice: Any) -> Session:
-        """Return the session of `offer_session` to the first visitor, and new ones to all others.
+        """Return the reserved session to the first visitor, and a new session to each later one.
 
         Args:
             choice: arguments of `create_session`: game and opponents, if the visitor chose them.
@@ -91,25 +91,25 @@ class SessionStore:
             session, self._offered_session = self._offered_session, None
         if session is None:
             session = self._create_session(*choice)
-            with self._pinned_slot(session.session_id) as slot:
+            with self._pin_slot(session.session_id) as slot:
                 slot.session = session
         return session
 
-    def offer_session(self, session: Session) -> None:
+    def reserve_session(self, session: Session) -> None:
         """Reserve a session for the first visitor; it stays in memory until `begin_session`."""
-        with self._pinned_slot(session.session_id) as slot, self._lock:
+        with self._pin_slot(session.session_id) as slot, self._lock:
             slot.session = session
             slot.active_requests += 1
         self._offered_session = session
 
     @contextmanager
-    def locked_session(self, session_id: str) -> Iterator[Session]:
-        """Yield the session with this id, locked for other requests.
+    def lock_session(self, session_id: str) -> Iterator[Session]:
+        """Yield the session with this id; other requests for it wait until the block ends.
 
         Raises:
             ConfigError: if there is no such session.
         """
-        with self._pinned_slot(session_id) as slot, slot.lock:
+        with self._pin_slot(session_id) as slot, slot.lock:
             if slot.session is None:
                 slot.session = self._resume_session(session_id)
             if self._offered_session is slot.session:
@@ -117,8 +117,8 @@ class SessionStore:
             yield slot.session
 
     @contextmanager
-    def _pinned_slot(self, session_id: str) -> Iterator[SessionSlot]:
-        """Yield the slot of a session id; the slot is not dropped within this context."""
+    def _pin_slot(self, session_id: str) -> Iterator[SessionSlot]:
+        """Yield the slot of a session id; within this context the slot stays in memory."""
         with self._lock:
             slot = self._slots.setdefault(session_id, SessionSlot())
             self._slots.move_to_end(session_id)
@@ -251,7 +251,7 @@ class PageEndpoints:
         session_id = self._require_session_id(request)
 
         def explore() -> dict[str, Any]:
-            with self.session_store.locked_session(session_id) as session:
+            with self.session_store.lock_session(session_id) as session:
                 hand = session.current_hand
             # The session is not locked here, because the first call of a bot may take a minute.
             return explore_ranges(hand, self.catalog, actions, board, names)
@@ -306,7 +306,7 @@ class PageEndpoints:
         session_id = self._require_session_id(request)
 
         def answer_in_thread() -> Response:
-            with self.session_store.locked_session(session_id) as session:
+            with self.session_store.lock_session(session_id) as session:
                 try:
                     answered = answer_session(session)
                 except StaleRequestError as error:

@@ -30,7 +30,7 @@ from poker_rl.storage.disk import (
     atomic_replacement,
     check_is_file,
     check_is_folder,
-    error_path,
+    name_path_in_errors,
     print_line,
 )
 from poker_rl.storage.run_folder import read_run_folder
@@ -94,13 +94,13 @@ def start_play(
         raise ConfigError("ui: the page needs more packages: pip install 'poker-rl[play]'")
     check_config(config, game_config, option_dirs)
     if config.ui == "terminal":
-        play_in_terminal(config, build_table(config, game_config, option_dirs), option_dirs)
+        play_in_terminal(config, build_table_setup(config, game_config, option_dirs), option_dirs)
         return
     with create_listener(config.host, config.port, config.public) as listener:
         url_prefix = f"/{derive_url_token(Path(config.outputs))}" if config.public else ""
         print_line(format_url(config.host, listener.getsockname()[1], url_prefix))
         has_table = game_config is not None or config.run or config.session or config.against
-        setup = build_table(config, game_config, option_dirs) if has_table else None
+        setup = build_table_setup(config, game_config, option_dirs) if has_table else None
         serve_page(config, listener, url_prefix, setup, option_dirs)
 
 
@@ -120,7 +120,7 @@ def check_config(
         with error_prefix("run"):
             read_run_folder(Path(config.run))
     if config.session is not None:
-        read_saved_table(Path(config.session))
+        read_saved_setup(Path(config.session))
     if "you" in (*config.against, config.adviser):
         raise ConfigError("against: a table has one person; all others are players, bots or runs")
     for setting, names in (("against", config.against), ("adviser", [config.adviser or ""])):
@@ -144,7 +144,7 @@ def check_opponent_count(opponents: Sequence[str], seat_count: int, game_name: s
         )
 
 
-def build_table(
+def build_table_setup(
     config: PlayConfig, game_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> TableSetup:
     """Build the table that the settings describe: game, opponents and adviser.
@@ -160,7 +160,7 @@ def build_table(
     from poker_rl.training.opponents import create_player_loader
     from poker_rl.training.run_config_file import read_run_config
 
-    saved_table = None if config.session is None else read_saved_table(Path(config.session))
+    saved_table = None if config.session is None else read_saved_setup(Path(config.session))
     if config.run is not None:
         run_config: Mapping[str, Any] = read_run_config(Path(config.run), "run")
     elif game_config is not None:
@@ -222,7 +222,7 @@ def find_playable_spec(specs: Sequence[str], load_player: Callable[[str], Player
     return None
 
 
-def read_saved_table(journal: Path) -> dict[str, Any]:
+def read_saved_setup(journal: Path) -> dict[str, Any]:
     """Return game, opponents and adviser from the first line of a session's file.
 
     Raises:
@@ -308,7 +308,7 @@ def serve_page(
             config.max_sessions,
         )
         if config.session is not None:
-            session_store.offer_session(Session.resume(Path(config.session), setup))
+            session_store.reserve_session(Session.resume(Path(config.session), setup))
         print_line(f"{setup.game.name} against {', '.join(setup.list_player_names()[1:])}")
     server = PageEndpoints(
         title,
@@ -329,10 +329,10 @@ def serve_page(
     )
     warm_up = nullcontext() if setup is None else warm_up_in_background(setup)
     with suppress(KeyboardInterrupt), warm_up:
-        uvicorn.Server(configure_server(app)).run([listener])
+        uvicorn.Server(create_server_config(app)).run([listener])
 
 
-def configure_server(app: ASGIApp) -> uvicorn.Config:
+def create_server_config(app: ASGIApp) -> uvicorn.Config:
     """Return the settings of the HTTP server; connections stay open while a player thinks."""
     import uvicorn
 
@@ -358,9 +358,9 @@ def create_start_screen(
         game_name: str | None, against: Sequence[str], session: Path | None
     ) -> TableSetup:
         if session is not None:
-            return build_table(replace(config, session=str(session)), None, option_dirs)
+            return build_table_setup(replace(config, session=str(session)), None, option_dirs)
         game_config = compose_plain_config([f"game={game_name}"], option_dirs)
-        return build_table(replace(config, against=list(against)), game_config, option_dirs)
+        return build_table_setup(replace(config, against=list(against)), game_config, option_dirs)
 
     return StartScreen(
         Path(config.outputs),
@@ -418,7 +418,7 @@ def load_cookie_key(folder: Path) -> str:
     path = folder / COOKIE_KEY_FILE
     check_is_folder(folder)
     check_is_file(path)
-    with error_path(path):
+    with name_path_in_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists() and len(saved_key := path.read_bytes()) >= MIN_KEY_BYTES:
             return saved_key.decode("latin-1")

@@ -12,7 +12,7 @@ import numpy as np
 
 from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
-from poker_rl.evaluation.recorded_decisions import (
+from poker_rl.evaluation.agreement_with_records import (
     MAX_ROWS,
     compute_type_probs,
     measure_recorded_decisions,

@@ -24,7 +24,7 @@ from typing import Any
 
 from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.disk import error_path, fsync_path
+from poker_rl.storage.disk import fsync_path, name_path_in_errors
 
 MAX_JOURNAL_BYTES = 64 * MIB  # enough for 100,000 hands
 
@@ -47,7 +47,7 @@ class SessionJournal:
         if path.is_symlink() or not path.is_file():
             raise ConfigError(f"{path} is not a file")
         self.path = path
-        with error_path(path):
+        with name_path_in_errors(path):
             self._locked_file = path.open("r+b", buffering=0)
             try:
                 # The kernel releases the lock when the process ends.
@@ -65,7 +65,7 @@ class SessionJournal:
     @classmethod
     def create(cls, path: Path, first_line: dict[str, Any]) -> SessionJournal:
         """Create a new file with its first line; create its folder if necessary."""
-        with error_path(path):
+        with name_path_in_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(exist_ok=False)
         journal = cls(path)
@@ -85,7 +85,7 @@ class SessionJournal:
         Raises:
             OSError: naming the file.
         """
-        with error_path(self.path), self.path.open("r+b", buffering=0) as file:
+        with name_path_in_errors(self.path), self.path.open("r+b", buffering=0) as file:
             end_offset = file.seek(0, os.SEEK_END)
             if end_offset:
                 file.seek(end_offset - 1)
@@ -110,7 +110,10 @@ class SessionJournal:
         Raises:
             ConfigError: if a line is not a JSON object.
         """
-        with error_path(self.path), open_regular_file(self.path, MAX_JOURNAL_BYTES) as file:
+        with (
+            name_path_in_errors(self.path),
+            open_regular_file(self.path, MAX_JOURNAL_BYTES) as file,
+        ):
             data = file.read()
         complete_length = data.rfind(b"\n") + 1
         lines = []

@@ -43,8 +43,8 @@ class StartScreen:
         first_players: names of the players that are listed first, in this order.
         seed: seed of each new session; None for a random one.
         is_public: whether others on the network may visit the page.
-        build_table: function that builds a table from a game's name, opponents and the file of a
-            session to resume; either the name or the file is None.
+        build_table_setup: function that builds a table from a game's name, opponents and the file
+            of a session to resume; either the name or the file is None.
     """
 
     folder: Path
@@ -54,12 +54,12 @@ class StartScreen:
     first_players: Sequence[str]
     seed: int | None
     is_public: bool
-    build_table: Callable[[str | None, Sequence[str], Path | None], TableSetup]
+    build_table_setup: Callable[[str | None, Sequence[str], Path | None], TableSetup]
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()  # Hydra's global state allows one thread at a time
         self._path_by_game = list_options_by_group(self.option_dirs)["game"]
-        self._build_cached_table = lru_cache(MAX_TABLES)(self.build_table)
+        self._build_cached_table = lru_cache(MAX_TABLES)(self.build_table_setup)
 
     def list_choices(self, last_session_id: str | None) -> dict[str, Any]:
         """Return the games with descriptions, and a summary of the visitor's last session."""

@@ -13,7 +13,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.result import format_number
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.session import Session
-from poker_rl.storage.disk import error_path, print_line
+from poker_rl.storage.disk import name_path_in_errors, print_line
 
 MAX_LISTED_PROBS = 8  # number of the most probable moves that a hint lists
 NEGLIGIBLE_COST = 0.005  # in the game's unit; a smaller cost is printed as "nothing"
@@ -34,7 +34,7 @@ def run_input_loop(session: Session, resume_arguments: str) -> None:
     """Play a session until the person quits or the input ends.
 
     Args:
-        resume_arguments: arguments of the printed `poker-rl play` command that resumes the session.
+        resume_arguments: arguments to print in the `poker-rl play` command for resuming.
 
     Raises:
         ConfigError: if standard input is closed.
@@ -63,7 +63,7 @@ def run_input_loop(session: Session, resume_arguments: str) -> None:
 
 def _read_line() -> str | None:
     """Print a prompt and return the next line of input, or None at the end of the input."""
-    with error_path("standard output"):
+    with name_path_in_errors("standard output"):
         sys.stdout.write("> ")
         sys.stdout.flush()
     return sys.stdin.readline() or None

@@ -14,7 +14,6 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.action_probs import masked_softmax, regret_matching
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
 from poker_rl.nets.net_config import (
     NetConfig,
     NetDimensions,
@@ -24,6 +23,7 @@ from poker_rl.nets.net_config import (
 )
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import clone_replicas, forward_by_replica
+from poker_rl.nets.sparse_output_layer import LegalActions, list_legal_actions_if_few
 
 NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
 
@@ -143,7 +143,7 @@ class NetworkPlayer:
         if legal_actions is None:
             probs = self.compute_probs(logits, torch.from_numpy(legal_mask).to(device))
             return probs.cpu().numpy()
-        policy = self.compute_probs(logits, legal_actions.column_mask)  # [B, L]
+        policy = self.compute_probs(logits, legal_actions.position_mask)  # [B, L]
         return legal_actions.scatter(policy, legal_mask.shape[1]).cpu().numpy()
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:

@@ -37,7 +37,7 @@ class OpponentFiles:
         self.files_to_copy: dict[str, Path] = {}
         self._run_folder, self._specs_in_config = run_folder, specs_in_config
 
-    def bundle(self, spec: str) -> str:
+    def plan_copy(self, spec: str) -> str:
         """Plan a copy of a player's file, and return the player's spec for the run's config."""
         if spec in self._specs_in_config or self.resolve_spec(spec) != spec:
             return spec

@@ -27,12 +27,12 @@ import torch
 
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.option_files import list_option_dirs, load_option, read_plain_yaml
-from poker_rl.config.threads import set_default_threads
+from poker_rl.config.threads import set_one_thread_by_default
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
+from poker_rl.players.bet_sizes_player import BetSizesPlayer, is_restricted_to_bet_sizes
 from poker_rl.players.greedy_wrapper import GreedyWrapper
 from poker_rl.players.player import Player, player_from_dict
-from poker_rl.players.sized_player import SizedPlayer, is_sized_game
 from poker_rl.storage.checkpoint import (
     LOAD_STATE_ERRORS,
     PLAYERS_FOLDER,
@@ -72,7 +72,7 @@ def load_player(
     Raises:
         ConfigError: if there is no such player, its file is damaged, or it plays another game.
     """
-    set_default_threads()
+    set_one_thread_by_default()
     if (bot_name := parse_bot_name(spec)) is not None:
         config = load_bot_config(
             bot_name, list_option_dirs(None) if option_folders is None else option_folders
@@ -157,12 +157,12 @@ def resolve_snapshot(spec: str) -> tuple[Path, str]:
         ConfigError: if there is no such snapshot, or it is damaged or empty.
     """
     path, name, instance, is_greedy = parse_spec(spec)
-    name = get_headline_player(path) if name is None else name
+    name = read_headline_player(path) if name is None else name
     instance_suffix = "" if instance is None else f".{instance}"
     return path, name + instance_suffix + GREEDY_SUFFIX * is_greedy
 
 
-def get_headline_player(path: Path) -> str:
+def read_headline_player(path: Path) -> str:
     """Return the name of a snapshot's headline player, the first one.
 
     Raises:
@@ -215,8 +215,8 @@ def list_earlier_snapshots(folder: Path, decisions: int) -> list[Path]:
     return [path for path in list_snapshots(folder) if int(path.stem) < decisions]
 
 
-def name_earlier_self(snapshot: Path) -> str:
-    """Return the name of a run's earlier snapshot as an opponent of a later one."""
+def get_snapshot_opponent_name(snapshot: Path) -> str:
+    """Return the display name of a run's earlier snapshot that is an opponent of a later one."""
     return f"itself at {int(snapshot.stem):,}"
 
 
@@ -225,13 +225,13 @@ def load_players(
 ) -> dict[str, Player]:
     """Return the players of a snapshot file by name, or only the player `name`.
 
-    Players of a no-limit game with bet sizes can play the full game too, see `SizedPlayer`.
+    Players of a no-limit game with bet sizes can play the full game too, see `BetSizesPlayer`.
 
     Raises:
         ConfigError: if the file is missing or damaged, of another game, or without that player.
     """
     (game_of_file, player_states), game_config = load_player_states(path), game.to_dict()
-    has_sizes = is_sized_game(game_of_file, game_config)
+    has_sizes = is_restricted_to_bet_sizes(game_of_file, game_config)
     if game_of_file != game_config and not has_sizes:
         keys = game_config | game_of_file  # `name` is compared first
         key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))
@@ -253,7 +253,7 @@ def load_players(
     if not has_sizes:
         return players
     with error_prefix(str(path)):
-        return {name: SizedPlayer(game, own_game, player) for name, player in players.items()}
+        return {name: BetSizesPlayer(game, own_game, player) for name, player in players.items()}
 
 
 def load_player_states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Tabular player for heads-up poker games whose game tree is too large to enumerate."""
+"""Tabular player on the public tree of heads-up poker games that are too large to enumerate."""
 
 from __future__ import annotations
 

@@ -154,18 +154,18 @@ class Comparison:
         scores = []
         for run in group.counted_runs:
             value = run.get_value(measure, self.x_axis, self.x_value)
-            first_values = run.get_points(measure, self.x_axis)[1][:1]
+            first_values = run.get_curve(measure, self.x_axis)[1][:1]
             if value is not None:
                 scores.append(value / abs(first_values[0]) if normalize else value)
         return np.array(scores) * (-1 if measure.endswith(LOWER_IS_BETTER) else 1)
 
-    def build_line(self, group: RunGroup, measure: str) -> CurveLine | None:
+    def build_group_curve(self, group: RunGroup, measure: str) -> CurveLine | None:
         """Return the averaged curve of a group's runs; None if no run has the measure."""
-        points = [run.get_points(measure, self.x_axis) for run in group.counted_runs]
+        points = [run.get_curve(measure, self.x_axis) for run in group.counted_runs]
         curves = [(x_values, values) for x_values, values in points if len(x_values)]
         if not curves:
             return None
-        return build_line_over_runs(group.label, curves, self.config.statistic, self.config.band)
+        return average_curves(group.label, curves, self.config.statistic, self.config.band)
 
     def list_curve_records(self) -> list[dict[str, Any]]:
         """Return a record for each point of each curve, for CSV."""
@@ -181,7 +181,7 @@ class Comparison:
             }
             for group in self.groups
             for measure in self.measures
-            if (line := self.build_line(group, measure)) is not None
+            if (line := self.build_group_curve(group, measure)) is not None
             for x, y, low, high in zip(
                 line.x,
                 line.y,
@@ -194,7 +194,7 @@ class Comparison:
         """Return the mean x value that the group's runs have reached, each at most `x_value`."""
         positions = []
         for run in group.counted_runs:
-            x_values = np.concatenate([run.get_points(m, self.x_axis)[0] for m in self.measures])
+            x_values = np.concatenate([run.get_curve(m, self.x_axis)[0] for m in self.measures])
             if self.x_value is not None:
                 x_values = x_values[x_values <= self.x_value]
             positions += [float(x_values.max())] if len(x_values) else []
@@ -377,7 +377,7 @@ def format_pooled_table(comparisons: Sequence[Comparison]) -> str:
     return format_text([title, TextTable(rows)], [row[0] for row in rows])
 
 
-def build_line_over_runs(
+def average_curves(
     legend_name: str,
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
     statistic: Statistic = "mean",

@@ -69,7 +69,7 @@ def list_curve_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
             [
                 line
                 for group in comparison.groups
-                if (line := comparison.build_line(group, measure))
+                if (line := comparison.build_group_curve(group, measure))
             ],
             comparison.format_heading(measure),
             measure.endswith(LOWER_IS_BETTER),

@@ -25,7 +25,7 @@ from poker_rl.evaluation.result import AGAINST, EXACT, Result
 from poker_rl.evaluation.variance_reduction.variance_reducers import VarianceReductionMethod
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
-from poker_rl.players.player_loader import get_headline_player
+from poker_rl.players.player_loader import read_headline_player
 from poker_rl.reports.text_tables import (
     TextTable,
     build_long_rows,
@@ -127,7 +127,7 @@ class EvaluationReport:
     @cached_property
     def headline_player(self) -> str | None:
         """The headline player of the run; None for players that are not from a run."""
-        return None if self.snapshot is None else get_headline_player(self.snapshot)
+        return None if self.snapshot is None else read_headline_player(self.snapshot)
 
     @property
     def results(self) -> list[Result]:

@@ -17,10 +17,10 @@ from poker_rl.games.game import Game
 from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
-    get_headline_player,
     is_run_snapshot,
     load_player,
     parse_bot_name,
+    read_headline_player,
     resolve_snapshot,
 )
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
@@ -77,7 +77,7 @@ def find_player_file(spec: str, player: Player) -> tuple[Path, str]:
     if not isinstance(player, PretrainedBot):
         raise ConfigError(f"{spec} is no trained player, and has no weights")
     path = PRETRAINED_FOLDER / player.file
-    return path, get_headline_player(path)
+    return path, read_headline_player(path)
 
 
 def list_player_results(snapshot: Path, player_name: str) -> list[Result]:

@@ -46,7 +46,7 @@ class ReportConfig:
 def write_report(
     run_specs: Sequence[str], settings_dict: Mapping[str, Any], option_dirs: Sequence[Path]
 ) -> None:
-    """Write an HTML page on runs."""
+    """Write an HTML report of runs."""
     config = ReportConfig(**convert_fields(ReportConfig, settings_dict, "", {}))
     runs = read_runs(run_specs)
     if config.out is None and len(runs) > 1:
@@ -62,7 +62,7 @@ def write_report(
 def create_page(
     runs: Sequence[RunData], sample_hands: int, seed: int, option_dirs: Sequence[Path]
 ) -> str:
-    """Return the HTML page on runs; `seed` fixes the sample hands of each run."""
+    """Return the HTML report of runs; `seed` determines the sample hands."""
     is_single_run = len(runs) == 1
     title = f"{runs[0].game_name}: {runs[0].base_label}" if is_single_run else f"{len(runs)} runs"
     sections = [
@@ -74,7 +74,7 @@ def create_page(
 
 
 def create_comparison_section(runs: Sequence[RunData]) -> Markup:
-    """Return the tables, notes and curves that `poker-rl compare` makes of the runs."""
+    """Return the same tables, notes and curves as `poker-rl compare`."""
     elements: list[str] = [create_element("h2", "Side by side")]
     measured_runs = [run for run in runs if run.headline_measures]
     comparisons = build_comparisons(measured_runs, CompareConfig()) if measured_runs else []

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.evaluation.agreement_with_records import (
+    measure_recorded_decisions,
+    to_full_game,
+    to_full_game_player,
+)
 from poker_rl.evaluation.best_response.exploitability_bounds import (
     compute_lbr_bound,
     compute_trained_bound,
 )
 from poker_rl.evaluation.matches.duplicate_match import check_seat_count, play_mixed_table
 from poker_rl.evaluation.matches.match_results import measure_match
-from poker_rl.evaluation.recorded_decisions import (
-    measure_recorded_decisions,
-    to_full_game,
-    to_full_game_player,
-)
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.poker.phh_reader import read_decisions
@@ -29,8 +29,8 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.tree import check_heads_up
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
+    get_snapshot_opponent_name,
     list_earlier_snapshots,
-    name_earlier_self,
     resolve_spec,
     resolve_specs,
 )
@@ -99,13 +99,13 @@ def measure_players(
         earlier_snapshots = list_earlier_snapshots(snapshot.parents[1], int(snapshot.stem))
         with error_prefix("earlier_snapshots"):
             pairings += [
-                (name, name_earlier_self(path), evaluation.load_player(f"{path}:{name}"))
+                (name, get_snapshot_opponent_name(path), evaluation.load_player(f"{path}:{name}"))
                 for path in select_evenly(earlier_snapshots, config.earlier_snapshots)
                 for name in players
             ]
     metrics_path = None if snapshot is None else snapshot.parents[1] / METRICS_FILE
     _check_measurements(evaluation, players, metrics_path)
-    hand_tables = [] if config.hands is None else [_measure_hands(evaluation, players)]
+    hand_tables = [] if config.hands is None else [_measure_agreement(evaluation, players)]
 
     start_time = datetime.now()
     measures = [
@@ -151,7 +151,7 @@ def measure_players(
     return report
 
 
-def _measure_hands(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:
+def _measure_agreement(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:
     """Return how likely the players are to act as in the recorded hands of the file `hands`."""
     game, config = evaluation.game, evaluation.config
     assert config.hands is not None

@@ -66,7 +66,7 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
             reason = "it has a network for each betting line"
     if reason or not isinstance(player, NetworkPlayer):
         raise ConfigError(f"can't be exported to ONNX: {reason}; give FILE.safetensors")
-    records = sample_decisions(game, CHECKED_TABLES)
+    records = collect_random_decisions(game, CHECKED_TABLES)
     legal_mask = tables_from_records(game, records).legal_mask()
     inputs = {"observation": player.encoder(records).astype(np.float32), "mask": legal_mask}
     if player.network_sharing != "shared":
@@ -106,7 +106,7 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
     return difference
 
 
-def sample_decisions(game: Game, table_count: int) -> np.ndarray:
+def collect_random_decisions(game: Game, table_count: int) -> np.ndarray:
     """Play random hands; return a copy of the table's record at each decision, [decisions]."""
     generator, tables = np.random.default_rng(0), Tables(game, table_count, seed=0)
     tables.deal()

@@ -149,7 +149,7 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         tournament.game,
         tournament.names,
         tournament.seat_orders,
-        [tournament.read_table(table) for table in range(len(tournament.seat_orders))],
+        [tournament.read_table_results(table) for table in range(len(tournament.seat_orders))],
         plan.table_kind,
         plan.rounds,
     )

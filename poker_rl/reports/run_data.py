@@ -105,7 +105,7 @@ class RunData:
         )
         return str(measurement.get(field, "")) if isinstance(measurement, dict) else ""
 
-    def get_points(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
+    def get_curve(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the curve of a tag or measure: ascending x values [N] and the values there [N].
 
         Of several rows with the same x value, the last one counts.
@@ -120,7 +120,7 @@ class RunData:
 
     def get_value(self, name: str, x_axis: str, x_value: float | None = None) -> float | None:
         """Return the last value of a tag or measure up to `x_value`; None if there is none."""
-        x_values, values = self.get_points(name, x_axis)
+        x_values, values = self.get_curve(name, x_axis)
         if x_value is not None:
             values = values[x_values <= x_value]
         return float(values[-1]) if len(values) else None

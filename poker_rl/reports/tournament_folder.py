@@ -20,14 +20,14 @@ import numpy as np
 import yaml  # type: ignore[import-untyped]
 
 from poker_rl.config.build import build_instance_of
-from poker_rl.config.nested_settings import find_difference
+from poker_rl.config.nested_settings import find_differing_key
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import play_deals
 from poker_rl.evaluation.matches.tournament import (
     TableKind,
-    create_seat_orders,
+    assign_players_to_tables,
     list_counted_players,
 )
 from poker_rl.games.game import Game
@@ -91,7 +91,7 @@ def check_folder_matches(plan: TournamentPlan, folder: Path) -> None:
             f"players: the tournament in {folder} is of {', '.join(names)}; give these or a new"
             " folder"
         )
-    if key := find_difference(asdict(plan), saved_plan):
+    if key := find_differing_key(asdict(plan), saved_plan):
         raise ConfigError(f"{key}: the tournament in {folder} has another; give a new folder")
 
 
@@ -103,7 +103,7 @@ class Tournament:
         self.device = prepare_device(device, 1, plan.seed)
         self.game: Game = build_instance_of(Game, plan.game, "game")
         self.names = list(plan.players)
-        self.seat_orders = create_seat_orders(
+        self.seat_orders = assign_players_to_tables(
             self.game, len(self.names), plan.table_kind, plan.rounds, plan.seed
         )
         self.load_player = cache(self._load_player)
@@ -114,13 +114,13 @@ class Tournament:
             return load_player(name, self.game, self.device)
         return load_bot(name, bot_config, self.game, self.device)
 
-    def get_table_path(self, table: int) -> Path:
+    def get_results_path(self, table: int) -> Path:
         """Return the path of a table's results; the file exists if the table is finished."""
         return self.folder / TABLES_FOLDER / f"{table:06}.npy"
 
     def list_missing_tables(self) -> list[int]:
         """Return the indices of the tables that are not finished."""
-        return [i for i in range(len(self.seat_orders)) if not self.get_table_path(i).exists()]
+        return [i for i in range(len(self.seat_orders)) if not self.get_results_path(i).exists()]
 
     def play_table(self, table: int) -> None:
         """Play a table with the same deals as every other table, and save what the players won."""
@@ -129,17 +129,17 @@ class Tournament:
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
         columns = [seat_order.index(player) for player in list_counted_players(seat_order)]
         with (
-            atomic_replacement(self.get_table_path(table)) as new_path,
+            atomic_replacement(self.get_results_path(table)) as new_path,
             new_path.open("wb") as file,
         ):
             np.save(file, blocks[:, columns].T)
 
-    def read_table(self, table: int) -> np.ndarray:
+    def read_table_results(self, table: int) -> np.ndarray:
         """Read the chips per hand that the counted players of a table won, [players, deals].
 
         Players that only fill the other seats of a table do not count.
         """
-        path = self.get_table_path(table)
+        path = self.get_results_path(table)
         shape = len(list_counted_players(self.seat_orders[table])), self.plan.deals
         try:
             with open_regular_file(path, MIB + 8 * shape[0] * shape[1]) as file:

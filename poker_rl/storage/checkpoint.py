@@ -19,7 +19,7 @@ import torch
 
 from poker_rl.config.untrusted_files import open_regular_file
 from poker_rl.config.validation import ConfigError, error_prefix, memory_errors_as_config_errors
-from poker_rl.storage.disk import atomic_replacement, error_path
+from poker_rl.storage.disk import atomic_replacement, name_path_in_errors
 from poker_rl.storage.safetensors_file import SAFETENSORS_SUFFIX, load_safetensors
 
 STATE_FILE = "state.pt"
@@ -52,7 +52,11 @@ def save_atomically(path: Path, tree: dict[str, Any]) -> None:
 def load_checked(path: Path) -> dict[str, Any]:
     """Load a file of `save_atomically` onto the CPU; raise ConfigError if it is damaged."""
     try:
-        with error_path(path), error_prefix(str(path)), memory_errors_as_config_errors("file"):
+        with (
+            name_path_in_errors(path),
+            error_prefix(str(path)),
+            memory_errors_as_config_errors("file"),
+        ):
             with (
                 open_regular_file(path, MACHINE_MEMORY_BYTES) as file,
                 zipfile.ZipFile(file) as archive,

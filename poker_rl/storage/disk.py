@@ -22,7 +22,7 @@ PARTIAL_SUFFIX = ".part"  # suffix of a file that is not yet complete
 
 
 @contextmanager
-def error_path(path: Path | str) -> Iterator[None]:
+def name_path_in_errors(path: Path | str) -> Iterator[None]:
     """Add `path` to an OSError that is raised in this context, unless it has a path."""
     try:
         yield
@@ -58,7 +58,7 @@ def print_line(text: str, is_escaped: bool = False) -> None:
     Control characters are escaped, unless `is_escaped` says that the caller has escaped all
     untrusted text.
     """
-    with error_path("standard output"):
+    with name_path_in_errors("standard output"):
         print(text if is_escaped else escape_control_characters(text), flush=True)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from numba.core.event import Event, Listener
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from poker_rl.storage.disk import error_path
+from poker_rl.storage.disk import name_path_in_errors
 
 COMPILING_MESSAGE = (
     "compiles code for this game, which may take a minute and is kept for later runs"
@@ -28,7 +28,7 @@ class CompilationNotice(Listener):
     def on_start(self, event: Event) -> None:
         if not self._was_printed:
             self._was_printed = True
-            with error_path("standard output"):
+            with name_path_in_errors("standard output"):
                 tqdm.write(COMPILING_MESSAGE)  # tqdm.write prints above a progress bar
 
     def on_end(self, event: Event) -> None:

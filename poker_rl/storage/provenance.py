@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 RECORDED_PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
 
 
-def describe_session(device: torch.device) -> dict[str, Any]:
+def describe_process(device: torch.device) -> dict[str, Any]:
     """Return the command, the software and the machine of this process."""
     gpu = None
     if device.type == "cuda":
@@ -48,14 +48,14 @@ def describe_session(device: torch.device) -> dict[str, Any]:
 def create_manifest(seed: int, device: torch.device) -> dict[str, Any]:
     """Return the manifest of a new run."""
     return {
-        **describe_session(device),
+        **describe_process(device),
         "seed": seed,
         "end": None,
         "tracker_id": token_hex(8),  # id of this run in experiment trackers such as MLflow
         "status": "running",  # at the end: finished, interrupted or failed
         "checkpoint": None,  # counters at the last checkpoint
-        "measurements": {},  # unit and kind of each metric, by tag
-        "resumed": [],  # sessions that resumed the run
+        "measurements": {},  # for the tag of each measurement its unit and kind, such as "exact"
+        "resumed": [],  # `describe_process` of each process that resumed the run
     }
 
 

@@ -77,7 +77,7 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
             return 0
         if ended + states[TrialState.RUNNING] >= goal:
             time.sleep(heartbeat_interval)
-            fail_lost_trials(study, seen_trials)
+            mark_lost_trials_failed(study, seen_trials)
             continue
         try:
             study.optimize(objective, n_trials=1)
@@ -108,7 +108,7 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
             )
 
 
-def fail_lost_trials(study: optuna.Study, seen_trials: set[int]) -> None:
+def mark_lost_trials_failed(study: optuna.Study, seen_trials: set[int]) -> None:
     """Mark trials whose processes send no more heartbeats as failed.
 
     Optuna overlooks a trial that was killed before its first heartbeat. So this function records a
@@ -122,7 +122,7 @@ def fail_lost_trials(study: optuna.Study, seen_trials: set[int]) -> None:
 
 
 def find_failed_trial(study: optuna.Study, objective: Objective) -> FrozenTrial | None:
-    """Return the trial that this process started last; None if that trial has not failed."""
+    """Return the latest trial of this process if it failed, else None."""
     if objective.number is None:
         return None
     trial = study.get_trials(deepcopy=False)[objective.number]

@@ -15,14 +15,14 @@ from poker_rl.config.untrusted_files import read_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.disk import format_os_error, print_error, print_line
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label
-from poker_rl.sweeps.sweep_job import compute_digest, run_job
-from poker_rl.sweeps.sweep_signals import handle_sweep_signals, read_stop_signal, record_stop_signal
-from poker_rl.sweeps.sweep_summary import (
+from poker_rl.sweeps.job_outcomes import (
     RUNNING,
-    SweepSummary,
+    JobOutcomes,
     create_sweep_folder,
     format_job_count,
 )
+from poker_rl.sweeps.sweep_job import compute_digest, run_job
+from poker_rl.sweeps.sweep_signals import handle_sweep_signals, read_stop_signal, record_stop_signal
 from poker_rl.training.launch_workers import count_torchrun_processes
 
 
@@ -53,7 +53,7 @@ def run_sweep(
     sweep = Path(compose_run_folder(first)[0], "sweeps", f"{label}_{digest}".lstrip("_"))
     with error_prefix("outputs"):
         create_sweep_folder(sweep, jobs)
-    unfinished = [n for n, job in enumerate(SweepSummary(sweep).jobs) if job.status != "finished"]
+    unfinished = [n for n, job in enumerate(JobOutcomes(sweep).jobs) if job.status != "finished"]
     finished = len(jobs) - len(unfinished)
     finished_text = f", of which {finished:,} finished already" if finished else ""
     print_line(f"{format_job_count(len(jobs))}{finished_text}\nprogress: poker-rl sweep {sweep}")
@@ -73,15 +73,15 @@ def run_sweep(
                     reason = str(error).strip().partition("\n")[0]
                     print_error(f"hydra/launcher: failed: {type(error).__name__}: {reason}")
         stopped_by = read_stop_signal(stop_folder)
-    return report_results(sweep, stopped_by)
+    return report_outcomes(sweep, stopped_by)
 
 
-def report_results(sweep: Path, stopped_by: int | None) -> int:
+def report_outcomes(sweep: Path, stopped_by: int | None) -> int:
     """Print the outcomes of the jobs and write the summary; return the exit code.
 
     `stopped_by` is the number of the signal that stopped the sweep; None without one.
     """
-    summary = SweepSummary(sweep)
+    summary = JobOutcomes(sweep)
     print_line(f"\n{summary.format_table()}\n")
     codes = []
     for overrides, job in zip(summary.overrides, summary.jobs, strict=True):

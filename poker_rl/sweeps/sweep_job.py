@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from poker_rl.config.compose import ComposedConfig, compose_config, compose_run_folder
-from poker_rl.config.nested_settings import find_difference
+from poker_rl.config.nested_settings import find_differing_key
 from poker_rl.config.option_files import normalize_numbers, read_plain_yaml, to_plain_dict
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
@@ -30,8 +30,8 @@ from poker_rl.storage.run_folder import (
     read_manifest,
     read_run_folder,
 )
+from poker_rl.sweeps.job_outcomes import read_job_overrides, save_outcome
 from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_job_with_sweep
-from poker_rl.sweeps.sweep_summary import read_job_overrides, save_outcome
 from poker_rl.training.loggers import Logger
 from poker_rl.training.opponents import bundle_opponents
 from poker_rl.training.resumed_config import CHANGEABLE_SETTINGS
@@ -101,7 +101,7 @@ def find_existing_run(
     if request.config["resume"] is not None:
         return request, False
     if not has_own_name:
-        request = add_digest_name(request, option_dirs)
+        request = name_run_by_settings(request, option_dirs)
     folder = compose_run_folder(request)[1]
     manifest = read_manifest(folder)
     # A name that the user chose contains no digest, so the command and the settings are compared.
@@ -120,10 +120,10 @@ def is_same_run(
         return False
     old, _ = read_run_folder(folder)
     new = resolve_horizons(to_plain_dict(request.config) | {"budget": old.get("budget")})
-    return all(find_difference(new.get(key), old.get(key)) is None for key in COMPARED_KEYS)
+    return all(find_differing_key(new.get(key), old.get(key)) is None for key in COMPARED_KEYS)
 
 
-def add_digest_name(request: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
+def name_run_by_settings(request: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
     """Name the run of a request by its overrides and a digest of all its settings."""
     settings = to_plain_dict(request.config)
     copies = OpponentFiles()

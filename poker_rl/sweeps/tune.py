@@ -26,7 +26,7 @@ from optuna.storages import fail_stale_trials
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.compose import compose_config, initialize_hydra
-from poker_rl.config.nested_settings import find_difference
+from poker_rl.config.nested_settings import find_differing_key
 from poker_rl.config.option_files import (
     check_keys_given_once,
     list_user_option_dirs,
@@ -136,7 +136,7 @@ def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
         create_writable_folder(folder)
         with exclusive_lock(folder):  # another process may create the same study now
             if (folder / DEFINITION_FILE).exists():
-                if key := find_difference(definition, read_plain_yaml(folder / DEFINITION_FILE)):
+                if key := find_differing_key(definition, read_plain_yaml(folder / DEFINITION_FILE)):
                     raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")
                 return False
             if list_complete_files(folder):

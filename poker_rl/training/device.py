@@ -13,7 +13,7 @@ from poker_rl.config.build import build_instance_of, resolve_target
 from poker_rl.config.threads import count_cores, set_threads
 from poker_rl.config.validation import ConfigError, memory_errors_as_config_errors
 from poker_rl.games.game import Game
-from poker_rl.learning import memory_budget
+from poker_rl.learning import memory_checks
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetConfig, NetDimensions
 from poker_rl.training.launch_workers import SINGLE_PROCESS, Worker
@@ -34,7 +34,7 @@ def prepare_device(
         raise ConfigError(f"threads: {threads} are more than the cores that may be used, {cores}")
     set_threads(threads)
     local = worker.local_count
-    memory_budget.set_processes_on_machine(local)
+    memory_checks.set_processes_on_machine(local)
     torch.manual_seed(seed)
     has_gpu = torch.cuda.is_available()
     if has_gpu and worker.count > 1:

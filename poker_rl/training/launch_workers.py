@@ -31,7 +31,7 @@ from poker_rl.learning.distributed.collectives import (
     use_shm_all_reduce,
 )
 from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
-from poker_rl.storage.disk import error_path
+from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
 from poker_rl.training.task_pool import exit_with_parent
@@ -87,7 +87,7 @@ def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Ite
     if worker.count == 1:
         yield
     elif worker.is_started:
-        with process_group(worker, device, open_torchrun_store()):
+        with join_process_group(worker, device, open_torchrun_store()):
             yield
     else:
         children = ChildWorkers(worker.count, run)
@@ -95,7 +95,7 @@ def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Ite
             children.watch()
             store = children.wait_until_ready()
             with (
-                process_group(worker, device, store),
+                join_process_group(worker, device, store),
                 use_shm_all_reduce(children.shm_all_reduce, 0, children.check),
             ):
                 yield
@@ -107,7 +107,7 @@ def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Ite
 
 
 @contextmanager
-def process_group(worker: Worker, device: torch.device, store: Store) -> Iterator[None]:
+def join_process_group(worker: Worker, device: torch.device, store: Store) -> Iterator[None]:
     """Initialize `torch.distributed` for the duration of this context."""
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     with convert_connection_errors():
@@ -144,7 +144,7 @@ class ChildWorkers:
         self.store = TCPStore("127.0.0.1", 0, count, True, wait_for_workers=False)
         context = multiprocessing.get_context("spawn")
         has_core_each = count * torch.get_num_threads() <= count_cores()
-        with error_path("/dev/shm"):  # an error of a semaphore contains no path
+        with name_path_in_errors("/dev/shm"):  # an error of a semaphore contains no path
             self.shm_all_reduce = ShmAllReduce(count, has_core_each, context)
         self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._ended = threading.Event()

@@ -10,14 +10,14 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.nested_settings import find_difference
+from poker_rl.config.nested_settings import find_differing_key
 from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import (
     remove_partial_files,
 )
-from poker_rl.storage.provenance import create_manifest, describe_session
+from poker_rl.storage.provenance import create_manifest, describe_process
 from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
     METRICS_FILE,
@@ -84,7 +84,7 @@ def resume_run(
         ConfigError: if a file is damaged or from another run, or the budget is spent.
     """
     old, manifest = read_run_folder(folder)
-    if key := find_difference(select_fixed_settings(config), select_fixed_settings(old)):
+    if key := find_differing_key(select_fixed_settings(config), select_fixed_settings(old)):
         raise ConfigError(f"{key}: {RESUME_RULE}")
     if (folder / STATE_FILE).exists() and not (folder / METRICS_FILE).exists():
         raise ConfigError(f"{folder / METRICS_FILE}: no such file, and there is a checkpoint")
@@ -99,7 +99,7 @@ def resume_run(
             check_budget(config, progress, status, int(old["budget"]))
         checkpoints.synchronize()
         session = {"threads": config["threads"], "from": checkpoints.last_progress}
-        manifest["resumed"].append(describe_session(device) | session)
+        manifest["resumed"].append(describe_process(device) | session)
         manifest.pop("error", None)
         remove_partial_files(folder)
         copy_files(folder, files)

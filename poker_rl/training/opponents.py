@@ -38,7 +38,7 @@ def bundle_opponents(
         if not isinstance(spec, str):
             return spec
         name, colon, suffix = spec.partition(":")
-        return opponents.bundle(f"{user_bots.get(name, name)}{colon}{suffix}")
+        return opponents.plan_copy(f"{user_bots.get(name, name)}{colon}{suffix}")
 
     for key in OPPONENT_KEYS:
         value = get_value(settings, key)

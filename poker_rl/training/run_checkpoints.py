@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.config.nested_settings import find_difference
+from poker_rl.config.nested_settings import find_differing_key
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning.distributed import collectives
@@ -140,7 +140,7 @@ class Checkpoints:
         with self._explain_misfit(path):
             if state["names"] != self.names or state["game"] != self.game.to_dict():
                 raise ConfigError(f"{path} is the checkpoint of another game or algorithm")
-            if key := find_difference(self.settings, state["settings"]):
+            if key := find_differing_key(self.settings, state["settings"]):
                 config = self.folder / "config.yaml"
                 raise ConfigError(
                     f"{key}: {config} differs from the settings in {path.name}; {RESUME_RULE}"

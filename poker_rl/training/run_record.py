@@ -25,7 +25,7 @@ from poker_rl.evaluation.result import (
     select_first_results,
     select_headline_results,
 )
-from poker_rl.storage.disk import error_path, escape_control_characters
+from poker_rl.storage.disk import escape_control_characters, name_path_in_errors
 from poker_rl.storage.progress_bar import create_progress_bar
 from poker_rl.storage.provenance import format_current_time, get_peak_memory_mib
 from poker_rl.storage.run_folder import (
@@ -178,7 +178,7 @@ class RunRecord:
         }
         values = {**means, **flatten_results(results), **rates, **times}
         self.last_row = {**counters, **values}
-        with error_path(self.path):
+        with name_path_in_errors(self.path):
             self.file.write(json.dumps(self.last_row, allow_nan=False).encode() + b"\n")
             self.file.flush()
         self.last_step, self.last_counters = counters[self.unit], counters
@@ -209,20 +209,20 @@ class RunRecord:
                 logger.figure(name, path, self.last_counters["decisions"])
 
     def write_manifest(self, **changes: Any) -> None:
-        """Change these keys of the manifest, and write the manifest to its file."""
+        """Set the given keys of the manifest, and write the manifest to its file."""
         self.manifest |= changes
         write_manifest(self.folder, self.manifest)
 
     def sync(self) -> None:
         """Flush metrics.jsonl to the disk, because a checkpoint contains its length."""
-        with error_path(self.path):
+        with name_path_in_errors(self.path):
             os.fsync(self.file.fileno())
 
     def close(self, status: str) -> None:
         """Close all files and loggers, even if one fails, and write the status to the manifest."""
         memory = max(self.manifest.get("peak_memory_mib") or 0, get_peak_memory_mib())
         try:
-            with error_path(self.path), ExitStack() as stack:
+            with name_path_in_errors(self.path), ExitStack() as stack:
                 stack.callback(self.file.close)
                 for logger in self.loggers:
                     stack.callback(logger.close, status)

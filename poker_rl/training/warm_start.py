@@ -18,7 +18,7 @@ from poker_rl.storage import checkpoint
 from poker_rl.storage.run_folder import read_run_folder
 
 # Settings of the algorithm that must be equal in both runs: they define the shapes of the networks,
-# the unit of their values, or the weights of iterations in the averages of sd_cfr.
+# the unit of their values, or the weights of iterations in the averages of deep_cfr.
 EQUAL_ALGO_SETTINGS = (
     *("network_sharing", "instances", "shared_layers"),
     *("reward_type", "reward_power", "reward_scale", "reward_unit"),

@@ -69,7 +69,7 @@ LEARNERS = {
     "nfsp": {"lr": "_q_network", "average_policy.lr": "_average_policy.module"},
     "nfsp_ppo": {"lr": "_actor_critic", "average_policy.lr": "_averages.average_policy.module"},
     "vine": ACTOR_CRITIC,
-    "sd_cfr": {"regret_lr": "_regret_network", "average_lr": "_average_network"},
+    "deep_cfr": {"regret_lr": "_regret_network", "average_lr": "_average_network"},
 }
 LINEAR = "{{_target_: poker_rl.config.schedules.Linear, start: 1e-2, end: {}, horizon: 1.0}}"
 

@@ -12,7 +12,7 @@ from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.algos.tabular.public_cfr import PublicCFR
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import exploitability
-from poker_rl.evaluation.exact.public_tree import PublicTreeEvaluator
+from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import get_tree
 from poker_rl.players.public_tabular_player import PublicTabularPlayer, get_infoset_index
 

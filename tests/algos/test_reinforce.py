@@ -13,7 +13,7 @@ from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract
 from poker_rl.games import get_tree
 from poker_rl.games.poker.betting import FOLD
 from poker_rl.learning import HAND_ENDED
-from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
+from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
 
 TABLE = SigmoidPolicyConfig(init_range=0.5)
 RUNNING = MovingAverageBaseline(decay=0.9, initial_value=-2.0)

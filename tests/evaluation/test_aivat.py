@@ -14,7 +14,7 @@ from poker_rl.evaluation.variance_reduction.aivat import (
     compute_aivat_terms,
     compute_luck_adjusted_payoff,
 )
-from poker_rl.evaluation.variance_reduction.pot_equity import EquityValueFunction
+from poker_rl.evaluation.variance_reduction.pot_equity_value import EquityValueFunction
 from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.games.hand_history import hand_history_from_record
 

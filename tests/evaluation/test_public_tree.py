@@ -22,9 +22,9 @@ from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values
-from poker_rl.evaluation.exact import network_query, range_policy
-from poker_rl.evaluation.exact.network_query import has_separable_features
-from poker_rl.evaluation.exact.public_tree import PublicTreeEvaluator
+from poker_rl.evaluation.exact import network_range_policy, range_policy
+from poker_rl.evaluation.exact.network_range_policy import has_separable_features
+from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import Tables, get_tree
 from poker_rl.games.cards import evaluate_hand
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
@@ -205,7 +205,7 @@ PLAYERS = {  # arguments of `build_network_player`
 @pytest.mark.parametrize("name", PLAYERS)
 def test_states_and_hands_give_what_tables_give(name, monkeypatch):
     """Apart by rounding of 32 bits; several boards are queried at once, in several blocks."""
-    monkeypatch.setattr(network_query, "CPU_BLOCK_ROWS", 50)
+    monkeypatch.setattr(network_range_policy, "CPU_BLOCK_ROWS", 50)
     monkeypatch.setattr(range_policy, "MIN_ROWS_PER_QUERY", 500)
     player = build_network_player(*PLAYERS[name])
     assert has_separable_features(player)

@@ -17,8 +17,8 @@ from poker_rl.evaluation.matches.ratings import (
     fit_elo,
 )
 from poker_rl.evaluation.matches.tournament import (
+    assign_players_to_tables,
     compute_tournament_results,
-    create_seat_orders,
     list_counted_players,
 )
 from poker_rl.games import get_tree, load_game
@@ -41,7 +41,7 @@ def get_pair_results(found):
 
 def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=2, seed=0):
     """The results of these players by name."""
-    orders = create_seat_orders(game, len(players), table_kind, rounds, seed)
+    orders = assign_players_to_tables(game, len(players), table_kind, rounds, seed)
     each, blocks = list(players.values()), []
     for order in orders:
         won = play_deals(game, [each[player] for player in order], deals, seed)
@@ -92,7 +92,7 @@ def test_differences_are_of_the_same_deals():
 @pytest.mark.parametrize(("players", "tables"), [(6, 1), (7, 7), (9, 3)])
 def test_at_mixed_tables_all_sit_equally_often(players, tables):
     game = load_game("limit_holdem_6p")
-    orders = create_seat_orders(game, players, "mixed", rounds=5, seed=3)
+    orders = assign_players_to_tables(game, players, "mixed", rounds=5, seed=3)
     assert len(orders) == 5 * tables
     assert all(len(set(order)) == 6 for order in orders)
     for start in range(0, len(orders), tables):  # in every round
@@ -100,7 +100,7 @@ def test_at_mixed_tables_all_sit_equally_often(players, tables):
         assert set(seated.values()) == {6 * tables // players}
         assert len(seated) == players
     assert len(set(orders)) > 4  # rounds differ
-    assert orders == create_seat_orders(game, players, "mixed", rounds=5, seed=3)
+    assert orders == assign_players_to_tables(game, players, "mixed", rounds=5, seed=3)
 
 
 def test_a_mixed_table_of_known_results():

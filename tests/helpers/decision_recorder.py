@@ -50,7 +50,7 @@ def record_decisions(learner):
 
     def watching():
         prepare()
-        batch = learner._step_rollout.batch
+        batch = learner._rollout.batch
         rows, is_learner = order_decisions(batch)
         batches.append((rows, is_learner))
         is_used = batch.is_decision.new_zeros(batch.is_decision.numel())

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from poker_rl.learning.captured_step import CapturedStep
+from poker_rl.learning.cuda_graphs import CapturedStep
 
 NAME = "simulated"
 aten = torch.ops.aten

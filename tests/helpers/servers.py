@@ -18,7 +18,7 @@ from poker_rl.games import load_game
 from poker_rl.play.live_hand import NamedPlayer, TableSetup
 from poker_rl.play.network_address import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
-from poker_rl.play.play_launcher import PlayConfig, configure_server, create_start_screen
+from poker_rl.play.play_launcher import PlayConfig, create_server_config, create_start_screen
 from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.players import load_player
 
@@ -72,7 +72,7 @@ class ServerProcess:
 def serve(app):
     """Run a server in a thread; yield it and its port."""
     listener = create_listener("127.0.0.1", 0, False)
-    server = uvicorn.Server(configure_server(app))
+    server = uvicorn.Server(create_server_config(app))
     thread = threading.Thread(target=server.run, args=[[listener]], daemon=True)
     port = listener.getsockname()[1]
     thread.start()

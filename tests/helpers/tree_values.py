@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from poker_rl.evaluation.variance_reduction.pot_equity import HOLE_CARDS_UNKNOWN
+from poker_rl.evaluation.variance_reduction.pot_equity_value import HOLE_CARDS_UNKNOWN
 
 
 class TreeValue:

@@ -16,7 +16,7 @@ from torch import distributed as dist
 from poker_rl.games import load_game
 from poker_rl.learning import NEXT_PENDING
 from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
-from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
+from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
 from poker_rl.learning.table_group import StepBatch
 from poker_rl.players import load_player
 from poker_rl.training.run_checkpoints import Checkpoints, split_state
@@ -77,7 +77,7 @@ def ppo_of_both_halves(overrides, doubled):
 
     def play_in_halves():
         """Play a number of actions at all tables, those of the first half first."""
-        whole, parts = one._step_rollout, [half._step_rollout for half in halves]
+        whole, parts = one._rollout, [half._rollout for half in halves]
         for part in parts:
             part._actor, part.other_network = whole._actor, whole.other_network
             part.play()
@@ -89,7 +89,7 @@ def ppo_of_both_halves(overrides, doubled):
         rollouts = [half.services.rollout for half in halves]
         one.services.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
 
-    one._step_rollout.play = play_in_halves
+    one._rollout.play = play_in_halves
     # With one minibatch the order does not matter; both generators have to sample a seed.
     one.services.sample_seed = lambda: max(half.services.sample_seed() for half in halves)
     return one
@@ -142,7 +142,7 @@ SIZES = [[[10, 4], [7, 9]], [[10, 4], [0, 0]]]  # rows of two copies in each pro
 
 def rows_and_weights(sizes, rank):
     copy = torch.from_numpy(np.repeat([0, 1], sizes[rank]))
-    uniform = draw_uniform(torch.tensor(rank), len(copy))
+    uniform = sample_uniform(torch.tensor(rank), len(copy))
     largest = max(map(max, sizes))
     parts = iterate_minibatches(copy, uniform < 1, uniform, 2, 3, largest)
     return [(index.numpy(), weight.numpy()) for index, weight in parts]

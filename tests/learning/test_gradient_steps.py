@@ -11,7 +11,7 @@ from torch import nn
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.learning import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
-from poker_rl.learning.captured_step import ParallelBranch
+from poker_rl.learning.cuda_graphs import ParallelBranch
 from poker_rl.learning.gradient_steps import (
     MIN_CHUNK,
     CapturedUpdates,
@@ -19,7 +19,7 @@ from poker_rl.learning.gradient_steps import (
     GradientStepper,
     take_gradient_step,
 )
-from poker_rl.learning.network_time import LearnerTimer
+from poker_rl.learning.learner_timer import LearnerTimer
 from poker_rl.nets.dense import build_mlp
 
 CPU = torch.device("cpu")

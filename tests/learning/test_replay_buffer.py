@@ -16,7 +16,7 @@ from poker_rl.learning.buffers.replay_buffer import (
     ReplayBuffer,
     UniformReservoir,
 )
-from poker_rl.learning.memory_budget import _measure_free_bytes, _read_cgroup_limits, check_memory
+from poker_rl.learning.memory_checks import _measure_free_bytes, _read_cgroup_limits, check_memory
 from poker_rl.training.device import prepare_device
 from poker_rl.training.launch_workers import Worker
 

@@ -12,10 +12,10 @@ from poker_rl.nets.action_probs import (
     regret_matching,
 )
 from poker_rl.nets.dense import MLPConfig, NetworkPair, ReplicatedLinear, build_mlp
-from poker_rl.nets.legal_output_layer import MIN_ACTIONS, LegalActions, list_legal_actions_if_few
 from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
-from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
 from poker_rl.nets.sparse_linear import MIN_INPUTS
+from poker_rl.nets.sparse_output_layer import MIN_ACTIONS, LegalActions, list_legal_actions_if_few
+from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
 
 INPUTS, OUTPUTS = 11, 3
 
@@ -224,14 +224,14 @@ def test_logits_and_gradients_are_those_of_the_whole_layer(shared):
     legal = LegalActions(found.actions.view(2, 30, -1), found.counts.view(2, 30))
     both = NetworkPair(layers(ACTIONS, 2, 0), layers(1, 2, 1), shared)
     x = torch.randn(2, 30, 20, requires_grad=True)
-    slope = torch.randn(2, 30, found.actions.shape[1]) * legal.column_mask
+    slope = torch.randn(2, 30, found.actions.shape[1]) * legal.position_mask
 
     short, long = both(x, legal), both(x)
     results = []
     for logits, value in (short, (legal.gather(long[0]), long[1])):
         loss = (slope * logits).sum() + value.square().sum()
         results.append(
-            [logits * legal.column_mask, *torch.autograd.grad(loss, [x, *both.parameters()])]
+            [logits * legal.position_mask, *torch.autograd.grad(loss, [x, *both.parameters()])]
         )
     assert short[0].shape == (2, 30, found.actions.shape[1])
     for one, other in zip(*results, strict=True):

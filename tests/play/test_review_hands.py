@@ -11,7 +11,7 @@ import pytest
 from commands import run_command
 from random_games import game
 
-from poker_rl.evaluation.recorded_decisions import (
+from poker_rl.evaluation.agreement_with_records import (
     MIN_PROB,
     compute_type_probs,
     measure_recorded_decisions,

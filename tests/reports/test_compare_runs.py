@@ -11,7 +11,7 @@ import pytest
 from commands import run_command
 from run_folders import make_row, write_run_folder
 
-from poker_rl.reports.comparison import CompareConfig, Comparison, build_line_over_runs
+from poker_rl.reports.comparison import CompareConfig, Comparison, average_curves
 from poker_rl.reports.comparison_figure import draw_comparison
 from poker_rl.reports.run_data import find_run_folders, read_run
 from poker_rl.reports.seed_statistics import (
@@ -68,12 +68,12 @@ def test_interquartile_mean_and_stratified_bootstrap():
 def test_curves_meet_only_where_all_of_them_are():
     one = np.array([0.0, 10.0, 20.0]), np.array([0.0, 1.0, 4.0])
     other = np.array([5.0, 15.0, 30.0]), np.array([2.0, 2.0, 5.0])
-    line = build_line_over_runs("", [one, other], band="range")
+    line = average_curves("", [one, other], band="range")
     np.testing.assert_allclose(line.x, [5, 10, 15, 20])
     np.testing.assert_allclose(line.y, [1.25, 1.5, 2.25, 3.5])
     ((_, low, high),) = line.bands
     np.testing.assert_allclose([low, high], [[0.5, 1, 2, 3], [2, 2, 2.5, 4]])
-    ((_, low, high),) = build_line_over_runs("", [one, other]).bands  # as in the table
+    ((_, low, high),) = average_curves("", [one, other]).bands  # as in the table
     assert (low[1], high[1]) == pytest.approx(estimate((1.0, 2.0), "mean")[1:])
 
 

@@ -10,8 +10,8 @@ from learner_contexts import compose_learner, sole
 
 from poker_rl.algos import ppo as ppo_module
 from poker_rl.games import load_game
-from poker_rl.learning.captured_step import WARMUP_CALLS, CapturedStep
-from poker_rl.learning.step_rollout import StepRollout
+from poker_rl.learning.cuda_graphs import WARMUP_CALLS, CapturedStep
+from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.players import load_player
 
 DQN = ["algo.tables=20", "algo.batch_size=8", "algo.learning_starts=8", "algo.train_freq=2"]
@@ -66,7 +66,7 @@ def learner(on, game_name, algo, *overrides, opponent=None):
 
 def addresses(learner):
     """Where the tensors are that captured steps of PPO read and write."""
-    batch = learner._step_rollout.batch
+    batch = learner._rollout.batch
     tensors = {field.name: getattr(batch, field.name) for field in fields(batch)}
     tensors |= {f"data {name}": values for name, values in learner._data.items()}
     assert all(isinstance(values, SimulatedTensor) for values in tensors.values())
@@ -98,7 +98,7 @@ def test_what_a_graph_replays_is_what_the_cpu_does(run, steps):
         before = now
     replays = {step: 0 if step._graph is None else step._graph.replays for step in steps}
     if is_ppo:
-        rollout, prepare = here._step_rollout, here._prepare_data
+        rollout, prepare = here._rollout, here._prepare_data
         assert replays.pop(rollout._captured_carry) == ITERATIONS - WARMUP_CALLS
         (sample,) = rollout._captured_samples
         calls = here.rollout_steps * ITERATIONS if here.services.has_equal_blocks else WARMUP_CALLS
@@ -127,7 +127,7 @@ def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(game, oppone
     counts = []
     for _ in range(15):
         learn_alike(here, there)
-        counts += here._step_rollout.learner_decisions.tolist()
+        counts += here._rollout.learner_decisions.tolist()
     assert 0 in counts
     assert max(counts) > 0
 
@@ -135,11 +135,13 @@ def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(game, oppone
 def test_two_groups_of_tables_on_the_device_play_what_one_does_on_the_cpu(monkeypatch):
     settings = [*PPO, "algo.tables=17", "algo.minibatches=1", SEES_CARDS]
     there = learner("cpu", "leduc", "ppo", *settings)
-    monkeypatch.setattr(ppo_module, "StepRollout", partial(StepRollout, group_count=2))
+    monkeypatch.setattr(
+        ppo_module, "FixedLengthRollout", partial(FixedLengthRollout, group_count=2)
+    )
     here = learner(NAME, "leduc", "ppo", *settings)
     for _ in range(ITERATIONS):
         learn_alike(here, there)
-    samples = here._step_rollout._captured_samples
+    samples = here._rollout._captured_samples
     assert len(samples) == 2
     assert all(sample._graph.replays > 5 * WARMUP_CALLS for sample in samples)
 

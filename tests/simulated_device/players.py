@@ -11,8 +11,8 @@ from random_games import play
 from poker_rl.algos import load_algorithm
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact import range_policy
-from poker_rl.evaluation.exact.network_query import start_network_query
-from poker_rl.evaluation.exact.public_tree import PublicTreeEvaluator
+from poker_rl.evaluation.exact.network_range_policy import start_network_query
+from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import load_game
 from poker_rl.nets.lstm import ReplicatedLSTM
 from poker_rl.players import load_player

@@ -62,7 +62,7 @@ def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys):
 
 def test_a_failure_is_printed_in_a_line(monkeypatch, capsys):
     def train(*_, **__):
-        with disk.error_path("outputs/x"):
+        with disk.name_path_in_errors("outputs/x"):
             raise OSError(errno.ENOSPC, FULL)
 
     monkeypatch.setattr(train_module, "train_in_folder", train)

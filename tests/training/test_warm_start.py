@@ -19,7 +19,7 @@ QUICK = ["evaluation.deals=30", "evaluate_every=1e9", "checkpoint_every=1e9"]
 QUICK += ["net.hidden_sizes=[8]"]
 BUDGETS = {  # a few iterations; an average's buffer gets full
     **{"ppo": 250, "vpg": 60, "actor_critic": 60, "vine": 250, "reinforce": 3},
-    **{"nfsp": 400, "nfsp_ppo": 500, "sd_cfr": 60},
+    **{"nfsp": 400, "nfsp_ppo": 500, "deep_cfr": 60},
 }
 AVERAGE = ["algo.average_policy.capacity=50"]
 MORE = {"nfsp": ["algo.eta=1", *AVERAGE]}
@@ -80,7 +80,7 @@ def at_the_start(*arguments):
     return interrupt(Checkpoints, "save", *arguments).algorithm.state_dict()
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "sd_cfr"])
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "deep_cfr"])
 def test_networks_and_averages_are_taken_over_and_all_else_begins_afresh(name):
     learner = LEARNERS[name]
     folder = run(*learner, "seed=1")

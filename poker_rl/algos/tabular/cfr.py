@@ -47,7 +47,7 @@ from poker_rl.games.sequence_form import (
     compute_reach,
     split_parts_among_threads,
 )
-from poker_rl.learning.memory_budget import check_tabular_memory
+from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
 

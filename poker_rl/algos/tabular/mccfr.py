@@ -30,7 +30,7 @@ from poker_rl.config.validation import PositiveInt, SolverIterationCount
 from poker_rl.games.game import Game, jit, random_bits
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.sequence_form import compute_mean_regret
-from poker_rl.learning.memory_budget import check_tabular_memory
+from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
 

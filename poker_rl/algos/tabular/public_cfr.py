@@ -33,7 +33,7 @@ from poker_rl.games.game import Game, jit
 from poker_rl.games.public.infoset_index import BoardNode, InfosetIndex
 from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
 from poker_rl.games.sequence_form import compute_mean_regret
-from poker_rl.learning.memory_budget import check_memory
+from poker_rl.learning.memory_checks import check_memory
 from poker_rl.players.player import Player
 from poker_rl.players.public_tabular_player import PublicTabularPlayer, get_infoset_index
 
@@ -159,7 +159,7 @@ class _SeatUpdate:
         return hand_values / self._tree.boards.count_next_boards(node.street + 1)
 
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
-        """Update a board and all that follow it; see `_update_next_boards` for the arguments."""
+        """Update regrets and policy sums on a board and on all boards that follow it."""
         street, ranges = self._tree.streets[node.street], self._tree.ranges
         legal = self._infoset_index.legal_masks[node.street]
         rows = self._infoset_index.get_row_slice(node)

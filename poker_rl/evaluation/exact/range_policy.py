@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.evaluation.exact.network_query import has_separable_features, start_network_query
+from poker_rl.evaluation.exact.network_range_policy import (
+    has_separable_features,
+    start_network_query,
+)
 from poker_rl.games.game import Game
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up

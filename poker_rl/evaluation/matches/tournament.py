@@ -32,7 +32,7 @@ from poker_rl.games.game import Game
 TableKind = Literal["one_against_rest", "mixed"]
 
 
-def create_seat_orders(
+def assign_players_to_tables(
     game: Game, player_count: int, table_kind: TableKind, rounds: int, seed: int
 ) -> list[tuple[int, ...]]:
     """Return the seat order of each table of a tournament: the index of the player in each seat.
@@ -155,8 +155,8 @@ def compute_tournament_results(
 ) -> TournamentResults:
     """Rank the players of a tournament by the results of its tables.
 
-    `seat_orders` come from `create_seat_orders`. For each of these tables, `blocks` holds what its
-    `list_counted_players` won in each deal, [counted players, deals] in chips a hand.
+    `seat_orders` come from `assign_players_to_tables`. For each of these tables, `blocks` holds
+    what its `list_counted_players` won in each deal, [counted players, deals] in chips a hand.
     """
     scale, unit = get_result_unit(game)
     results_of_player: dict[int, list[np.ndarray]] = {}

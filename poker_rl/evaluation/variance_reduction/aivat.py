@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.variance_reduction.pot_equity import (
+from poker_rl.evaluation.variance_reduction.pot_equity_value import (
     HOLE_CARDS_UNKNOWN,
     EquityValueFunction,
 )

@@ -20,7 +20,7 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.variance_reduction.aivat import check_is_poker, compute_aivat_terms
-from poker_rl.evaluation.variance_reduction.pot_equity import EquityValueFunction
+from poker_rl.evaluation.variance_reduction.pot_equity_value import EquityValueFunction
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs

@@ -17,13 +17,16 @@ from poker_rl.games.poker.record_dtypes import (
 
 @jit
 def observe(game, table, seat, out):
-    """Write the observation of a seat, the observer; without stacks all features are 0 or 1.
+    """Write what a seat, the observer, sees of the table.
+
+    If the game has no stacks, all features are 0 or 1.
 
     [seat_slots, streets, raise_levels, type_count]
                the betting block: a cell for each seat (from the observer on), street, number of
                raises before the action, and action type (raise, call, fold). It is 1 if there was
                such an action. Blinds that differ count as a call (small) and a raise (big). An
-               unused seat has a fold before any raise, which no real seat can have
+               unused seat is marked by a fold before any raise, which is impossible for a
+               real seat because there is nothing to fold to
     [cards]    the observer's hole cards
     [cards]    board cards, a block for each street that deals some
 

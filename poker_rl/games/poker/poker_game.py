@@ -249,8 +249,8 @@ class PokerGame(Game):
             fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
             fields["chip_offset"] = own_cards_offset + self.deck_size * self._card_block_count
         definition = np.zeros(1, DEFINITION_DTYPE)
-        for name, value in fields.items():  # a list may be shorter than the record's field
-            definition[name].flat[: np.size(value)] = value
+        for name, value in fields.items():
+            definition[name].flat[: np.size(value)] = value  # may be shorter than the field
         return definition
 
     @property

@@ -89,7 +89,8 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("deck", "i1", MAX_DECK_SIZE),
         ("hand", "i1", MAX_HOLE_CARDS + MAX_BOARD_CARDS),  # scratch memory of `payoffs`
         ("rank", "i4", MAX_SEATS),  # scratch memory of `payoffs` and `history`
-        ("mark", "i2", MAX_MOVES + MAX_SEATS),  # feature index of each blind and action
+        # Index of the observation feature that each blind and each action sets.
+        ("mark", "i2", MAX_MOVES + MAX_SEATS),
         ("line", "i2" if no_limit else "u1", MAX_MOVES),  # actions so far
         ("chips", "i2", (chips_length,)),  # chips that the seat has put in after each mark
     ]

@@ -49,7 +49,7 @@ class StreetLines:
     stakes: np.ndarray
 
 
-def build_streets(game: Game) -> list[StreetLines]:
+def build_street_lines(game: Game) -> list[StreetLines]:
     """Return the betting lines of each street of a heads-up game."""
     tables = Tables(game, 1, 0)
     tables.deal()

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.tree import Board, PublicTree, number_card_sets
+from poker_rl.games.public.tree import Board, PublicTree, encode_card_sets
 from poker_rl.games.tables import tables_from_records
 
 
@@ -111,7 +111,7 @@ class InfosetIndex:
                 continue
             shown_count = len(node.board.cards)
             new_cards = np.array([child.board.cards[shown_count:] for child in node.children])
-            keys = number_card_sets(new_cards, game.deck_size)
+            keys = encode_card_sets(new_cards, game.deck_size)
             order = np.argsort(keys)
             board_keys, representative_keys, suit_permutation = (
                 self.tree.boards.map_to_representatives(node.board, node.street + 1)
@@ -123,7 +123,7 @@ class InfosetIndex:
             permutation_of_edge[child_offset[i] + board_keys] = suit_permutation
         hands = self.tree.ranges.hands.astype(np.int64)
         hand_of_key = np.zeros(game.deck_size ** hands.shape[1], np.int32)
-        hand_of_key[number_card_sets(hands, game.deck_size)] = np.arange(len(hands))
+        hand_of_key[encode_card_sets(hands, game.deck_size)] = np.arange(len(hands))
         return (
             child_offset,
             child_index,
@@ -182,7 +182,9 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
         node, deck_position = 0, 2 * hole_card_count
         for street in range(table.street + 1):
             count = board_card_counts[street]
-            key = _number_deck_cards(table.deck, deck_position, count, permuted_card, sorted_cards)
+            key = _encode_permuted_cards(
+                table.deck, deck_position, count, permuted_card, sorted_cards
+            )
             deck_position += count
             edge = child_offset[node] + key
             node = child[edge]
@@ -193,7 +195,7 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
                     ]
         start = table.to_act * hole_card_count
         hand = hand_of_key[
-            _number_deck_cards(table.deck, start, hole_card_count, permuted_card, sorted_cards)
+            _encode_permuted_cards(table.deck, start, hole_card_count, permuted_card, sorted_cards)
         ]
         line = 0
         for move in range(table.moves):
@@ -206,10 +208,11 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
 
 
 @jit
-def _number_deck_cards(deck, start, card_count, permuted_card, sorted_cards):
-    """Return `number_card_sets` of the cards of a deck from `start` on, with permuted suits.
+def _encode_permuted_cards(deck, start, card_count, permuted_card, sorted_cards):
+    """Return the number of a set of cards of a deck, after a permutation of the suits.
 
-    `permuted_card` is the image of each card; `sorted_cards` is scratch memory.
+    The cards are the `card_count` cards from `start` on. The number is that of `encode_card_sets`.
+    `permuted_card` has the image of each card; `sorted_cards` is scratch memory.
     """
     for j in range(card_count):
         card = permuted_card[deck[start + j]]

@@ -12,7 +12,7 @@ import numpy as np
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.public.betting_lines import build_streets
+from poker_rl.games.public.betting_lines import build_street_lines
 from poker_rl.games.public.ranges import Ranges
 
 MAX_ROWS = 2e9  # limit on public states times hands; a pass over so many takes hours
@@ -44,8 +44,8 @@ class Board:
     suit_permutations: np.ndarray
 
 
-def number_card_sets(cards: np.ndarray, deck_size: int) -> np.ndarray:
-    """Return a different number for each set of n cards, [..., n] -> [...].
+def encode_card_sets(cards: np.ndarray, deck_size: int) -> np.ndarray:
+    """Convert each set of n cards to a number that no other set of n cards has, [..., n] -> [...].
 
     The cards of a set have to be in ascending order.
     """
@@ -87,7 +87,7 @@ class Boards:
         """Map each of the N boards of a street after `board` to the board that represents it.
 
         Returns:
-            three arrays [N]: the number of each board's new cards by `number_card_sets`; that of
+            three arrays [N]: the number of each board's new cards by `encode_card_sets`; that of
             its representative's new cards; and the index in `Ranges.permuted_cards` of a
             permutation that turns the board into its representative.
         """
@@ -107,7 +107,7 @@ class Boards:
         new_cards = np.array(card_sets, np.int64).reshape(len(card_sets), new_card_count)
         card_permutations = self._ranges.permuted_cards[board.suit_permutations]
         keys = [
-            number_card_sets(np.sort(permuted_card[new_cards]), self._game.deck_size)
+            encode_card_sets(np.sort(permuted_card[new_cards]), self._game.deck_size)
             for permuted_card in card_permutations
         ]
         return new_cards, np.stack(keys)
@@ -171,7 +171,7 @@ class PublicTree:
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         self.game = check_heads_up(game)
-        self.streets = build_streets(game)
+        self.streets = build_street_lines(game)
         self.ranges = Ranges(self.game)
         self.boards = Boards(self.game, self.ranges, merge_suits)
         estimated_rows = self._estimate_rows(merge_suits)

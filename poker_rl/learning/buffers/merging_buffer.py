@@ -25,7 +25,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning.external_sampling import TraversalDecisions
 from poker_rl.learning.learner_services import LearnerServices
-from poker_rl.learning.memory_budget import check_memory
+from poker_rl.learning.memory_checks import check_memory
 from poker_rl.learning.minibatches import find_distinct_rows
 
 ALWAYS_MERGE_BELOW = 100_000  # a buffer with fewer rows is merged at every addition

@@ -22,7 +22,7 @@ from torch import Tensor
 from poker_rl.config.validation import ConfigError, PositiveShare
 from poker_rl.learning.buffers.item_layout import Column, ItemLayout
 from poker_rl.learning.distributed import collectives
-from poker_rl.learning.memory_budget import check_memory
+from poker_rl.learning.memory_checks import check_memory
 
 
 class InsertionRule(Protocol):
@@ -39,7 +39,7 @@ class InsertionRule(Protocol):
 
 @dataclass(kw_only=True, frozen=True)
 class CircularInsertion:
-    """Keep the newest items: each new item replaces the oldest one."""
+    """Rule that keeps the newest items: each new item replaces the oldest one."""
 
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
@@ -65,7 +65,7 @@ class ReservoirInsertion(ABC):
 
 @dataclass(kw_only=True, frozen=True)
 class UniformReservoir(ReservoirInsertion):
-    """Keep a uniform sample of all items: item i is stored with probability capacity / i."""
+    """Rule that keeps a uniform sample: item i is stored with probability capacity / i."""
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
         return capacity / (item_number + 1)
@@ -73,7 +73,7 @@ class UniformReservoir(ReservoirInsertion):
 
 @dataclass(kw_only=True, frozen=True)
 class FlooredReservoir(ReservoirInsertion):
-    """Favor newer items: store item i with probability max(capacity / i, min_insertion_prob)."""
+    """Rule that stores item i with probability max(capacity / i, min_insertion_prob)."""
 
     min_insertion_prob: PositiveShare
 
@@ -83,7 +83,7 @@ class FlooredReservoir(ReservoirInsertion):
 
 @dataclass(kw_only=True, frozen=True)
 class ExponentialReservoir(ReservoirInsertion):
-    """Favor newer items: once full, store each item with probability p.
+    """Rule that stores each item with probability p, once the buffer is full.
 
     The ages of the stored items have a geometric distribution with mean capacity / p.
     """

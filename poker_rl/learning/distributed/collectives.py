@@ -17,7 +17,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
-from poker_rl.learning.network_time import time_communication
+from poker_rl.learning.learner_timer import time_communication
 
 PROCESS_LOST_MESSAGE = "another process of this run has ended"
 

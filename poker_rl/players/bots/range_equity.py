@@ -70,7 +70,7 @@ def estimate_equities(
             if seat != table.to_act and not table.folded[seat]:
                 preflop_share = get_share_after_raises(share_after_raises, raise_counts[seat, 0])
                 board_share = get_share_after_raises(share_after_raises, raise_counts[seat, 1])
-                range_sizes[opponents] = list_range(
+                range_sizes[opponents] = write_range_hands(
                     preflop_share,
                     board_share if board_count else 1.0,
                     percentiles,
@@ -96,7 +96,7 @@ def estimate_equities(
             for j in range(board_count, final_count):
                 cards[MAX_HOLE_CARDS + j] = deal_card(table, dealt_cards)
                 dealt_cards |= np.int64(1) << cards[MAX_HOLE_CARDS + j]
-            pot_shares += compute_pot_share(hands, 1 + opponents, cards, final_count)
+            pot_shares += compute_showdown_share(hands, 1 + opponents, cards, final_count)
         equity[i] = pot_shares / samples
 
 
@@ -122,7 +122,7 @@ def get_share_after_raises(share_after_raises, raise_count):
 
 
 @jit
-def list_range(
+def write_range_hands(
     preflop_share, board_share, percentiles, known_cards, cards, board_count, hole_cards
 ):
     """Write the range's hole cards into `hole_cards`; return their number, or 0 for all cards.
@@ -185,7 +185,7 @@ def deal_card(table, dealt_cards):
 
 
 @jit
-def compute_pot_share(hands, hand_count, cards, board_count):
+def compute_showdown_share(hands, hand_count, cards, board_count):
     """Return the share of the pot that the first of the hands wins; equal hands divide it.
 
     Args:

@@ -21,7 +21,7 @@ from typing import Any
 
 from poker_rl.evaluation.result import Result, select_first_results
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
-from poker_rl.storage.disk import error_path
+from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.storage.run_folder import flatten_hparams
 from poker_rl.training.loggers import Row
 
@@ -84,7 +84,7 @@ class TensorBoard:
         if self._resumed_at is None and folder == self._folder:
             # Only the second of the three summaries is written, which gives this run its settings.
             # The first would hide settings that TensorBoard's first run lacks, and torch's
-            # `add_hparams` would show all three as another run.
+            # `add_hparams` would show the three summaries as a separate run.
             hparams = summary.hparams(flatten_hparams(self._config), {})[1]  # type: ignore[no-untyped-call]
             file.write_summary(hparams, 0)
             layout = build_layout(self._game, list(results))
@@ -135,12 +135,12 @@ class EventFile:
 
     def close(self) -> None:
         """Close the file."""
-        with error_path(self._path):
+        with name_path_in_errors(self._path):
             self._file.close()
 
     def _write(self, event: Any) -> None:
         event.wall_time = time.time()
-        with error_path(self._path):
+        with name_path_in_errors(self._path):
             self._records.write(event.SerializeToString())
             self._file.flush()
 

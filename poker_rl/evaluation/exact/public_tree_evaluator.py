@@ -149,7 +149,8 @@ class _PublicTreeWalk:
     ) -> Iterator[tuple[np.ndarray, float]]:
         """Yield the two values of `average_over_boards` for each board alone, in order."""
         is_last_street = street_index + 1 == len(self.tree.streets)
-        # Only the last street uses threads; earlier boards would block them while they wait.
+        # Only the last street uses threads: a thread with an earlier board would be idle until the
+        # boards that follow it are done.
         run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
         walk_board = partial(self._walk_board, street_index, reach)
         states = self.tree.streets[street_index].decision_records

@@ -1,8 +1,8 @@
-"""Counterfactual regret minimization (CFR) by networks, with external sampling.
+"""Deep CFR (Brown et al., arXiv:1811.00164) with external sampling and merged samples.
 
-After Deep CFR (Brown et al., arXiv:1811.00164) and Single Deep CFR (Steinberger, arXiv:1901.07621),
-for any number of seats, though the average policy only converges with two. In iteration t each seat
-in turn is the traverser of some hands, the seat all of whose actions are played:
+Deep CFR is counterfactual regret minimization (CFR) with networks in place of tables. It works for
+any number of seats, but the average policy only converges with two. In iteration t each seat in
+turn is the traverser of some hands; all of the traverser's actions are played:
 
     traverser's decisions    play every action a: its regret is r(a) = v(a) - sum_b policy(b) v(b)
     other seats' decisions   sample one action from their policy
@@ -11,10 +11,11 @@ in turn is the traverser of some hands, the seat all of whose actions are played
                              action with the largest output if none is positive
     average network          fitted to the mean of the other seats' policies so far, with weight t
 
-Differences: the papers keep a reservoir of single samples and train each network from scratch. Here
-samples of equal observations are merged (`merging_buffer.py`), and training continues from the last
-weights, since the means change little between iterations. The average network is that of Deep CFR;
-Single Deep CFR would keep every regret network and sample one for each hand.
+Here a buffer merges the samples of equal observations into their mean (`merging_buffer.py`), where
+Deep CFR and Single Deep CFR (Steinberger, arXiv:1901.07621) keep a reservoir of single samples.
+Networks are trained further in each iteration, where the papers train a new regret network, because
+the means change little between iterations. Single Deep CFR has no average network; it keeps every
+regret network and samples one for each hand.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ from poker_rl.players.player import Player
 
 
 @dataclass(kw_only=True)
-class SDCFR(NetworkLearner):
-    """Learner of CFR by networks; schedules count the decisions in all branches of a hand."""
+class DeepCFR(NetworkLearner):
+    """Deep CFR learner; its schedules depend on the decisions in all branches of the hands."""
 
     traversals: PositiveInt
     iteration_weight_power: NonNegativeFloat
@@ -74,7 +75,7 @@ class SDCFR(NetworkLearner):
 
     def __post_init__(self, context: LearnerContext) -> None:
         if context.opponents is not None:
-            raise ConfigError("opponents: sd_cfr plays itself, and takes none")
+            raise ConfigError("opponents: deep_cfr plays itself, and takes none")
         if get_value_net_config(context.net) is not context.net:
             raise ConfigError("net: has no values of actions, which regrets need; try mlp_relu")
         assignment = NetworkAssignment(

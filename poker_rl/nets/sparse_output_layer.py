@@ -1,4 +1,4 @@
-"""Output layer restricted to the legal actions, for games with many actions of which few are legal.
+"""Output layer that only computes the legal actions, for games with many actions but few legal.
 
 Big 2 has 1,695 actions, of which about ten are legal at a time. Their logits need only ten columns
 of the output layer's weights, and only these columns get a gradient. The logits equal those of the
@@ -30,7 +30,7 @@ class LegalActions:
     """Lists of the legal actions of decisions, padded to the length L of the longest list.
 
     Attributes:
-        actions: legal actions of each decision, [..., L] int64, 0 in padding columns.
+        actions: legal actions of each decision, [..., L] int64, then 0 as padding.
         counts: number of legal actions of each decision, [...] int64.
     """
 
@@ -38,10 +38,10 @@ class LegalActions:
     counts: Tensor
 
     @property
-    def column_mask(self) -> Tensor:
-        """True in columns with a legal action, False in padding columns, [..., L]."""
-        columns = torch.arange(self.actions.shape[-1], device=self.actions.device)
-        return columns < self.counts[..., None]
+    def position_mask(self) -> Tensor:
+        """True at positions with a legal action, False in the padding, [..., L]."""
+        positions = torch.arange(self.actions.shape[-1], device=self.actions.device)
+        return positions < self.counts[..., None]
 
     def gather(self, values: Tensor) -> Tensor:
         """Return the values of legal actions only, [..., A] -> [..., L]; arbitrary in padding."""
@@ -50,15 +50,15 @@ class LegalActions:
     def scatter(self, values: Tensor, action_count: int) -> Tensor:
         """Return values of all actions, [..., L] -> [..., A]; illegal actions get 0."""
         scattered = values.new_zeros(*values.shape[:-1], action_count)
-        return scattered.scatter_add(-1, self.actions, values * self.column_mask)
+        return scattered.scatter_add(-1, self.actions, values * self.position_mask)
 
-    def to_column(self, action: Tensor) -> Tensor:
-        """Return the column in `actions` of one legal action of each decision, [...] -> [...]."""
-        return (self.column_mask & (self.actions == action[..., None])).byte().argmax(-1)
+    def to_position(self, action: Tensor) -> Tensor:
+        """Return the position in its list of one legal action of each decision, [...] -> [...]."""
+        return (self.position_mask & (self.actions == action[..., None])).byte().argmax(-1)
 
-    def to_action(self, column: np.ndarray) -> np.ndarray:
-        """Return the action in a column of each decision, [B] -> [B]; inverse of `to_column`."""
-        action: np.ndarray = self.actions.cpu().numpy()[np.arange(len(column)), column]
+    def to_action(self, position: np.ndarray) -> np.ndarray:
+        """Return the action at a position of each decision's list, [B] -> [B]."""
+        action: np.ndarray = self.actions.cpu().numpy()[np.arange(len(position)), position]
         return action
 
 
@@ -91,7 +91,7 @@ def compute_legal_logits(x: Tensor, weight: Tensor, bias: Tensor, legal: LegalAc
 
 
 class LegalLogitsFunction(torch.autograd.Function):
-    """x @ weight + bias at the legal actions, [K, B, in] -> [K, B, L], 0 in padding columns.
+    """x @ weight + bias at the legal actions, [K, B, in] -> [K, B, L], 0 in the padding.
 
     Called as `apply(x, weight, bias, actions, counts)`: weight [K, in, A], bias [K, 1, A], and the
     attributes of `LegalActions`. All tensors are on the CPU, and floats are float32.

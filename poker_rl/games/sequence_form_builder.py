@@ -1,4 +1,4 @@
-"""Construction of the sequence form of a tree, laid out for fast and parallel passes."""
+"""Builder of the sequence form of a tree, in an order that allows fast and parallel passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of a player's policy with the actions of humans or programs in recorded hands.
+"""Agreement of a player's policy with the actions of humans or programs in recorded hands.
 
 All bets and raises count as one action, because recorded amounts are rarely among the bet sizes of
 a player.
@@ -16,8 +16,8 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.poker.phh_reader import RecordedDecisions
 from poker_rl.games.poker.variable_seats import VariableSeatsNoLimit
+from poker_rl.players.bet_sizes_player import BetSizesPlayer
 from poker_rl.players.player import Player, compute_checked_probs
-from poker_rl.players.sized_player import SizedPlayer
 
 MIN_PROB = 1e-4  # lower bound of probabilities, so that no logarithm is infinite
 MAX_ROWS = 1024  # tables in one call of a player, which may return thousands of actions for each
@@ -34,10 +34,10 @@ def to_full_game_player(game: Game, player: Player) -> Player:
     """Convert a player of a game to a player of `to_full_game(game)` with the same policy.
 
     Raises:
-        ConfigError: if the player is of a kind that can't be converted, see `SizedPlayer`.
+        ConfigError: if the player is of a kind that can't be converted, see `BetSizesPlayer`.
     """
     full_game = to_full_game(game)
-    return player if full_game is game else SizedPlayer(full_game, game, player)
+    return player if full_game is game else BetSizesPlayer(full_game, game, player)
 
 
 def compute_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from poker_rl.games.game import jit
 from poker_rl.games.tables import tables_from_records
 from poker_rl.learning.best_response_seats import BestResponseSeats
-from poker_rl.learning.captured_step import CapturedStep
+from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.rollout import NO_ROW, PendingDecisions
 from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_host
@@ -40,7 +40,7 @@ WRITTEN_BY_CPU = (
 CARRIED = ("observation", "hidden_cards", "mask", "action", "log_prob", "replica", "is_learner")
 
 
-class StepRollout:
+class FixedLengthRollout:
     """Rollout that plays a fixed number of actions at every table of `services.rollout`.
 
     Attributes:
@@ -138,7 +138,7 @@ class StepRollout:
         if not self._is_bound:
             self._bind_tables()
         counts = self._count_pending()
-        self._carry_decisions()
+        self._copy_pending_decisions()
         for group in self._groups:
             if group.stream is not None:
                 group.stream.wait_stream(torch.cuda.current_stream())
@@ -184,7 +184,7 @@ class StepRollout:
                 group.observation[:] = group.tables.observe()
         self._is_bound = True
 
-    def _carry_decisions(self) -> None:
+    def _copy_pending_decisions(self) -> None:
         """Copy the pending decisions into the first rows of the batch."""
         self._host_last_row.numpy()[:] = self._last_row.T
         self._captured_carry()

@@ -12,7 +12,7 @@ from poker_rl.config import ConfigError
 from poker_rl.games import Tables, get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.players import TabularPlayer, compute_checked_probs, load_player
-from poker_rl.players.sized_player import SizedPlayer
+from poker_rl.players.bet_sizes_player import BetSizesPlayer
 from poker_rl.storage.checkpoint import save_snapshot
 
 HOLDEM = game("nolimit_holdem")
@@ -37,7 +37,7 @@ def build_network(sized, features="table", seed=0):
 
 def build_player(full, sizes, features="table", seed=0):
     sized = add_sizes(full, sizes)
-    return SizedPlayer(full, sized, build_network(sized, features, seed))
+    return BetSizesPlayer(full, sized, build_network(sized, features, seed))
 
 
 def play_line(full, *actions):
@@ -68,7 +68,7 @@ def test_listed_sizes_are_played_as_in_the_game_with_sizes(full, sizes, features
     """Hands of random listed sizes, in lock-step: equal chips, probabilities and values."""
     sized = add_sizes(full, sizes)
     trained = build_network(sized, features)
-    player = SizedPlayer(full, sized, trained)
+    player = BetSizesPlayer(full, sized, trained)
     in_full, in_sized = Tables(full, 200, 1), Tables(sized, 200, 1)
     in_full.deal()
     in_sized.deal()
@@ -149,8 +149,8 @@ def test_a_saved_player_of_the_game_with_sizes_is_loaded_for_the_full_game(tmp_p
     run, (record,) = save_run(tmp_path / "run", sized, trained), play_line(HOLDEM, 7).records[None]
     loaded = load_player(run, HOLDEM)
     probs = loaded.action_probs(record)
-    assert np.array_equal(probs, SizedPlayer(HOLDEM, sized, trained).action_probs(record))
-    again = SizedPlayer.from_dict(loaded.to_dict(), HOLDEM, "cpu")
+    assert np.array_equal(probs, BetSizesPlayer(HOLDEM, sized, trained).action_probs(record))
+    again = BetSizesPlayer.from_dict(loaded.to_dict(), HOLDEM, "cpu")
     assert np.array_equal(again.action_probs(record), probs)
     greedy = load_player(f"{run}:current:greedy", HOLDEM).action_probs(record)
     assert greedy.max() == 1
@@ -175,4 +175,4 @@ def test_players_that_see_past_bets_as_sizes_are_refused(tmp_path):
         with pytest.raises(ConfigError, match="can play nolimit_leduc only if it is a network"):
             load_player(save_run(tmp_path / name, sized, player), full)
     with pytest.raises(ConfigError, match="without network_sharing=per_betting_node"):
-        SizedPlayer(full, sized, by_node)
+        BetSizesPlayer(full, sized, by_node)

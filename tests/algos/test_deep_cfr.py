@@ -1,4 +1,4 @@
-"""CFR by networks: its sampled regrets against exact ones, its memories, and what it learns."""
+"""Deep CFR: its sampled regrets against exact ones, its memories, and what it learns."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, LogLinear
 from poker_rl.games import get_tree
-from poker_rl.learning import LearnerServices, NetworkAssignment, memory_budget
+from poker_rl.learning import LearnerServices, NetworkAssignment, memory_checks
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer
 from poker_rl.learning.external_sampling import TraversalDecisions, traverse
 from poker_rl.nets import MLPConfig
@@ -25,7 +25,7 @@ def learner(game, seed=0, opponent=None, net=NET, **changed):
     settings = {"traversals": 40, "capacity": 1000, "batch_size": 64}
     settings |= {"regret_gradient_steps": 8, "average_gradient_steps": 8}
     settings |= {"regret_lr": Constant(start=1e-3), "average_lr": Constant(start=1e-3)}
-    return build_learner("sd_cfr", game, net, seed, opponent, settings | changed)
+    return build_learner("deep_cfr", game, net, seed, opponent, settings | changed)
 
 
 def agents_of(game, hands=1):
@@ -182,7 +182,7 @@ def test_what_it_can_not_do_is_refused(monkeypatch):
     with pytest.raises(ConfigError, match=r"^net: has no values of actions, which regrets need"):
         learner(game, net=build(load_option("net", "amounts"), "net"))
     algorithm = learner(game)
-    monkeypatch.setattr(memory_budget, "_measure_free_bytes", lambda device: 1000)
+    monkeypatch.setattr(memory_checks, "_measure_free_bytes", lambda device: 1000)
     with pytest.raises(
         ConfigError, match=r"^algo.traversals: 40 hands lead to \d+ positions and need about "
     ):

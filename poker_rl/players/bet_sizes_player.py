@@ -26,7 +26,7 @@ from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
 ALLOWED_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
 
 
-class SizedPlayer(PlayerWrapper):
+class BetSizesPlayer(PlayerWrapper):
     """Player of the full game that chooses between the bet sizes of the game it was trained on.
 
     The game with bet sizes decides which of them are legal at a table: a size below the smallest
@@ -48,9 +48,9 @@ class SizedPlayer(PlayerWrapper):
                 " network_sharing=per_betting_node"
             )
 
-    def select_instance(self, k: int) -> SizedPlayer:
+    def select_instance(self, k: int) -> BetSizesPlayer:
         """Return a player that wraps instance `k` of the wrapped player."""
-        return SizedPlayer(self._game, self._sized_game, self._player.select_instance(k))
+        return BetSizesPlayer(self._game, self._sized_game, self._player.select_instance(k))
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         return self._convert_sizes(records, self._player.action_probs(records), 0.0)
@@ -89,7 +89,9 @@ class SizedPlayer(PlayerWrapper):
         return cls(game, sized_game, player_from_dict(state["player"], sized_game, device))
 
 
-def is_sized_game(game_config: dict[str, Any], full_game_config: dict[str, Any]) -> bool:
+def is_restricted_to_bet_sizes(
+    game_config: dict[str, Any], full_game_config: dict[str, Any]
+) -> bool:
     """Return whether the first game restricts the second, a full no-limit game, to bet sizes."""
     if full_game_config.get("bet_sizes") != [] or not game_config.get("bet_sizes"):
         return False

@@ -1,4 +1,4 @@
-"""Steps that do the same work in every call, which a GPU replays as CUDA graphs.
+"""CUDA graphs: a GPU records a step that does the same work in every call, and replays it.
 
 On a GPU, small networks spend most of their time on kernel launches. A CUDA graph launches all
 kernels of a step at once. It requires the same work on the same memory in every call: a step reads

@@ -96,8 +96,8 @@ def format_job_count(count: int) -> str:
     return "1 job" if count == 1 else f"{count:,} jobs"
 
 
-class SweepSummary:
-    """Outcomes of all jobs of a sweep at the time when this object is created."""
+class JobOutcomes:
+    """Status, run folder and last metrics of each job of a sweep when this object is created."""
 
     def __init__(self, sweep: Path) -> None:
         self.overrides = read_job_overrides(sweep)

@@ -1,4 +1,4 @@
-"""Share of a learner's time spent in networks and in communication between processes."""
+"""Timer of a learner: the time it spends in networks and in communication between processes."""
 
 from __future__ import annotations
 

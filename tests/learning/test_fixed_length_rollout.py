@@ -12,7 +12,7 @@ from poker_rl.games import load_game
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning import NEXT_PENDING, Rollout
 from poker_rl.learning.advantages import compute_gae, estimate_step_advantages
-from poker_rl.learning.step_rollout import StepRollout
+from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.players import load_player
 from poker_rl.players.action_sampling import sample_from_logits
@@ -50,7 +50,7 @@ def copies(batch):
 @pytest.mark.parametrize(("game", "opponent", "overrides"), CASES, ids=IDS)
 def test_the_advantages_are_those_along_each_agents_own_decisions(game, opponent, overrides):
     learner = ppo(game, opponent, overrides)
-    rollout, pool = learner._step_rollout, learner._opponent_pool
+    rollout, pool = learner._rollout, learner._opponent_pool
     gamma, gae_lambda, reward_scale = 0.9, 0.8, 2.0
     total = hidden = 0
     for iteration in range(6):
@@ -84,7 +84,7 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(game, opponent
 def test_a_batch_holds_what_the_rules_say(game, overrides):
     """At other tables with the same cards, from decision to decision."""
     learner = ppo(game, None, overrides)
-    rollout, services = learner._step_rollout, learner.services
+    rollout, services = learner._rollout, learner.services
     count = len(services.rollout.agent_of_seat)
     tables = Tables(services.game, count, 0)
     asks_forced = services.rollout.include_forced_moves
@@ -130,7 +130,7 @@ def test_groups_of_tables_play_what_one_group_does(game, overrides):
     for count in (1, 3):
         learner = ppo(game, None, overrides)
         parts = learner.services, learner.rollout_steps, learner._actor
-        rollouts.append(StepRollout(*parts, group_count=count))
+        rollouts.append(FixedLengthRollout(*parts, group_count=count))
     for _ in range(5):
         for rollout in rollouts:
             rollout.play()

@@ -1,4 +1,4 @@
-"""Policy of a network player with each of many hands at each of many public states.
+"""Policy of a network player with every hand of a range, at many public states together.
 
 Every input feature of poker depends either on the public state or on the hand of the seat to act.
 So D states and R hands need only D + R encodings instead of D * R. The first layer is linear and is
