@@ -173,7 +173,6 @@ class RandomPlay:
             np.zeros(batch, np.int64),
             np.zeros((batch, game.observation_size), game.observation_dtype),
             self.masks,
-            np.zeros(batch, np.int64),
             np.zeros((batch, game.seats), np.int64),
             np.zeros(batch, np.uint8),
         )

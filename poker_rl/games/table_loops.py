@@ -84,7 +84,6 @@ def step_autoreset_loop(
     seats,
     observations,
     legal_masks,
-    legal_counts,
     payoffs_out,
     is_over,
 ):
@@ -102,10 +101,9 @@ def step_autoreset_loop(
             shuffle_deck(table, definition.cards, definition.dealt)
             start(definition, table)
         seats[i] = table.to_act
-        if observations.shape[1] > 0:
+        if observations is not None:  # numba removes the test when it compiles
             observe(definition, table, table.to_act, observations[i])
         legal(definition, table, legal_masks[i])
-        legal_counts[i] = legal_masks[i].sum()
     return illegal_count
 
 

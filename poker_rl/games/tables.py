@@ -229,9 +229,8 @@ class Tables:
         self,
         actions: np.ndarray,
         seats: np.ndarray,
-        observations: np.ndarray,
+        observations: np.ndarray | None,
         legal_masks: np.ndarray,
-        legal_counts: np.ndarray,
         payoffs: np.ndarray,
         is_over: np.ndarray,
     ) -> None:
@@ -241,15 +240,14 @@ class Tables:
 
         Args:
             seats: the seats to act next, [B] int64.
-            observations: their observations, [B, W]; if W is 0, none are written.
+            observations: their observations, [B, W]; None: not computed.
             legal_masks: their action masks, [B, A].
-            legal_counts: their numbers of legal actions, [B] int64.
             payoffs: chips won by each seat in hands that have just ended, [B, seats] int64.
             is_over: 1 where a hand has just ended, else 0, [B].
         """
         parallel = len(actions) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         loop = compile_loop(step_autoreset_loop, self.game.rules, parallel)
-        arrays = actions, seats, observations, legal_masks, legal_counts, payoffs, is_over
+        arrays = actions, seats, observations, legal_masks, payoffs, is_over
         if loop(self._definitions, self.records, *arrays):
             raise self._illegal_action_error(actions, self._all_rows)
 

@@ -113,7 +113,6 @@ class FixedLengthRollout:
             for group in self._groups
         ]
         self._captured_carry = CapturedStep(self._carry_on_device, device)
-        self._no_observations = np.empty((0, 0), services.game.observation_dtype)
         # On a GPU, only opponents and the assignment of replicas need to know which agent decides.
         self._needs_agents = (
             device.type == "cpu"
@@ -181,7 +180,6 @@ class FixedLengthRollout:
             group.tables = tables_from_records(rollout.game, records)
             group.seat[:] = records["to_act"]
             group.mask[:] = group.tables.legal_mask()
-            group.legal_count[:] = group.mask.sum(1)
             if rollout.encode_observations is None:
                 group.observation[:] = group.tables.observe()
         self._is_bound = True
@@ -222,8 +220,7 @@ class FixedLengthRollout:
                 rows[group.opponent_rows], group.mask[group.opponent_rows]
             )
         if not rollout.include_forced_moves:
-            has_choice = group.legal_count > 1
-            group.is_decision[:] = has_choice & (
+            group.is_decision[:] = _has_choice(group.mask) & (
                 True if rollout.opponents is None else group.is_decision
             )
         columns = {name: column[step, group.columns] for name, column in self._columns.items()}
@@ -308,9 +305,8 @@ class FixedLengthRollout:
         group.tables.step_autoreset(
             group.action,
             group.seat,
-            group.observation if rollout.encode_observations is None else self._no_observations,
+            group.observation if rollout.encode_observations is None else None,
             group.mask,
-            group.legal_count,
             self._columns["payoffs"][step, group.columns],
             is_over.view(np.uint8),
         )
@@ -362,3 +358,15 @@ def _set_last_rows(row, seat, is_decision, is_learner, is_over, last_row, learne
         learned_last[i, s] = is_learner[i] if is_decision[i] else learned_last[i, s]
         for j in range(last_row.shape[1]):
             last_row[i, j] = NO_ROW if is_over[i] else last_row[i, j]
+
+
+@jit
+def _has_choice(legal_masks):  # type: ignore[no-untyped-def]
+    """Return for each table whether its mask [T, A] has at least two legal actions, [T] bool."""
+    has_choice = np.empty(len(legal_masks), np.bool_)
+    for i in range(len(legal_masks)):
+        legal_count = 0
+        for a in range(legal_masks.shape[1]):
+            legal_count += legal_masks[i, a]
+        has_choice[i] = legal_count > 1
+    return has_choice

@@ -68,7 +68,7 @@ class TableGroup:
         self.on_device["row"] = torch.zeros(1, dtype=torch.int64, device=device)
         self.is_learner[:] = True
         self.is_decision = np.ones(len(self.rows), bool)
-        self.seat, self.legal_count = (np.zeros(len(self.rows), np.int64) for _ in range(2))
+        self.seat = np.zeros(len(self.rows), np.int64)
         self.opponent_rows = self.opponent_actions = np.zeros(0, np.int64)
         self.stream: Any = torch.cuda.Stream() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 

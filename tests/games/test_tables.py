@@ -109,11 +109,11 @@ class Stream:
         self.masks = self.tables.legal_mask()
         self.won = np.zeros((count, shape.seats), np.int64)
         self.over = np.zeros(count, np.uint8)
-        self.seats, self.counts = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self.seats = np.zeros(count, np.int64)
 
     def advance(self, actions):
         self.tables.step_autoreset(
-            actions, self.seats, self.observations, self.masks, self.counts, self.won, self.over
+            actions, self.seats, self.observations, self.masks, self.won, self.over
         )
 
 
@@ -136,7 +136,6 @@ def test_advance_is_step_payoffs_and_deal(name):
         assert (stream.seats == tables.records["to_act"]).all()
         assert (stream.observations == tables.observe()).all()
         assert (stream.masks == tables.legal_mask()).all()
-        assert (stream.counts == stream.masks.sum(1)).all()
         assert (stream.tables.records["deck"] == tables.records["deck"]).all()
     assert hands > 100
 
