@@ -40,7 +40,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
-from poker_rl.training.device import prepare_device
+from poker_rl.training.device import prepare_process
 from poker_rl.training.train import build_root_config
 
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
@@ -89,7 +89,7 @@ def build_learner(overrides: Sequence[str], small: bool = False) -> tuple[Game, 
         for part in (config["algo"], config["algo"].get("average_policy") or {}):
             part |= {key: values[key] for key in part.keys() & values}
     root = build_root_config(config)
-    device = prepare_device(root.device, root.threads, root.seed)
+    device = prepare_process(root.device, root.threads, root.seed)
     set_matmul_precision(root.precision, device)
     game: Game = build_instance_of(Game, config["game"], "game")
     return game, build_algorithm(config, game, device, root.seed)

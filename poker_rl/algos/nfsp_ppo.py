@@ -41,7 +41,7 @@ class NFSPWithPPO(PPO):
             )
         super().__post_init__(context)
         assert self._averages.average_policy is not None
-        self._rollout.set_other_network(
+        self._rollout.set_non_learning_network(
             self._averages.average_policy.module,
             BestResponseSeats(self.services, make_eta_sampler(self.services, self.eta)),
         )

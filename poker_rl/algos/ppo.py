@@ -154,7 +154,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             if context.opponents is not None:
                 raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
-            self._rollout.set_other_network(
+            self._rollout.set_non_learning_network(
                 self._opponent_pool.opponent_network,
                 BestResponseSeats(self.services, self._opponent_pool.sample_learning_seats),
             )
@@ -277,8 +277,8 @@ class PPO(NetworkLearner, NetworkAssignment):
     def _compute_loss_inputs(self) -> None:
         """Compute `_data`, the inputs of the loss for N decisions, [N] or [N, A] each.
 
-        If few of the A actions are legal, [N, A] becomes [N, L] with a column per legal action, and
-        `action` holds the column of the action taken.
+        If few of the A actions are legal, [N, A] becomes [N, L] with an entry per legal action, and
+        `action` holds the position of the action taken among them.
         """
         batch, device = self._rollout.batch, self.services.device
         if device.type != "cpu" and self._critic_rows is not None:

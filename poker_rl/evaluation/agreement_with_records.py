@@ -40,7 +40,7 @@ def to_full_game_player(game: Game, player: Player) -> Player:
     return player if full_game is game else BetSizesPlayer(full_game, game, player)
 
 
-def compute_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:
+def compute_action_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:
     """Return the probabilities of fold, call and raise at tables [B], [B, types]."""
     is_of_type = np.eye(game.action_types.max() + 1)[game.action_types]  # [A, types]
     blocks = [records[start : start + MAX_ROWS] for start in range(0, len(records), MAX_ROWS)]
@@ -61,7 +61,7 @@ def measure_recorded_decisions(
         game: the full game that `decisions` belong to.
         kind: `Result.kind` of the results, which names the recorded player.
     """
-    probs = compute_type_probs(game, player, decisions.records)
+    probs = compute_action_type_probs(game, player, decisions.records)
     types = game.action_types[decisions.actions]
     taken = np.take_along_axis(probs, types[:, None], 1)[:, 0]
     values_by_measure = {

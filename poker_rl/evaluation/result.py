@@ -57,7 +57,7 @@ class Result:
     def __str__(self) -> str:
         return f"{self.formatted_value} {self.unit} ({self.kind})"
 
-    def format_beside_tag(self) -> str:
+    def format_after_tag(self) -> str:
         """Return the result as text to print after its tag.
 
         The kind is left out if the tag already names the opponent.

@@ -27,19 +27,19 @@ def deal_loop(definitions, tables, rows):
 
 
 def rule_loop(definitions, tables, rows):
-    """Call at each table a rule that only changes the table, such as `start`."""
+    """Call a rule that only changes the table, such as `start`, at each table."""
     for i in prange(len(rows)):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]])
 
 
 def output_rule_loop(definitions, tables, rows, out):
-    """Call at each table a rule that writes a row of `out`, such as `legal`."""
+    """Call a rule that writes a row of `out`, such as `legal`, at each table."""
     for i in prange(len(rows)):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
 
 
 def seat_rule_loop(definitions, tables, rows, out):
-    """Call for each seat to act a rule that writes a row of `out`, such as `observe`."""
+    """Call a rule that writes what a seat sees, such as `observe`, for each seat to act."""
     for i in prange(len(rows)):
         table = tables[rows[i]]
         rule(definitions[table.variant], table, table.to_act, out[i])

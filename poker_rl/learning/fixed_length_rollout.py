@@ -64,7 +64,7 @@ class FixedLengthRollout:
             steps,
             actor,
         )
-        self.other_network: nn.Module | None = None
+        self.non_learning_network: nn.Module | None = None
         self.best_response_seats: BestResponseSeats | None = None
         device = services.device
         table_count, seats = self._rollout.agent_of_seat.shape
@@ -121,14 +121,14 @@ class FixedLengthRollout:
         )
         self._is_bound = False  # whether `_bind_tables` has connected the groups to the tables
 
-    def set_other_network(
-        self, other_network: nn.Module, best_response_seats: BestResponseSeats
+    def set_non_learning_network(
+        self, network: nn.Module, best_response_seats: BestResponseSeats
     ) -> None:
         """Set a network, K replicas, that plays in the seats that `best_response_seats` excludes.
 
         Nothing is learned from its decisions.
         """
-        self.other_network, self.best_response_seats = other_network, best_response_seats
+        self.non_learning_network, self.best_response_seats = network, best_response_seats
 
     def play(self) -> None:
         """Play `steps` actions at every table, with a new deal where a hand ends.
@@ -246,8 +246,8 @@ class FixedLengthRollout:
         log_prob = np.zeros(len(group.rows), np.float32)
         is_learner = group.is_decision & group.is_learner
         parts = [(self._actor, is_learner)]
-        if self.other_network is not None:
-            parts.append((self.other_network, group.is_decision & ~group.is_learner))
+        if self.non_learning_network is not None:
+            parts.append((self.non_learning_network, group.is_decision & ~group.is_learner))
         for module, part in parts:
             if part.all():
                 group.action[:], log_prob = self._services.sample_actions(
@@ -272,14 +272,14 @@ class FixedLengthRollout:
         """Sample actions at all tables of a group; write the decisions into the batch."""
         inputs = group.on_device
         names = ["observation", "mask", "uniform"]
-        names += ["is_learner"] * (self.other_network is not None)
+        names += ["is_learner"] * (self.non_learning_network is not None)
         names += ["replica"] * (not self._services.has_equal_blocks)
         for name in names:
             inputs[name].copy_(group.host[name], non_blocking=True)
         replica = None if self._services.has_equal_blocks else inputs["replica"]
         logits = forward_by_replica(self._actor, inputs["observation"], replica)
-        if self.other_network is not None:
-            others = forward_by_replica(self.other_network, inputs["observation"], replica)
+        if self.non_learning_network is not None:
+            others = forward_by_replica(self.non_learning_network, inputs["observation"], replica)
             logits = torch.where(inputs["is_learner"][:, None], logits, others)
         action, log_prob = sample_legal_action(logits, inputs["mask"], inputs["uniform"])
         written = {

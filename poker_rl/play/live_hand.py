@@ -162,7 +162,7 @@ class LiveHand:
         return self.player_of_seat.index(PERSON_INDEX)
 
     @property
-    def history(self) -> HandHistory:
+    def deck_and_actions(self) -> HandHistory:
         """Return the deck and the actions so far, from which the hand can be replayed."""
         actions = tuple(step.move.action for step in self.steps)
         return hand_history_from_record(self.setup.game, self.record[0], actions)
@@ -189,7 +189,7 @@ class LiveHand:
         ]
         try:
             return compute_luck_adjusted_payoff(
-                self.setup.game, self.history, self.person_seat, players
+                self.setup.game, self.deck_and_actions, self.person_seat, players
             )
         except ConfigError:
             return None

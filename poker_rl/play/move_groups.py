@@ -29,7 +29,7 @@ class MoveGroup:
     amounts: str  # total bet on this street, such as `3 to 5 bb, 6 to 10 chips`
     first_action: int
     last_action: int  # the actions of a group are consecutive
-    is_part: bool  # whether all moves of the group are also in an earlier group, that of all bets
+    is_part: bool  # whether an earlier group, that of all bets, also has these moves
     is_taken: bool  # whether the group contains the move that was made
     prob: float
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown

@@ -28,8 +28,8 @@ from poker_rl.play.network_address import create_listener, format_url, list_host
 from poker_rl.play.session_journal import MAX_JOURNAL_BYTES
 from poker_rl.storage.disk import (
     atomic_replacement,
-    check_is_file,
-    check_is_folder,
+    check_file_path,
+    check_folder_path,
     name_path_in_errors,
     print_line,
 )
@@ -156,7 +156,7 @@ def build_table_setup(
     from poker_rl.games.table_view import DisplayedGame
     from poker_rl.play.live_hand import NamedPlayer, TableSetup
     from poker_rl.players.player_loader import parse_bot_name, resolve_spec
-    from poker_rl.training.device import prepare_device
+    from poker_rl.training.device import prepare_process
     from poker_rl.training.opponents import create_player_loader
     from poker_rl.training.run_config_file import read_run_config
 
@@ -174,7 +174,7 @@ def build_table_setup(
         )
         if saved_table is not None:  # saved settings replace those of conf/game
             run_config["game"] = run_config["game"] | saved_table["game"]
-    device = prepare_device("cpu", 1, config.seed or 0)  # single decisions are fastest on the CPU
+    device = prepare_process("cpu", 1, config.seed or 0)  # single decisions are fastest on the CPU
     game: DisplayedGame = build_instance_of(Game, run_config["game"], "game")
     if not FILE_NAME_PATTERN.fullmatch(game.name):
         raise ConfigError(f"game.name: {game.name!a} can't be the name of a folder")
@@ -247,7 +247,7 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
     from poker_rl.play.terminal import run_input_loop
 
     folder = Path(config.outputs) / setup.game.name
-    check_is_folder(folder)
+    check_folder_path(folder)
     if config.session is None:
         session = Session.create(setup, folder, config.seed)
         session_file = folder / f"{session.session_id}.jsonl"
@@ -298,7 +298,7 @@ def serve_page(
     else:
         title, start_screen = setup.game.name.replace("_", " "), None
         game_folder = folder / setup.game.name
-        check_is_folder(game_folder)
+        check_folder_path(game_folder)
         # The cookie's name depends on the table, so a browser keeps a session for each table.
         table_text = json.dumps(setup.to_dict(), sort_keys=True)
         table_digest = sha256(table_text.encode()).hexdigest()[:8]
@@ -416,8 +416,8 @@ def load_cookie_key(folder: Path) -> str:
         OSError: naming the file, if it can't be written.
     """
     path = folder / COOKIE_KEY_FILE
-    check_is_folder(folder)
-    check_is_file(path)
+    check_folder_path(folder)
+    check_file_path(path)
     with name_path_in_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists() and len(saved_key := path.read_bytes()) >= MIN_KEY_BYTES:

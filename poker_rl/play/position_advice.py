@@ -40,7 +40,7 @@ from poker_rl.play.move_groups import MoveGroup, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.storage.disk import escape_control_characters, prepare_output_file, print_line
-from poker_rl.training.device import prepare_device
+from poker_rl.training.device import prepare_process
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 FULL_BAR_WIDTH = 30  # length of the bar of a probability of 1, in characters
@@ -262,7 +262,7 @@ def print_advice(
                 raise ConfigError(f"is of starting hands of hold'em, and {game.name} has none")
             if not config.figure.endswith(".png"):
                 raise ConfigError(f"{config.figure} does not end in .png")
-    device = prepare_device(config.device, config.threads, seed=0)
+    device = prepare_process(config.device, config.threads, seed=0)
     with error_prefix("player" if config.run is None else "run"):
         player, player_name = load_player(spec, game, device, option_dirs), resolve_spec(spec)
     if config.figure is not None:

@@ -68,7 +68,7 @@ def explore_ranges(
     if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
         raise MoveNotAllowedError("Only hold'em has ranges of starting hands.")
     if actions is None:
-        actions = hand.history.actions[: len(hand.history.actions) - hand.is_over]
+        actions = hand.deck_and_actions.actions[: len(hand.deck_and_actions.actions) - hand.is_over]
         board = "".join(game.build_view(hand.record[0], hand.person_seat).board)
     variant_game = game.get_variant_game(hand.record[0])
     tables = Tables(game, 1, 0)

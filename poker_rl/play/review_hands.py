@@ -14,7 +14,7 @@ from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
     MAX_ROWS,
-    compute_type_probs,
+    compute_action_type_probs,
     measure_recorded_decisions,
     to_full_game,
     to_full_game_player,
@@ -29,7 +29,7 @@ from poker_rl.reports.html_elements import create_document, create_element, crea
 from poker_rl.reports.text_tables import TextRows, TextTable, format_text, to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
-from poker_rl.training.device import prepare_device
+from poker_rl.training.device import prepare_process
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 OUTPUT_SUFFIXES = (".csv", ".html")
@@ -71,7 +71,7 @@ def review_hands(
     if config.out is not None and not config.out.endswith(OUTPUT_SUFFIXES):
         raise ConfigError(f"out: {config.out} does not end in {' or '.join(OUTPUT_SUFFIXES)}")
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
-    device = prepare_device(config.device, config.threads, seed=0)
+    device = prepare_process(config.device, config.threads, seed=0)
     with error_prefix("game"):
         full_game = check_phh_support(to_full_game(game))
     with error_prefix("player" if config.run is None else "run"):
@@ -110,7 +110,7 @@ def grade_decisions(
     game: DisplayedPoker, player: Player, decisions: RecordedDecisions
 ) -> list[dict[str, Any]]:
     """Return the grade of each decision, with its cards, action, probability and cost."""
-    probs, rows = compute_type_probs(game, player, decisions.records), []
+    probs, rows = compute_action_type_probs(game, player, decisions.records), []
     costs = np.full(len(probs), np.nan)  # of each decision, in the game's unit
     for start in range(0, len(probs), MAX_ROWS):
         block = slice(start, start + MAX_ROWS)

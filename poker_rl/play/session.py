@@ -236,7 +236,7 @@ class Session:
             decision_count: number of the person's decisions in it so far.
         """
         if hand.is_over:
-            history = hand.history
+            history = hand.deck_and_actions
             finished = FinishedHand(
                 history,
                 hand.player_of_seat,
@@ -422,7 +422,7 @@ class Session:
         try:
             return format_phh(
                 self.setup.game,
-                hand.history,
+                hand.deck_and_actions,
                 [self._player_names[player] for player in hand.player_of_seat],
             )
         except ConfigError as error:

@@ -23,7 +23,7 @@ from poker_rl.reports.evaluation_report import (
 )
 from poker_rl.reports.measure_players import measure_mixed_table, measure_players
 from poker_rl.storage.disk import print_line
-from poker_rl.training.device import prepare_device
+from poker_rl.training.device import prepare_process
 from poker_rl.training.opponents import create_player_loader
 from poker_rl.training.run_config_file import read_run_config
 from poker_rl.training.signals import interrupt_at_once
@@ -56,7 +56,7 @@ def evaluate(
             "run: missing; give run=FOLDER, or game=NAME and player=NAME or seats=[…]"
         )
     check_evaluate_settings(config)
-    device = prepare_device(config.device, config.threads, config.seed)
+    device = prepare_process(config.device, config.threads, config.seed)
     evaluation = create_evaluation(config, group_config, option_dirs, device)
     with interrupt_at_once():
         if config.seats:

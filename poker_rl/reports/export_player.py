@@ -45,7 +45,7 @@ from poker_rl.reports.export_weights import (
 from poker_rl.reports.text_tables import to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
-from poker_rl.training.device import prepare_device
+from poker_rl.training.device import prepare_process
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 MAX_HANDS = 1_000_000  # a file with so many hands has about 700 MB
@@ -98,7 +98,7 @@ def export_player(
     config = ExportConfig(**convert_fields(ExportConfig, settings_dict, "", {}))
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
     check_export_settings(config, game)
-    device = prepare_device(config.device, config.threads, config.seed)
+    device = prepare_process(config.device, config.threads, config.seed)
     with error_prefix("player" if config.run is None else "run"):
         player, name = load_player(spec, game, device, option_dirs), resolve_spec(spec)
     opponent, opponent_name = player, name

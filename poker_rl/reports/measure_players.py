@@ -100,7 +100,7 @@ def measure_players(
         with error_prefix("earlier_snapshots"):
             pairings += [
                 (name, get_snapshot_opponent_name(path), evaluation.load_player(f"{path}:{name}"))
-                for path in select_evenly(earlier_snapshots, config.earlier_snapshots)
+                for path in select_evenly_spaced(earlier_snapshots, config.earlier_snapshots)
                 for name in players
             ]
     metrics_path = None if snapshot is None else snapshot.parents[1] / METRICS_FILE
@@ -208,7 +208,7 @@ def _describe_missing_exploitability(game: Game, measures: Sequence[Result]) -> 
     return note
 
 
-def select_evenly(snapshots: Sequence[Path], count: int) -> list[Path]:
+def select_evenly_spaced(snapshots: Sequence[Path], count: int) -> list[Path]:
     """Return at most `count` snapshots, evenly spaced, with the first and the last."""
     indices = np.linspace(0, len(snapshots) - 1, min(count, len(snapshots)))
     return [snapshots[round(index)] for index in indices]

@@ -35,14 +35,14 @@ from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_bot, load_player
 from poker_rl.storage.disk import (
     atomic_replacement,
-    check_is_folder,
+    check_folder_path,
     create_writable_folder,
     exclusive_lock,
     list_complete_files,
     remove_partial_files,
 )
 from poker_rl.storage.run_folder import write_text_atomically
-from poker_rl.training.device import prepare_device
+from poker_rl.training.device import prepare_process
 
 PLAN_FILE = "tournament.yaml"
 TABLES_FOLDER = "tables"
@@ -100,7 +100,7 @@ class Tournament:
 
     def __init__(self, plan: TournamentPlan, folder: Path, device: str) -> None:
         self.plan, self.folder = plan, folder
-        self.device = prepare_device(device, 1, plan.seed)
+        self.device = prepare_process(device, 1, plan.seed)
         self.game: Game = build_instance_of(Game, plan.game, "game")
         self.names = list(plan.players)
         self.seat_orders = assign_players_to_tables(
@@ -155,7 +155,7 @@ def open_tournament_folder(tournament: Tournament) -> Iterator[None]:
     folder = tournament.folder
     with ExitStack() as stack:
         with error_prefix("out"):
-            check_is_folder(folder / TABLES_FOLDER)
+            check_folder_path(folder / TABLES_FOLDER)
             create_writable_folder(folder)
             stack.enter_context(exclusive_lock(folder, "playing it"))
             remove_partial_files(folder)

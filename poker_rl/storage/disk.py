@@ -100,13 +100,13 @@ def fsync_path(path: Path) -> None:
         os.close(descriptor)
 
 
-def check_is_file(path: Path) -> None:
+def check_file_path(path: Path) -> None:
     """Raise ConfigError if the path exists and is a folder, a pipe or a device."""
     if path.exists() and not path.is_file():
         raise ConfigError(f"{path} is not a file")
 
 
-def check_is_folder(path: Path) -> None:
+def check_folder_path(path: Path) -> None:
     """Raise ConfigError if the path or one of its parents exists and is not a folder."""
     for folder in (*reversed(path.parents), path):
         if os.path.lexists(folder) and not folder.is_dir():
@@ -127,7 +127,7 @@ def remove_partial_files(folder: Path) -> None:
 
 def create_writable_folder(path: Path) -> None:
     """Create a folder if it does not exist, and check that it can be written to."""
-    check_is_folder(path)
+    check_folder_path(path)
     path.mkdir(parents=True, exist_ok=True)
     if not os.access(path, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(path))
@@ -153,7 +153,7 @@ def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
 
 def prepare_output_file(path: Path, overwrite: bool) -> None:
     """Create the folder of a file; raise ConfigError if the file exists, unless `overwrite`."""
-    check_is_file(path)
+    check_file_path(path)
     if path.exists() and not overwrite:
         raise ConfigError(f"{path} is there already; give another name, or overwrite=true")
     create_writable_folder(path.parent)

@@ -35,7 +35,7 @@ from poker_rl.config.untrusted_files import (
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.disk import (
     atomic_replacement,
-    check_is_folder,
+    check_folder_path,
     list_complete_files,
 )
 
@@ -79,7 +79,7 @@ def create_run_folder(
     """
     parent = outputs / game / algo
     with error_prefix("outputs"):
-        check_is_folder(parent)
+        check_folder_path(parent)
     parent.mkdir(parents=True, exist_ok=True)
     while True:
         folder = parent / (name or f"{label}_{datetime.now():%Y-%m-%d_%H-%M-%S.%f}".lstrip("_"))

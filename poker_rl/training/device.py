@@ -22,7 +22,7 @@ from poker_rl.training.launch_workers import SINGLE_PROCESS, Worker
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")
 
 
-def prepare_device(
+def prepare_process(
     device: str, threads: int, seed: int, worker: Worker = SINGLE_PROCESS
 ) -> torch.device:
     """Set the threads and the seed of all libraries, and return the device of this process.

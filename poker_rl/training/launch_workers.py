@@ -214,7 +214,7 @@ class ChildWorkers:
 
 
 def _read_error(process: SpawnProcess, receiver: Connection) -> Exception:
-    """Return the error that ended a process: the one that it sent, or else one by its exit code."""
+    """Return the error that a process sent before it ended, or else an error with its exit code."""
     try:
         outcome: RunOutcome = receiver.recv()
     except (EOFError, ConnectionError):

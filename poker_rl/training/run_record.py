@@ -138,7 +138,7 @@ class RunRecord:
         self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
 
     def truncate(self) -> None:
-        """Remove from metrics.jsonl the rows after the checkpoint, or all without a checkpoint."""
+        """Remove the rows after the checkpoint from metrics.jsonl; without one, remove all rows."""
         if self.last_step < 0:
             self.file.seek(0)
         self.file.truncate()
@@ -191,9 +191,7 @@ class RunRecord:
         row = Row(counters, values, measurements, select_headline_results(results))
         for logger in self.loggers:
             logger.log(row, progress.decisions)
-        headlines = (
-            f"{one.tag} {one.format_beside_tag()}" for one in select_first_results(results)
-        )
+        headlines = (f"{one.tag} {one.format_after_tag()}" for one in select_first_results(results))
         self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
 
     def save_figures(self, figures: Mapping[str, Figure]) -> None:

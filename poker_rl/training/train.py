@@ -36,7 +36,7 @@ from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import format_os_error, print_line
 from poker_rl.storage.progress_bar import CompilationNotice
-from poker_rl.training.device import choose_faster_device, prepare_device
+from poker_rl.training.device import choose_faster_device, prepare_process
 from poker_rl.training.launch_workers import (
     connect_workers,
     count_torchrun_processes,
@@ -119,7 +119,7 @@ def build_and_train(
     root = build_root_config(settings)
     config = resolve_horizons(settings | asdict(root))
     worker = identify_worker(root.workers)
-    device = prepare_device(root.device, root.threads, root.seed, worker)
+    device = prepare_process(root.device, root.threads, root.seed, worker)
     game: Game = build_instance_of(Game, config["game"], "game")
     if root.device == "auto" and device.type == "cuda":
         device, reason = choose_faster_device(config, game)
@@ -207,7 +207,7 @@ def train_in_folder(
     if record is not None:
         for index, result in enumerate(select_first_results(record.results)):
             headline = " (headline player)" if index == 0 else ""
-            print_line(f"{result.tag}{headline}: {result.format_beside_tag()}")
+            print_line(f"{result.tag}{headline}: {result.format_after_tag()}")
         if number := trainer.signals.number:
             raise RunInterruptedError(number, f"{record.folder} had finished before the stop")
     return record

@@ -57,7 +57,7 @@ def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt():
 def test_average_play_is_the_average_networks():
     """The two networks are told apart by what they were made to always do."""
     learner = nfsp(game_of("leduc"), tables=256)
-    for module, action in ((learner._actor, 2), (learner._rollout.other_network, 1)):
+    for module, action in ((learner._actor, 2), (learner._rollout.non_learning_network, 1)):
         with torch.no_grad():
             last = module.layers[-1]
             last.weight.zero_()

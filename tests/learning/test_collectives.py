@@ -79,7 +79,7 @@ def ppo_of_both_halves(overrides, doubled):
         """Play a number of actions at all tables, those of the first half first."""
         whole, parts = one._rollout, [half._rollout for half in halves]
         for part in parts:
-            part._actor, part.other_network = whole._actor, whole.other_network
+            part._actor, part.non_learning_network = whole._actor, whole.non_learning_network
             part.play()
         for field in fields(StepBatch):
             columns = [getattr(part.batch, field.name) for part in parts]

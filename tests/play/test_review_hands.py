@@ -13,7 +13,7 @@ from random_games import game
 
 from poker_rl.evaluation.agreement_with_records import (
     MIN_PROB,
-    compute_type_probs,
+    compute_action_type_probs,
     measure_recorded_decisions,
     to_full_game,
     to_full_game_player,
@@ -128,7 +128,7 @@ def test_a_player_with_bet_sizes_grades_any_amount():
     assert run_command("export", *words) == 0
     decisions = read_decisions(Path("nolimit.phhs"), full_game)
     player = to_full_game_player(definition, player)
-    probs = compute_type_probs(full_game, player, decisions.records)
+    probs = compute_action_type_probs(full_game, player, decisions.records)
     np.testing.assert_allclose(probs.sum(1), 1, atol=1e-5)
     assert probs.shape[1] == 3
 

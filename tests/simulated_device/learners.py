@@ -40,9 +40,9 @@ def train(on, *settings):
         prepare("cpu", *command[1:])
         return torch.device(on)
 
-    prepare = train_module.prepare_device
+    prepare = train_module.prepare_process
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train_module, "prepare_device", on_it)
+        patch.setattr(train_module, "prepare_process", on_it)
         return run_command("train", *settings)
 
 

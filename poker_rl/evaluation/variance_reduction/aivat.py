@@ -106,7 +106,7 @@ def _compute_batch_terms(
     player_by_seat: np.ndarray,
     value_function: EquityValueFunction,
 ) -> np.ndarray:
-    """Return the terms of `compute_aivat_terms` for a batch of B hands, which have D decisions."""
+    """Return the terms of `compute_aivat_terms` for a batch of B hands with D decisions in all."""
     hand_count = len(records)
     move_counts = records["moves"].astype(np.int64)
     hand_of_decision = np.repeat(np.arange(hand_count), move_counts)  # [D]

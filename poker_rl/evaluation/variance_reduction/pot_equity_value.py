@@ -37,11 +37,11 @@ class EquityValueFunction:
         self._definitions, self._seats, self._max_boards = game.definitions, game.seats, max_boards
 
     def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
-        """Return the values [B, seats, 2] of tables [B].
+        """Return the value in chips and the equity of each seat at tables [B], [B, seats, 2].
 
-        `board_cards_known` [B] is the number of known board cards. For a finished hand, the first
-        value is the mean payoff over the boards that could have been dealt, in chips; it takes side
-        pots and odd chips into account.
+        `board_cards_known` [B] is the number of known board cards. For a finished hand, the value
+        in chips is the mean payoff over the boards that could have been dealt; it takes side pots
+        and odd chips into account.
         """
         values = np.zeros((len(records), self._seats, 2))
         known, scratch_table = board_cards_known.astype(np.int64), np.empty(1, records.dtype)

@@ -28,7 +28,7 @@ from poker_rl.games.game import jit
 HAND_SIZE, RANK_COUNT, SUIT_COUNT = 13, 13, 4
 DECK_SIZE = RANK_COUNT * SUIT_COUNT
 MAX_COMBINATION_SIZE = 5
-MAX_SAME_RANK_DISTANCE = 3  # of the positions of two cards of one rank in a hand
+MAX_SAME_RANK_DISTANCE = 3  # largest distance of two cards of one rank in a hand
 
 STRAIGHT, FLUSH, FULL_HOUSE, STRAIGHT_FLUSH = range(4)  # categories of five cards
 TWO_PAIR, QUADS = range(2)  # categories of four cards

@@ -24,7 +24,7 @@ from poker_rl.games.poker.betting import (
     infoset,
 )
 
-HOLDING_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of different hole cards
+HOLDING_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of pairs of hole cards
 MAX_TRIES = 50  # after so many hands that contain dealt cards, the range is ignored
 
 
@@ -125,11 +125,11 @@ def get_share_after_raises(share_after_raises, raise_count):
 def write_range_hands(
     preflop_share, board_share, percentiles, known_cards, cards, board_count, hole_cards
 ):
-    """Write the range's hole cards into `hole_cards`; return their number, or 0 for all cards.
+    """Write the pairs of hole cards of a range; return their number, or 0 for any hole cards.
 
     Args:
-        preflop_share: share of all hole cards that is kept, the best before the flop.
-        board_share: share of these that is kept, the strongest on the current board.
+        preflop_share: share of all hole cards that is selected, the best before the flop.
+        board_share: share of these that is in the range, the strongest on the current board.
         cards: two cards that are overwritten, then the board cards.
         hole_cards: output, in which cards a and b are 52 a + b.
     """
