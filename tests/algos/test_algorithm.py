@@ -70,6 +70,10 @@ LEARNERS = {
     "nfsp_ppo": {"lr": "_actor_critic", "average_policy.lr": "_averages.average_policy.module"},
     "vine": ACTOR_CRITIC,
     "deep_cfr": {"regret_lr": "_regret_network", "average_lr": "_average_network"},
+    "public_policy_gradient": {
+        "lr": "_actor",
+        "average_policy.lr": "_averages.average_policy.module",
+    },
 }
 LINEAR = "{{_target_: poker_rl.config.schedules.Linear, start: 1e-2, end: {}, horizon: 1.0}}"
 

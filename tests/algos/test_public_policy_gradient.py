@@ -2,7 +2,12 @@
 
 import numpy as np
 import pytest
-from learner_contexts import build_learner, learn_decisions, measure_exploitability
+from learner_contexts import (
+    average_settings,
+    build_learner,
+    learn_decisions,
+    measure_exploitability,
+)
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values
@@ -18,7 +23,8 @@ NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="so
 
 
 def learner(game, seed=0, opponent=None, **changed):
-    settings = {"minibatches": 2, "batch_size": 64, "ema_decay": 0.99}
+    settings = {"minibatches": 2, "batch_size": 128, "ema_decay": 0.99, "average_rows": 64}
+    settings |= {"average_policy": average_settings(iteration_weight_power=2.0)}
     settings |= {"lr": Constant(start=1e-3), "kl_uniform_coef": Constant(start=0.2)} | changed
     return build_learner("public_policy_gradient", game, NET, seed, opponent, settings)
 
@@ -106,7 +112,7 @@ def test_sampling_in_proportion_is_systematic():
 
 def test_learns_kuhn_and_resumes_to_the_bit():
     game = kuhn()
-    one = learner(game, batch_size=128)
+    one = learner(game)
     before = measure_exploitability(game, one.players()["weight_average"])
     learn_decisions(one, 100_000)
     after = measure_exploitability(game, one.players()["weight_average"])

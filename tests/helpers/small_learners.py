@@ -21,6 +21,7 @@ SMALL = {
     "replay_capacity": 500,
     "learning_starts": 8,
     "traversals": 8,
+    "average_rows": 16,
     "regret_gradient_steps": 1,
     "average_gradient_steps": 1,
     "capacity": 500,

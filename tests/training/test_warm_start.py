@@ -19,10 +19,11 @@ QUICK = ["evaluation.deals=30", "evaluate_every=1e9", "checkpoint_every=1e9"]
 QUICK += ["net.hidden_sizes=[8]"]
 BUDGETS = {  # a few iterations; an average's buffer gets full
     **{"ppo": 250, "vpg": 60, "actor_critic": 60, "vine": 250, "reinforce": 3},
-    **{"nfsp": 400, "nfsp_ppo": 500, "deep_cfr": 60},
+    **{"nfsp": 400, "nfsp_ppo": 500, "deep_cfr": 60, "public_policy_gradient": 100},
 }
 AVERAGE = ["algo.average_policy.capacity=50"]
 MORE = {"nfsp": ["algo.eta=1", *AVERAGE]}
+MORE["public_policy_gradient"] = AVERAGE
 MORE["nfsp_ppo"] = ["algo.average_policy.iteration_weight_power=1", *AVERAGE]
 LEARNERS = {}
 for algo, budget in BUDGETS.items():
