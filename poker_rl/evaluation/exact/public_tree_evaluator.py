@@ -26,7 +26,7 @@ import numpy as np
 
 from poker_rl.evaluation.exact.range_policy import MIN_ROWS_PER_QUERY, BoardPolicy, RangePolicy
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
+from poker_rl.games.public.street_passes import fill_reach, fill_terminal_values
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
 from poker_rl.storage.progress_bar import create_progress_bar
@@ -170,7 +170,7 @@ class _PublicTreeWalk:
         # Impossible hands have the row -1; any row will do for them, because their reach is 0.
         row_of_hand = np.maximum(policy.row_of_hand, 0)
         lines = street.entering_count, street.parent_line, street.action, street.seat
-        _fill_reach(*lines, state_of_line, policy.probs, row_of_hand, line_reach)
+        fill_reach(*lines, state_of_line, policy.probs, row_of_hand, line_reach)
         best_response_values = np.zeros(line_reach.shape)
         value = 0.0
         if len(street.terminal_lines):
@@ -179,7 +179,7 @@ class _PublicTreeWalk:
                 hand_order, hand_ranks = self.tree.ranges.sort_by_strength(board.cards)
             hands = self.tree.ranges.hands, hand_order, hand_ranks
             terminals = street.terminal_lines, street.is_fold, street.stakes
-            value = _fill_terminal_values(*hands, *terminals, line_reach, best_response_values)
+            value = fill_terminal_values(*hands, *terminals, line_reach, best_response_values)
         if len(street.continuing_lines):
             leaving_reach = line_reach[street.continuing_lines].transpose(1, 0, 2)
             next_values, next_value = self.average_over_boards(
@@ -191,41 +191,6 @@ class _PublicTreeWalk:
             street.entering_count, street.parent_line, street.seat, best_response_values
         )
         return best_response_values[: street.entering_count].transpose(1, 0, 2) * is_possible, value
-
-
-@jit
-def _fill_reach(entering, parent, action, seat, state_of_line, probs, row_of_hand, reach):
-    """Compute the reach [N, 2, H] of each line within a street from that of its parent."""
-    for line in range(entering, len(parent)):
-        parent_line = parent[line]
-        actor = seat[parent_line]
-        policy = probs[state_of_line[parent_line], :, action[line]]
-        for hand in range(reach.shape[2]):
-            reach[line, actor, hand] = reach[parent_line, actor, hand] * policy[row_of_hand[hand]]
-            reach[line, 1 - actor, hand] = reach[parent_line, 1 - actor, hand]
-
-
-@jit
-def _fill_terminal_values(
-    hands, hand_order, hand_ranks, terminal_lines, folded, stakes, reach, values_out
-):
-    """Write the values [N, 2, H] of hands on terminal lines; return what the first seat wins."""
-    value = 0.0
-    for i in range(len(terminal_lines)):
-        line = terminal_lines[i]
-        for seat in range(2):
-            hand_values = values_out[line, seat]
-            if folded[i]:
-                sum_compatible_reach(hands, reach[line, 1 - seat], hand_values)
-            else:
-                compute_showdown_values(
-                    hands, hand_order, hand_ranks, reach[line, 1 - seat], hand_values
-                )
-            for hand in range(len(hand_values)):
-                hand_values[hand] *= stakes[i, seat]
-        for hand in range(len(hands)):
-            value += reach[line, 0, hand] * values_out[line, 0, hand]
-    return value
 
 
 @jit

@@ -1,0 +1,168 @@
+"""Policy gradient over all hands and actions on sampled boards of heads-up poker.
+
+The algorithm is our own combination of published parts: the policy gradient over all actions (mean
+actor-critic, arXiv:1709.00503) with the counterfactual values of a walk of the public tree
+(Johanson et al., "Accelerating best response calculation in large extensive games", 2011) in place
+of a critic, and a penalty on the KL to uniform play that decays (magnetic mirror descent,
+arXiv:2206.05825). Each iteration:
+
+    sample boards, and walk the public tree over them with the current policy
+    A(a)    = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_boards.py`)
+    sample decisions in proportion to their probability if both seats explore
+    actor   : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
+    average : a second network, fitted to the policies of all iterations
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from poker_rl.algos.algorithm import NetworkLearner, Stateful
+from poker_rl.algos.sampled_boards import BoardDecisions, SampledBoards, sample_in_proportion
+from poker_rl.config.schedules import ScheduleOverDecisions
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+)
+from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
+from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
+from poker_rl.players.player import Player
+
+
+@dataclass(kw_only=True)
+class PublicPolicyGradient(NetworkLearner):
+    """Policy-gradient learner on the public tree; its decisions are those in minibatches."""
+
+    boards: PositiveInt
+    exploration: Probability
+    minibatches: PositiveInt
+    batch_size: PositiveInt
+    kl_uniform_coef: ScheduleOverDecisions
+    lr: ScheduleOverDecisions
+    max_grad_norm: PositiveFloat
+    reward_scale: PositiveFloat
+    output_init_scale: NonNegativeFloat
+    ema_decay: Probability
+    average_rows: PositiveInt
+    average_policy: AveragePolicySettings | None
+
+    min_gpu_work: ClassVar = 1e8
+    warm_start_parts: ClassVar = ("actor", "weight_average", "average")
+
+    def __post_init__(self, context: LearnerContext) -> None:
+        if context.opponents is not None:
+            raise ConfigError("opponents: public_policy_gradient plays itself, and takes none")
+        assignment = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
+        self.services = LearnerServices(context, assignment, tables_per_instance=1)
+        game, merge_suits = context.game, self.services.encoder.is_suit_invariant
+        self._sampled_boards = SampledBoards(game, merge_suits, self.boards, self.exploration)
+        self._actor = self.services.build_network(game.action_count, self.output_init_scale)
+        self._optimizer = torch.optim.Adam(self._actor.parameters(), fused=True)
+        self._averages = PolicyAverages(
+            self.services,
+            self._actor,
+            self.ema_decay,
+            self.average_policy,
+            output_init_scale=self.output_init_scale,
+        )
+
+    def run_iteration(self) -> dict[str, float]:
+        """Walk the tree once, and fit the networks to decisions sampled from the walk."""
+        player = self.services.build_player(self._actor)
+        walk = self._sampled_boards.walk(player, self.services.generator)
+        count = self.minibatches * self.batch_size
+        weights = [board.explored_weights for board in walk]
+        metrics = self._fit_actor(*self._sample_decisions(walk, weights, count)[:3])
+        self._averages.weight_ema.update(self._actor)
+        if (average_policy := self._averages.average_policy) is not None:
+            weights = [board.played_weights for board in walk]
+            observation, mask, _, probs = self._sample_decisions(walk, weights, self.average_rows)
+            replica = np.zeros(self.average_rows, np.int64)
+            average_policy.add(replica, observation, mask, probs, self.progress.iterations + 1)
+            metrics |= average_policy.learn()
+        self.count_progress(count)
+        return metrics
+
+    def players(self) -> dict[str, Player]:
+        """Return the average policy (if any), the EMA of the weights and the current policy."""
+        return self._averages.build_players(critic=None)
+
+    def _sample_decisions(
+        self, walk: list[BoardDecisions], weights: list[np.ndarray], count: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Sample decisions on all boards in proportion to `weights`, [D, R] of each board.
+
+        Returns:
+            observations [count, W], action masks [count, A], advantages in the unit of
+            `reward_scale` chips [count, A] and policies [count, A].
+        """
+        sampled = sample_in_proportion(
+            np.concatenate([board_weights.ravel() for board_weights in weights]),
+            count,
+            self.services.generator,
+        )
+        tables, masks, advantages, probs, first = [], [], [], [], 0
+        for board in walk:
+            lines, hands = board.probs.shape[:2]
+            start, stop = np.searchsorted(sampled, [first, first + lines * hands])
+            line, hand = np.divmod(sampled[start:stop] - first, hands)
+            street = self._sampled_boards.tree.streets[board.street_index]
+            records = street.decision_records[line]
+            records["deck"][:, : board.decks.shape[2]] = board.decks[records["to_act"], hand]
+            tables.append(records)
+            masks.append(self._sampled_boards.legal_masks[board.street_index][line])
+            advantages.append(board.advantages[line, hand] / self.reward_scale)
+            probs.append(board.probs[line, hand])
+            first += lines * hands
+        return (
+            self.services.encoder(np.concatenate(tables)),
+            np.concatenate(masks),
+            np.concatenate(advantages).astype(np.float32),
+            np.concatenate(probs).astype(np.float32),
+        )
+
+    def _fit_actor(
+        self, observation: np.ndarray, mask: np.ndarray, advantage: np.ndarray
+    ) -> dict[str, float]:
+        """Take a gradient step on each minibatch of the N decisions [N, ...]; return metrics."""
+        services, step = self.services, self.progress.decisions
+        kl_coef = self.kl_uniform_coef.value(step)
+        kl_weight = kl_coef * services.game.unit_chips / self.reward_scale
+        set_learning_rates(self._optimizer, self.lr.value(step))
+        sums = torch.zeros(3, device=services.device)
+        for rows in np.split(services.generator.permutation(len(mask)), self.minibatches):
+            with services.timer.time_networks():
+                inputs, legal, advantages = (
+                    services.to_tensor(part[rows])[None] for part in (observation, mask, advantage)
+                )  # [1, B, ...]
+                log_pi = masked_log_softmax(self._actor(inputs), legal)
+                pi = log_pi.exp()
+                entropy = -masked_expectation(pi, log_pi, legal)
+                divergence = legal.sum(2).log() - entropy  # KL(pi, uniform)
+                loss = (kl_weight * divergence - (pi * advantages).sum(2)).mean()
+                norm = take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
+                sums += torch.stack([loss.detach(), entropy.detach().mean(), norm])
+        self.progress.updates += self.minibatches
+        loss_mean, entropy_mean, norm_mean = (sums / self.minibatches).tolist()
+        return {
+            "loss/actor": loss_mean,
+            "policy/entropy": entropy_mean,
+            "gradient/norm": norm_mean,
+            "schedule/kl_uniform_coef": kl_coef,
+        }
+
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        return {
+            "actor": self._actor,
+            "optimizer": self._optimizer,
+            **self._averages.stateful_parts(),
+        }

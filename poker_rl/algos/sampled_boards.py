@@ -1,0 +1,256 @@
+"""Action values of a policy on sampled boards of the public tree of heads-up poker.
+
+A walk of the public tree visits a few sampled boards of each street, and on each of them all
+betting lines with all hands. As in an exact evaluation, reach probabilities are passed down the
+tree and counterfactual values up, but the values are those of the policy instead of a best
+response. So the values are exact for hidden cards and actions, and sampled only for boards.
+"""
+
+# mypy can't check functions that numba compiles, because their arguments have no annotations.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from poker_rl.evaluation.exact.range_policy import BoardPolicy, RangePolicy
+from poker_rl.games.game import Game, jit
+from poker_rl.games.public.ranges import sum_compatible_reach
+from poker_rl.games.public.street_passes import (
+    add_policy_values,
+    fill_reach,
+    fill_terminal_values,
+)
+from poker_rl.games.public.tree import Board, PublicTree
+from poker_rl.games.tables import tables_from_records
+from poker_rl.players.player import Player
+
+MIN_REACH = 1e-100  # a decision is not sampled if the other seat's reach is smaller
+
+
+@dataclass(frozen=True)
+class BoardDecisions:
+    """The decisions of both seats on one board: D betting lines times R hands.
+
+    Attributes:
+        street_index: the street of the board.
+        decks: for each seat and hand a deck that deals the hand and the board, [2, R, cards].
+        probs: the policy, [D, R, A].
+        advantages: the value of each action minus that of the policy, in chips, [D, R, A].
+        explored_weights: probability of each decision if both seats explore, up to a factor,
+            [D, R].
+        played_weights: the same if only the other seat explores, [D, R].
+    """
+
+    street_index: int
+    decks: np.ndarray
+    probs: np.ndarray
+    advantages: np.ndarray
+    explored_weights: np.ndarray
+    played_weights: np.ndarray
+
+
+class SampledBoards:
+    """The public tree of a game, with walks over sampled boards.
+
+    Args:
+        merge_suits: merge boards and hands that differ only by a permutation of the suits; the
+            policies have to ignore how suits are named.
+        board_count: number of boards to sample after each board of the street before; if there
+            are no more, all of them are visited.
+        exploration: share of uniform play in the policy of a seat that explores.
+
+    Raises:
+        ConfigError: if the game is not heads-up poker, or its public tree is too large.
+
+    Attributes:
+        legal_masks: for each street the action masks of its D decision lines, [D, A].
+    """
+
+    def __init__(self, game: Game, merge_suits: bool, board_count: int, exploration: float) -> None:
+        self.tree = PublicTree(game, merge_suits)
+        self.range_policy = RangePolicy(game, self.tree.ranges, self.tree.boards)
+        self.exploration = exploration
+        self.legal_masks = [
+            tables_from_records(game, street.decision_records.copy()).legal_mask()
+            for street in self.tree.streets
+        ]
+        self._board_count = board_count
+        self._next_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
+
+    def walk(self, player: Player, generator: np.random.Generator) -> list[BoardDecisions]:
+        """Walk the tree with the policy of `player`; return the decisions on the boards visited."""
+        walk = _Walk(self, player, generator)
+        reach = np.ones((2, 1, len(self.tree.ranges.hands)))
+        walk.average_boards(0, self.tree.boards.root, reach, reach, 1.0)
+        return walk.decisions
+
+    def sample_boards(
+        self, street_index: int, previous_board: Board, generator: np.random.Generator
+    ) -> tuple[list[Board], np.ndarray]:
+        """Return B boards that follow a board, and their weights, [B].
+
+        A sum over all boards that follow is estimated by the weighted sum over these boards, after
+        its average over `previous_board.suit_permutations`.
+        """
+        key = street_index, previous_board.cards.tobytes()
+        if key not in self._next_boards:
+            boards = self.tree.boards.list_next_boards(previous_board, street_index)
+            multiplicities = np.array([board.multiplicity for board in boards], np.float64)
+            self._next_boards[key] = boards, multiplicities
+        boards, multiplicities = self._next_boards[key]
+        if len(boards) <= self._board_count:
+            return boards, multiplicities
+        sampled = sample_in_proportion(multiplicities, self._board_count, generator)
+        weight = multiplicities.sum() / self._board_count
+        return [boards[i] for i in sampled], np.full(self._board_count, weight)
+
+
+def sample_in_proportion(
+    weights: np.ndarray, count: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Return `count` indices in proportion to weights [N], in ascending order.
+
+    In systematic sampling one random number shifts equidistant points, so the number of times that
+    an index occurs is its expected number, rounded up or down.
+    """
+    cumulative = weights.cumsum()
+    points = (generator.random() + np.arange(count)) * (cumulative[-1] / count)
+    indices: np.ndarray = np.searchsorted(cumulative, points, side="right")
+    return indices.clip(max=len(weights) - 1)
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """One walk of the public tree, which collects the decisions on the boards that it visits."""
+
+    boards: SampledBoards
+    player: Player
+    generator: np.random.Generator
+    decisions: list[BoardDecisions] = field(default_factory=list)
+
+    def average_boards(
+        self,
+        street_index: int,
+        previous_board: Board,
+        reach: np.ndarray,
+        exploring_reach: np.ndarray,
+        board_prob: float,
+    ) -> np.ndarray:
+        """Return the counterfactual values of a street, averaged over boards, [2, L, H].
+
+        Args:
+            reach: probability that each seat plays the L betting lines to this street with each
+                hand, [2, L, H].
+            exploring_reach: the same if the seats explore.
+            board_prob: probability of the previous board.
+        """
+        tree = self.boards.tree
+        boards, weights = self.boards.sample_boards(street_index, previous_board, self.generator)
+        # A pair of hands shares no card with the board, which leaves it fewer boards.
+        weights = weights / tree.boards.count_next_boards(street_index)
+        states = tree.streets[street_index].decision_records
+        query = self.player, states, boards, lambda rows: None
+        policies = [
+            policy
+            for group in self.boards.range_policy.iterate_board_policies(*query)
+            for policy in group
+        ]
+        values = np.zeros(reach.shape)
+        for policy, weight in zip(policies, weights.tolist(), strict=True):
+            values += weight * self._evaluate_board(
+                street_index, policy, reach, exploring_reach, board_prob * weight
+            )
+        renamed_hands = tree.ranges.permuted_hands[previous_board.suit_permutations]
+        mean: np.ndarray = np.mean([values[:, :, renaming] for renaming in renamed_hands], axis=0)
+        return mean
+
+    def _evaluate_board(
+        self,
+        street_index: int,
+        policy: BoardPolicy,
+        reach: np.ndarray,
+        exploring_reach: np.ndarray,
+        board_prob: float,
+    ) -> np.ndarray:
+        """Collect the decisions on a board, and return its counterfactual values, [2, L, H]."""
+        tree, board = self.boards.tree, policy.board
+        street, legal = tree.streets[street_index], self.boards.legal_masks[street_index]
+        hands = self.boards.range_policy.find_representative_hands(board)
+        is_possible = hands.representative_of_hand >= 0
+        # Impossible hands have the row -1; any row will do for them, because their reach is 0.
+        row_of_hand = np.maximum(hands.representative_of_hand, 0)
+        probs = policy.probs[:, policy.row_of_hand[hands.representatives]]  # [D, R, A]
+        uniform = (legal / legal.sum(1, keepdims=True))[:, None]
+        lines = (
+            street.entering_count,
+            street.parent_line,
+            street.action,
+            street.seat,
+            np.cumsum(street.seat >= 0) - 1,
+        )
+        line_reach, exploring_line_reach = np.empty((2, len(street.parent_line), *reach.shape[::2]))
+        exploring_probs = probs + self.boards.exploration * (uniform - probs)
+        for entering, line_probs, out in (
+            (reach, probs, line_reach),
+            (exploring_reach, exploring_probs, exploring_line_reach),
+        ):
+            out[: street.entering_count] = (entering * is_possible).transpose(1, 0, 2)
+            fill_reach(*lines, line_probs, row_of_hand, out)
+
+        values = np.zeros(line_reach.shape)
+        if len(street.terminal_lines):
+            strengths = np.empty(0, np.int64), np.empty(0, np.int32)
+            if not street.is_fold.all():
+                strengths = tree.ranges.sort_by_strength(board.cards)
+            terminals = street.terminal_lines, street.is_fold, street.stakes
+            fill_terminal_values(tree.ranges.hands, *strengths, *terminals, line_reach, values)
+        if len(street.continuing_lines):
+            leaving, exploring_leaving = (
+                part[street.continuing_lines].transpose(1, 0, 2)
+                for part in (line_reach, exploring_line_reach)
+            )
+            next_values = self.average_boards(
+                street_index + 1, board, leaving, exploring_leaving, board_prob
+            )
+            values[street.continuing_lines] = next_values.transpose(1, 0, 2)
+        add_policy_values(*lines, probs, row_of_hand, values)
+
+        if len(street.decision_lines):
+            hand_counts = np.bincount(row_of_hand[is_possible], minlength=probs.shape[1])
+            advantages, weights = np.zeros(probs.shape), np.empty((2, *probs.shape[:2]))
+            hand_arrays = tree.ranges.hands, hands.representatives, board_prob * hand_counts
+            line_arrays = line_reach, exploring_line_reach, values
+            _fill_decisions(lines, hand_arrays, line_arrays, advantages, weights)
+            decisions = BoardDecisions(street_index, hands.decks, probs, advantages, *weights)
+            self.decisions.append(decisions)
+        return values[: street.entering_count].transpose(1, 0, 2) * is_possible
+
+
+@jit
+def _fill_decisions(lines, hand_arrays, line_arrays, advantages, weights):
+    """Write the advantages [D, R, A] and both weights [2, D, R] of all decisions on a board."""
+    entering, parent, action, seat, state_of_line = lines
+    hands, representatives, hand_weights = hand_arrays
+    reach, exploring_reach, values = line_arrays
+    other_reach, exploring_other_reach = np.empty((2, advantages.shape[0], len(hands)))
+    for line in range(len(parent)):
+        if seat[line] >= 0:
+            actor, d = seat[line], state_of_line[line]
+            sum_compatible_reach(hands, reach[line, 1 - actor], other_reach[d])
+            sum_compatible_reach(hands, exploring_reach[line, 1 - actor], exploring_other_reach[d])
+            for r in range(len(representatives)):
+                hand = representatives[r]
+                weight = hand_weights[r] * exploring_other_reach[d, hand]
+                weight *= other_reach[d, hand] > MIN_REACH
+                weights[0, d, r] = weight * exploring_reach[line, actor, hand]
+                weights[1, d, r] = weight * reach[line, actor, hand]
+    for line in range(entering, len(parent)):
+        parent_line = parent[line]
+        actor, d = seat[parent_line], state_of_line[parent_line]
+        for r in range(len(representatives)):
+            hand = representatives[r]
+            gain = values[line, actor, hand] - values[parent_line, actor, hand]
+            advantages[d, r, action[line]] = gain / max(other_reach[d, hand], MIN_REACH)

@@ -1,0 +1,121 @@
+"""Policy gradient on sampled boards: its advantages against exact ones, and what it learns."""
+
+import numpy as np
+import pytest
+from learner_contexts import build_learner, learn_decisions, measure_exploitability
+from resuming import check_resumes_to_the_bit
+from toy_games import kuhn, label, leduc
+from tree_values import compute_counterfactual_values
+
+from poker_rl.algos.sampled_boards import SampledBoards, sample_in_proportion
+from poker_rl.config import ConfigError
+from poker_rl.config.schedules import Constant
+from poker_rl.games import get_tree
+from poker_rl.nets import MLPConfig
+from poker_rl.players import TabularPlayer, load_player
+
+NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="sorted_suits")
+
+
+def learner(game, seed=0, opponent=None, **changed):
+    settings = {"minibatches": 2, "batch_size": 64, "ema_decay": 0.99}
+    settings |= {"lr": Constant(start=1e-3), "kl_uniform_coef": Constant(start=0.2)} | changed
+    return build_learner("public_policy_gradient", game, NET, seed, opponent, settings)
+
+
+def any_policy(tree, seed):
+    weights = np.random.default_rng(seed).random(tree.legal_mask.shape)
+    return tree.normalize_policy(weights * tree.legal_mask)
+
+
+def find_infosets(tree, boards, decisions):
+    """Return the information set of each decision on a board, [D, R]."""
+    records = boards.tree.streets[decisions.street_index].decision_records
+    lines, hands = decisions.explored_weights.shape
+    records = np.repeat(records, hands)
+    seats, hand = records["to_act"], np.tile(np.arange(hands), lines)
+    records["deck"][:, : decisions.decks.shape[2]] = decisions.decks[seats, hand]
+    return tree.lookup_infosets(records).reshape(lines, hands)
+
+
+@pytest.mark.parametrize("game", [kuhn(), leduc()], ids=label)
+def test_advantages_on_all_boards_are_exact(game):
+    """With as many boards as there are, every information set is met with its exact regrets."""
+    tree = get_tree(game)
+    policy = any_policy(tree, 1)
+    boards = SampledBoards(game, merge_suits=False, board_count=100, exploration=0.0)
+    walk = boards.walk(TabularPlayer(game, policy), np.random.default_rng(0))
+    values = [compute_counterfactual_values(tree, policy, seat) for seat in range(2)]
+    met, weights = np.zeros(tree.infoset_count, int), np.zeros(tree.infoset_count)
+    for decisions in walk:
+        infosets = find_infosets(tree, boards, decisions)
+        for seat, (regrets, reach, _) in enumerate(values):
+            of_seat = tree.infoset_seat[infosets] == seat
+            expected = (regrets / reach[:, None])[infosets[of_seat]]
+            np.testing.assert_allclose(decisions.advantages[of_seat], expected, atol=1e-9)
+        np.add.at(met, infosets, 1)
+        np.add.at(weights, infosets, decisions.explored_weights)
+    assert (met > 0).all()
+    own_reach = compute_own_reach(tree, policy)
+    reach = np.select([tree.infoset_seat == s for s in range(2)], [value[1] for value in values])
+    share = weights / (own_reach * reach)
+    np.testing.assert_allclose(share, share[0])
+
+
+def compute_own_reach(tree, policy):
+    """Return the probability that the seat itself plays to each of its information sets, [I]."""
+    previous = tree.sequence_form.previous_edge.astype(np.int64)
+    reach = np.ones(tree.infoset_count)
+    for i in range(tree.infoset_count):
+        edge = previous[i]
+        while edge < policy.size:
+            reach[i] *= policy.flat[edge]
+            edge = previous[edge // policy.shape[1]]
+    return reach
+
+
+def test_the_mean_over_sampled_boards_is_exact():
+    """The advantages before the board, times the other seat's reach, within 5 standard errors."""
+    game = leduc()
+    tree = get_tree(game)
+    player = TabularPlayer(game, any_policy(tree, 2))
+    generator = np.random.default_rng(3)
+
+    def measure(count):
+        boards = SampledBoards(game, merge_suits=False, board_count=count, exploration=0.5)
+        walk = boards.walk(player, generator)
+        return next(board.advantages for board in walk if board.street_index == 0)
+
+    samples = np.array([measure(2) for _ in range(400)])
+    error = samples.std(0) / 20
+    assert (np.abs(samples.mean(0) - measure(100)) < 5 * error + 1e-9).all()
+    assert error.max() > 0.01
+
+
+def test_sampling_in_proportion_is_systematic():
+    weights = np.array([0.0, 1.0, 2.5, 0.0, 0.5])
+    counts = np.array(
+        [
+            np.bincount(sample_in_proportion(weights, 8, np.random.default_rng(seed)), minlength=5)
+            for seed in range(200)
+        ]
+    )
+    assert (counts >= np.floor(2 * weights)).all()
+    assert (counts <= np.ceil(2 * weights)).all()
+
+
+def test_learns_kuhn_and_resumes_to_the_bit():
+    game = kuhn()
+    one = learner(game, batch_size=128)
+    before = measure_exploitability(game, one.players()["weight_average"])
+    learn_decisions(one, 100_000)
+    after = measure_exploitability(game, one.players()["weight_average"])
+    assert after < before / 4  # 0.46 and 0.06 antes
+    check_resumes_to_the_bit(game, lambda seed: learner(game, seed))
+
+
+def test_refuses_opponents_and_more_than_two_seats():
+    with pytest.raises(ConfigError, match=r"^opponents: "):
+        learner(kuhn(), opponent=load_player("call", kuhn()))
+    with pytest.raises(ConfigError, match="two players"):
+        learner(kuhn(3))
