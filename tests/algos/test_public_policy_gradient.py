@@ -17,16 +17,16 @@ from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant
 from poker_rl.games import get_tree
 from poker_rl.nets import MLPConfig
-from poker_rl.players import TabularPlayer, load_player
+from poker_rl.players import TabularPlayer
 
 NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="sorted_suits")
 
 
-def learner(game, seed=0, opponent=None, **changed):
+def learner(game, seed=0, **changed):
     settings = {"minibatches": 2, "batch_size": 128, "ema_decay": 0.99, "average_rows": 64}
     settings |= {"average_policy": average_settings(iteration_weight_power=2.0)}
     settings |= {"lr": Constant(start=1e-3), "kl_uniform_coef": Constant(start=0.2)} | changed
-    return build_learner("public_policy_gradient", game, NET, seed, opponent, settings)
+    return build_learner("public_policy_gradient", game, NET, seed, None, settings)
 
 
 def any_policy(tree, seed):
@@ -120,8 +120,6 @@ def test_learns_kuhn_and_resumes_to_the_bit():
     check_resumes_to_the_bit(game, lambda seed: learner(game, seed))
 
 
-def test_refuses_opponents_and_more_than_two_seats():
-    with pytest.raises(ConfigError, match=r"^opponents: "):
-        learner(kuhn(), opponent=load_player("call", kuhn()))
+def test_refuses_more_than_two_seats():
     with pytest.raises(ConfigError, match="two players"):
         learner(kuhn(3))

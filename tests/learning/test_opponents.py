@@ -101,7 +101,7 @@ def test_every_learner_with_networks_meets_opponents_and_resumes(algo, overrides
 
 
 def test_learners_in_self_play_take_no_opponents():
-    for algo in ("vine", "deep_cfr"):
+    for algo in ("vine", "deep_cfr", "public_policy_gradient"):
         with pytest.raises(ConfigError, match=r"opponents: .* plays itself"):
             learner(algo)
     with pytest.raises(ConfigError, match="play_prob: needs self-play; with opponents: 0"):
