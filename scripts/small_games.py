@@ -142,7 +142,7 @@ the exploitability).
 | --- | --- | --- |
 | Kuhn | `ppo`, `deep_cfr` | `actor_critic` |
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `deep_cfr` | `vpg`, `mmd`, `vine` |
-| no-limit Leduc | `nfsp_ppo` (same on Leduc) | none |
+| no-limit Leduc | `nfsp_ppo` (the same settings on Leduc) | none |
 
 All other learners have the settings of another of these games, or the defaults, which were chosen
 on Kuhn.

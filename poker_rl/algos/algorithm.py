@@ -11,7 +11,7 @@ import torch
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.learning.distributed import collectives
-from poker_rl.learning.gradient_steps import load_optimizer_state
+from poker_rl.learning.gradient_steps import load_optimizer_moments
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices
 from poker_rl.players.player import Player
 
@@ -156,7 +156,7 @@ class NetworkLearner(ABC):
         """Restore a `state_dict`; training then continues exactly as if never interrupted."""
         for name, part in self._collect_stateful_parts().items():
             if isinstance(part, torch.optim.Optimizer):
-                load_optimizer_state(part, state[name])
+                load_optimizer_moments(part, state[name])
             else:
                 part.load_state_dict(state[name])
 

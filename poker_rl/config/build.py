@@ -114,7 +114,8 @@ def convert_fields(
 ) -> dict[str, Any]:
     """Check settings, and convert each to the type of the dataclass field with its name.
 
-    Fields in `runtime` must not be in `config`. Fields whose default is None may be missing.
+    The program sets the fields in `runtime`; `config` must not contain them. Fields whose default
+    is None may be missing.
     """
     fields = [field for field in dataclasses.fields(target) if field.init]
     default_by_name = {f.name: f.default for f in fields if f.name not in runtime}

@@ -23,7 +23,7 @@ MIN_PROB = 1e-4  # lower bound of probabilities, so that no logarithm is infinit
 MAX_ROWS = 1024  # tables in one call of a player, which may return thousands of actions for each
 
 
-def to_full_game(game: Game) -> Game:
+def allow_all_amounts(game: Game) -> Game:
     """Return the same game with every legal amount as a bet size, instead of a list of sizes."""
     if isinstance(game, NoLimitPoker | VariableSeatsNoLimit) and game.bet_sizes:
         return replace(game, bet_sizes=[])
@@ -31,12 +31,12 @@ def to_full_game(game: Game) -> Game:
 
 
 def to_full_game_player(game: Game, player: Player) -> Player:
-    """Convert a player of a game to a player of `to_full_game(game)` with the same policy.
+    """Convert a player of a game to a player of `allow_all_amounts(game)` with the same policy.
 
     Raises:
         ConfigError: if the player is of a kind that can't be converted, see `BetSizesPlayer`.
     """
-    full_game = to_full_game(game)
+    full_game = allow_all_amounts(game)
     return player if full_game is game else BetSizesPlayer(full_game, game, player)
 
 

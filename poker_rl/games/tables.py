@@ -156,7 +156,10 @@ class Tables:
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
     def observe_log_chips(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write observations with sorted suits, and with k chips as `logarithms[k]`, float32."""
+        """Write observations, float32, in which `logarithms[k]` stands for k chips.
+
+        The suits are renamed to a canonical form, see `suit_isomorphism`.
+        """
         self.run_loop(observe_log_chips_loop, None, logarithms, out)
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

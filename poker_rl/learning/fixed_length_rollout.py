@@ -113,7 +113,8 @@ class FixedLengthRollout:
             for group in self._groups
         ]
         self._captured_carry = CapturedStep(self._carry_on_device, device)
-        # On a GPU, only opponents and the assignment of replicas need to know which agent decides.
+        # On a GPU it takes time to find out which agent decides, so it is done only if opponents or
+        # the assignment of replicas depend on it.
         self._needs_agents = (
             device.type == "cpu"
             or self._rollout.opponents is not None

@@ -30,7 +30,7 @@ def set_learning_rates(optimizer: torch.optim.Optimizer, *learning_rates: float)
         group["lr"] = learning_rate
 
 
-def load_optimizer_state(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+def load_optimizer_moments(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
     """Load the moments of a saved optimizer, but keep settings such as the learning rate."""
     own = [dict(group) for group in optimizer.param_groups]
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state["state"]})
@@ -192,7 +192,7 @@ class GradientStepper:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.updates = state["updates"]
-        load_optimizer_state(self._optimizer, state["optimizer"])
+        load_optimizer_moments(self._optimizer, state["optimizer"])
         for step in self.captured_steps:
             step.reset()  # loading has replaced moments that graphs use
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
 from poker_rl.learning.gradient_steps import (
-    load_optimizer_state,
+    load_optimizer_moments,
     set_learning_rates,
     take_gradient_step,
 )
@@ -62,5 +62,5 @@ class OffPolicyActorCritic:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.updates = state["updates"]
-        load_optimizer_state(self._optimizer, state["optimizer"])
+        load_optimizer_moments(self._optimizer, state["optimizer"])
         self.buffer.load_state_dict(state["buffer"])

@@ -70,7 +70,10 @@ def forward_by_replica(
 
 
 def _assign_block_slots(replica: Tensor, replicas: int) -> tuple[Tensor, int]:
-    """Return each row's index in K blocks of equal size, one per replica, [N], and that size."""
+    """Return a position for each row [N] in K blocks of equal size, and the size of a block.
+
+    Block k starts with the rows of replica k; the block size is the largest number of such rows.
+    """
     counts = torch.bincount(replica, minlength=replicas)  # [K]
     block_size = int(counts.max())
     order = replica.to(torch.int32).argsort(stable=True)  # sorts twice as fast as int64

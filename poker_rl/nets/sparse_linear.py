@@ -25,7 +25,7 @@ FLOATS_3D_TYPE = "float32[:, :, ::1]"
 
 
 class Nonzeros(NamedTuple):
-    """Nonzero entries of K x B rows, row after row."""
+    """Nonzero entries of the inputs of K replicas with B rows each, row after row."""
 
     columns: np.ndarray  # column of each entry, int32; the rest of the array is unused
     values: np.ndarray  # value of each entry, float32; the rest of the array is unused

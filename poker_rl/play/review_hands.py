@@ -14,9 +14,9 @@ from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
     MAX_ROWS,
+    allow_all_amounts,
     compute_action_type_probs,
     measure_recorded_decisions,
-    to_full_game,
     to_full_game_player,
 )
 from poker_rl.games.poker.display.view import DisplayedPoker
@@ -73,7 +73,7 @@ def review_hands(
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
     device = prepare_process(config.device, config.threads, seed=0)
     with error_prefix("game"):
-        full_game = check_phh_support(to_full_game(game))
+        full_game = check_phh_support(allow_all_amounts(game))
     with error_prefix("player" if config.run is None else "run"):
         player = to_full_game_player(game, load_player(spec, game, device, option_dirs))
         player_name = resolve_spec(spec)

@@ -270,7 +270,7 @@ def format_open_spiel_infoset(open_spiel_name: str, game: Game, record: np.void)
 
 
 def to_open_spiel_action(open_spiel_name: str, action: int, facing_bet: bool) -> int:
-    """Return OpenSpiel's number of one of this program's actions."""
+    """Convert an action to OpenSpiel's number of the action."""
     if open_spiel_name == OPEN_SPIEL_KUHN:
         return int(action == RAISE or (facing_bet and action == CALL))
     return action

@@ -12,8 +12,8 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
+    allow_all_amounts,
     measure_recorded_decisions,
-    to_full_game,
     to_full_game_player,
 )
 from poker_rl.evaluation.best_response.exploitability_bounds import (
@@ -156,7 +156,7 @@ def _measure_agreement(evaluation: Evaluation, players: Mapping[str, Player]) ->
     game, config = evaluation.game, evaluation.config
     assert config.hands is not None
     with error_prefix("hands"):
-        full_game, options = to_full_game(game), (config.hands_seat, config.round_amounts)
+        full_game, options = allow_all_amounts(game), (config.hands_seat, config.round_amounts)
         decisions = read_decisions(Path(config.hands), full_game, *options)
         kind = f"hands of {config.hands_seat or 'all players'}"
         results = [

@@ -113,7 +113,9 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
         keys = [key for key in keys if not key.startswith(option_prefixes)]
         parts = [base_label] if len(set(base_labels)) > 1 else []
         # A config lacks keys such as `lr.end` if its `lr` is a number and not a schedule.
-        parts += [format_difference(group_config, key) for key in keys if key in group_config]
+        parts += [
+            format_setting_for_label(group_config, key) for key in keys if key in group_config
+        ]
         parts = list(filter(None, parts))
         label = " ".join(parts) or base_label
         label_counts[label] += 1
@@ -122,7 +124,7 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
     return group_labels
 
 
-def format_difference(config: FlatConfig, key: str) -> str:
+def format_setting_for_label(config: FlatConfig, key: str) -> str:
     """Format a setting for a label; of a path, only the name of the file or folder remains."""
     text = FOLDER_PATTERN.sub("", format_setting(config, key))
     if key == "warm_start":

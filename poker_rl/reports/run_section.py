@@ -108,7 +108,7 @@ def create_result_table(results: Sequence[Result], headline_player: str | None) 
 def create_hand_tables(
     game: Game, players: Mapping[str, Player], hand_count: int, seed: int
 ) -> Iterator[Markup]:
-    """Yield an element with sample hands that the headline player plays in all seats."""
+    """Yield an HTML element with sample hands, in which the headline player has all seats."""
     for player in list(players.values())[:1]:
         instance = player.select_instance(0) if player.instance_count > 1 else player
         hands = [

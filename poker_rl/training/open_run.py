@@ -96,7 +96,7 @@ def resume_run(
         checkpoints.restore(record, manifest["checkpoint"] is not None)
         if checkpoints.last_progress is not None:
             progress, status = checkpoints.last_progress, str(manifest["status"])
-            check_budget(config, progress, status, int(old["budget"]))
+            check_resumed_budget(config, progress, status, int(old["budget"]))
         checkpoints.synchronize()
         session = {"threads": config["threads"], "from": checkpoints.last_progress}
         manifest["resumed"].append(describe_process(device) | session)
@@ -113,7 +113,7 @@ def resume_run(
     return record
 
 
-def check_budget(
+def check_resumed_budget(
     config: Mapping[str, Any], progress: Mapping[str, int], status: str, old_budget: int
 ) -> None:
     """Raise a ConfigError if a resumed run has no budget left, or if its learning rate would be 0.

@@ -171,10 +171,10 @@ def train_in_folder(
     files: Mapping[str, Path] = MappingProxyType({}),
     overrides: Sequence[str] = (),
 ) -> RunRecord | None:
-    """Train in a new run folder, or in the folder `resume`; return the record on rank 0.
+    """Train in a new run folder, or in the folder `resume`; return the record, or None if rank > 0.
 
     Args:
-        config: the settings; `names` contains the options of game and algorithm.
+        config: the settings; its key `names` has the names of the options of game and algorithm.
         files: source of each file to copy, by its path in the run folder.
         overrides: the user's overrides, from which a new folder gets its name.
 

@@ -11,7 +11,7 @@ from pokerkit import Automation, HandHistory
 from random_games import game, play
 
 from poker_rl.config import ConfigError
-from poker_rl.evaluation.agreement_with_records import to_full_game
+from poker_rl.evaluation.agreement_with_records import allow_all_amounts
 from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.phh import format_phh
 from poker_rl.games.poker.phh_reader import FRACTION_OF_CHIP, iterate_histories, read_decisions
@@ -92,7 +92,7 @@ CHECKED_FIELDS = ["paid", "to_act", "street", "variant"]
 def test_exported_hands_are_read_back(definition, tmp_path):
     """Whatever the chips of the file are worth, and from a game with bet sizes too."""
     played = list(hands(definition, 12))
-    path, full_game = tmp_path / "hands.phhs", to_full_game(definition)
+    path, full_game = tmp_path / "hands.phhs", allow_all_amounts(definition)
     texts = (
         format_phh(definition, hand, [f"n{seat}" for seat in range(len(won))])
         for hand, won in played

@@ -13,9 +13,9 @@ from random_games import game
 
 from poker_rl.evaluation.agreement_with_records import (
     MIN_PROB,
+    allow_all_amounts,
     compute_action_type_probs,
     measure_recorded_decisions,
-    to_full_game,
     to_full_game_player,
 )
 from poker_rl.games.poker.phh_reader import read_decisions
@@ -123,7 +123,7 @@ def test_a_player_with_bet_sizes_grades_any_amount():
     path = PRETRAINED_FOLDER / "nlhe_ppo.pt"
     definition = replace(game("nolimit_holdem"), **load_snapshot(path)["game"])
     player = load_player(str(path), definition)
-    full_game = to_full_game(definition)
+    full_game = allow_all_amounts(definition)
     words = ["game=nolimit_holdem", "player=pot_odds", "hands=3", "out=nolimit.phhs"]
     assert run_command("export", *words) == 0
     decisions = read_decisions(Path("nolimit.phhs"), full_game)

@@ -77,7 +77,7 @@ class PublicCFR:
         return {"regret/first_street": self._mean_first_street_regret() / self.progress.iterations}
 
     def _mean_first_street_regret(self) -> float:
-        """Return the mean over first-street infosets of the largest regret, scaled as in `CFR`."""
+        """Return the mean over first-street infosets of the largest regret, in chips a hand."""
         nodes, tree = self._infoset_index.root.children, self._infoset_index.tree
         means = [
             compute_mean_regret(self._regrets[self._infoset_index.get_row_slice(node)])

@@ -31,7 +31,8 @@ from poker_rl.games.tables import Tables, copy_records
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_BATCH = 2**16  # tables in a batch; a table of no-limit poker takes 1.5 kB
-# First columns of the kinds of terms: each has a column for every street, all-ins only one.
+# The first column of each kind of correction term. All-ins have one column, the other kinds one for
+# every street.
 CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
     street * MAX_STREETS for street in range(4)
 )

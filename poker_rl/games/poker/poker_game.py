@@ -119,14 +119,14 @@ class PokerGame(Game):
             require(stack >= total, f"{chips} less than its ante and blind, {total}")
             problem = "all its ante, and the smallest ante is 0; it needs one more"
             require(stack > dead, f"{chips} {problem}")
-        playable = zip(self.compute_playable_stacks(stacks), forced, strict=True)
+        playable = zip(self.compute_stacks_without_dead_antes(stacks), forced, strict=True)
         able = [post for stack, post in playable if stack > post]
         require(
             any(post < max(forced) for post in able) or len(able) > 1,
             f"stacks: {stacks} leaves nobody a decision after antes and blinds",
         )
 
-    def compute_playable_stacks(self, stacks: list[int]) -> list[int]:
+    def compute_stacks_without_dead_antes(self, stacks: list[int]) -> list[int]:
         """Return the chips that each seat can play with: its stack without its dead ante.
 
         If a seat's forced bet is at least the stack of every other seat, nobody can raise it, so
@@ -246,7 +246,7 @@ class PokerGame(Game):
             "dead": self.dead_antes,
         }
         if self.starting_stacks is not None:
-            fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
+            fields["stack"] = self.compute_stacks_without_dead_antes(self.starting_stacks)
             fields["chip_offset"] = own_cards_offset + self.deck_size * self._card_block_count
         definition = np.zeros(1, DEFINITION_DTYPE)
         for name, value in fields.items():

@@ -1,4 +1,4 @@
-"""Replay buffer of poker decisions that stores hands and replays them when sampled.
+"""Replay buffer of poker decisions, each stored as its hand and replayed when sampled.
 
 The cards and actions of a hand take far less memory than the inputs of a critic that sees all
 cards. So an item holds the hand, and the number of its actions before the decision.

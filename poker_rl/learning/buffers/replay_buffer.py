@@ -47,12 +47,12 @@ class CircularInsertion:
         return item_number % capacity
 
 
-class ReservoirInsertion(ABC):
+class RandomSlotInsertion(ABC):
     """Rule that fills free slots, then stores each item with some probability in a random slot."""
 
     @abstractmethod
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return the probability with which each item is stored once the buffer is full, [N]."""
+        """Return the probability with which each item is stored after the buffer is full, [N]."""
 
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
@@ -64,7 +64,7 @@ class ReservoirInsertion(ABC):
 
 
 @dataclass(kw_only=True, frozen=True)
-class UniformReservoir(ReservoirInsertion):
+class UniformReservoir(RandomSlotInsertion):
     """Rule that keeps a uniform sample: item i is stored with probability capacity / i."""
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
@@ -72,7 +72,7 @@ class UniformReservoir(ReservoirInsertion):
 
 
 @dataclass(kw_only=True, frozen=True)
-class FlooredReservoir(ReservoirInsertion):
+class FlooredReservoir(RandomSlotInsertion):
     """Rule that stores item i with probability max(capacity / i, min_insertion_prob)."""
 
     min_insertion_prob: PositiveShare
@@ -82,8 +82,8 @@ class FlooredReservoir(ReservoirInsertion):
 
 
 @dataclass(kw_only=True, frozen=True)
-class ExponentialReservoir(ReservoirInsertion):
-    """Rule that stores each item with probability p, once the buffer is full.
+class ExponentialReservoir(RandomSlotInsertion):
+    """Rule that stores each item with probability p after the buffer is full.
 
     The ages of the stored items have a geometric distribution with mean capacity / p.
     """

@@ -157,5 +157,6 @@ def find_nearest_raises(definitions, tables, bet_pot_share, all_in_share, out):
             least_difference = np.inf
             for size in range(game.sizes):
                 difference = abs(compute_sized_raise_to(game, table, size, pot) - target)
-                if difference < least_difference:  # of sizes with equal amounts, the first is legal
+                # Of bet sizes with the same number of chips, only the first is legal.
+                if difference < least_difference:
                     out[i], least_difference = RAISE + size, difference

@@ -94,7 +94,7 @@ def estimate_equities(
                     hands[1 + opponent],
                 )
             for j in range(board_count, final_count):
-                cards[MAX_HOLE_CARDS + j] = deal_card(table, dealt_cards)
+                cards[MAX_HOLE_CARDS + j] = draw_undealt_card(table, dealt_cards)
                 dealt_cards |= np.int64(1) << cards[MAX_HOLE_CARDS + j]
             pot_shares += compute_showdown_share(hands, 1 + opponents, cards, final_count)
         equity[i] = pot_shares / samples
@@ -170,13 +170,13 @@ def deal_opponent(table, dealt_cards, hole_cards, range_size, any_hand_prob, out
             if not dealt_cards & hand:
                 return dealt_cards | hand
     for j in range(MAX_HOLE_CARDS):
-        out[j] = deal_card(table, dealt_cards)
+        out[j] = draw_undealt_card(table, dealt_cards)
         dealt_cards |= np.int64(1) << out[j]
     return dealt_cards
 
 
 @jit
-def deal_card(table, dealt_cards):
+def draw_undealt_card(table, dealt_cards):
     """Return a random card that has not been dealt."""
     card = random_below(table, MAX_DECK_SIZE)
     while dealt_cards >> card & 1:
