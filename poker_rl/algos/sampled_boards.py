@@ -22,6 +22,7 @@ from poker_rl.games.public.street_passes import (
     add_policy_values,
     fill_reach,
     fill_terminal_values,
+    get_line_arrays,
 )
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.games.tables import tables_from_records
@@ -184,13 +185,7 @@ class _Walk:
         row_of_hand = np.maximum(hands.representative_of_hand, 0)
         probs = policy.probs[:, policy.row_of_hand[hands.representatives]]  # [D, R, A]
         uniform = (legal / legal.sum(1, keepdims=True))[:, None]
-        lines = (
-            street.entering_count,
-            street.parent_line,
-            street.action,
-            street.seat,
-            np.cumsum(street.seat >= 0) - 1,
-        )
+        lines = get_line_arrays(street)
         line_reach, exploring_line_reach = np.empty((2, len(street.parent_line), *reach.shape[::2]))
         exploring_probs = probs + self.boards.exploration * (uniform - probs)
         for entering, line_probs, out in (
@@ -198,15 +193,18 @@ class _Walk:
             (exploring_reach, exploring_probs, exploring_line_reach),
         ):
             out[: street.entering_count] = (entering * is_possible).transpose(1, 0, 2)
-            fill_reach(*lines, line_probs, row_of_hand, out)
+            fill_reach(lines, line_probs, row_of_hand, out)
 
         values = np.zeros(line_reach.shape)
         if len(street.terminal_lines):
             strengths = np.empty(0, np.int64), np.empty(0, np.int32)
             if not street.is_fold.all():
                 strengths = tree.ranges.sort_by_strength(board.cards)
-            terminals = street.terminal_lines, street.is_fold, street.stakes
-            fill_terminal_values(tree.ranges.hands, *strengths, *terminals, line_reach, values)
+            hand_arrays = tree.ranges.hands, *strengths
+            terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
+            for seat in range(2):
+                arrays = line_reach, values[:, seat]
+                fill_terminal_values(hand_arrays, terminal_arrays, seat, *arrays)
         if len(street.continuing_lines):
             leaving, exploring_leaving = (
                 part[street.continuing_lines].transpose(1, 0, 2)
@@ -216,24 +214,25 @@ class _Walk:
                 street_index + 1, board, leaving, exploring_leaving, board_prob
             )
             values[street.continuing_lines] = next_values.transpose(1, 0, 2)
-        add_policy_values(*lines, probs, row_of_hand, values)
+        for seat in range(2):
+            add_policy_values(lines, probs, row_of_hand, seat, values[:, seat])
 
         if len(street.decision_lines):
             hand_counts = np.bincount(row_of_hand[is_possible], minlength=probs.shape[1])
             advantages, weights = np.zeros(probs.shape), np.empty((2, *probs.shape[:2]))
-            hand_arrays = tree.ranges.hands, hands.representatives, board_prob * hand_counts
+            decided_hands = tree.ranges.hands, hands.representatives, board_prob * hand_counts
             line_arrays = line_reach, exploring_line_reach, values
-            _fill_decisions(lines, hand_arrays, line_arrays, advantages, weights)
+            _fill_decisions(lines, decided_hands, line_arrays, advantages, weights)
             decisions = BoardDecisions(street_index, hands.decks, probs, advantages, *weights)
             self.decisions.append(decisions)
         return values[: street.entering_count].transpose(1, 0, 2) * is_possible
 
 
 @jit
-def _fill_decisions(lines, hand_arrays, line_arrays, advantages, weights):
+def _fill_decisions(lines, decided_hands, line_arrays, advantages, weights):
     """Write the advantages [D, R, A] and both weights [2, D, R] of all decisions on a board."""
     entering, parent, action, seat, state_of_line = lines
-    hands, representatives, hand_weights = hand_arrays
+    hands, representatives, hand_weights = decided_hands
     reach, exploring_reach, values = line_arrays
     other_reach, exploring_other_reach = np.empty((2, advantages.shape[0], len(hands)))
     for line in range(len(parent)):

@@ -29,9 +29,15 @@ import torch
 from poker_rl.algos.algorithm import Progress
 from poker_rl.algos.tabular.cfr import AveragingExponent, compute_discount
 from poker_rl.config.validation import SolverIterationCount
-from poker_rl.games.game import Game, jit
+from poker_rl.games.game import Game
 from poker_rl.games.public.infoset_index import BoardNode, InfosetIndex
-from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
+from poker_rl.games.public.regret_passes import normalize_positive, update_regrets
+from poker_rl.games.public.street_passes import (
+    add_policy_values,
+    fill_reach,
+    fill_terminal_values,
+    get_line_arrays,
+)
 from poker_rl.games.sequence_form import compute_mean_regret
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.players.player import Player
@@ -92,7 +98,10 @@ class PublicCFR:
         for node in self._infoset_index.iterate_boards():
             rows = self._infoset_index.get_row_slice(node)
             legal = self._infoset_index.legal_masks[node.street]
-            policy[rows] = _normalize_positive(self._policy_sums[rows], legal)
+            sums = self._policy_sums[rows].reshape(len(legal), -1, legal.shape[1])
+            probs = np.empty(sums.shape)
+            normalize_positive(sums, legal, probs)
+            policy[rows] = probs.reshape(-1, legal.shape[1])
         return {"average": PublicTabularPlayer(self._game, policy)}
 
     def state_dict(self) -> dict[str, Any]:
@@ -161,118 +170,32 @@ class _SeatUpdate:
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
         """Update regrets and policy sums on a board and on all boards that follow it."""
         street, ranges = self._tree.streets[node.street], self._tree.ranges
-        legal = self._infoset_index.legal_masks[node.street]
+        legal_mask = self._infoset_index.legal_masks[node.street]
         rows = self._infoset_index.get_row_slice(node)
-        policy = _normalize_positive(self._regrets[rows], legal)
-        decision_row = np.cumsum(street.seat >= 0) - 1
-        # The arguments `lines` of the compiled functions.
-        lines = street.entering_count, street.parent_line, street.action, street.seat, decision_row
-        row_of_hand, stored_hands = node.representative_of_hand, node.representatives
+        shape = *legal_mask.shape[:1], len(node.representatives), legal_mask.shape[1]
+        regrets, policy_sums = (
+            array[rows].reshape(shape) for array in (self._regrets, self._policy_sums)
+        )
+        policy = np.empty(shape)
+        normalize_positive(regrets, legal_mask, policy)
+        lines, is_possible = get_line_arrays(street), node.representative_of_hand >= 0
+        row_of_hand = np.maximum(node.representative_of_hand, 0)
         all_reach = np.empty((len(street.parent_line), 2, reach.shape[2]))
-        all_reach[: street.entering_count] = reach * (row_of_hand >= 0)
-        _propagate_reach(lines, row_of_hand, len(stored_hands), policy, all_reach)
+        all_reach[: street.entering_count] = reach * is_possible
+        fill_reach(lines, policy, row_of_hand, all_reach)
         hand_values = np.zeros((len(street.parent_line), reach.shape[2]))
         if len(street.terminal_lines):
-            order, ranks = np.empty(0, np.int64), np.empty(0, np.int32)
+            order, strengths = np.empty(0, np.int64), np.empty(0, np.int32)
             if not street.is_fold.all():
-                order, ranks = ranges.sort_by_strength(node.board.cards)
-            stakes = street.stakes[:, self._seat]
-            end_arrays = street.terminal_lines, street.is_fold, stakes, all_reach[:, 1 - self._seat]
-            _fill_terminal_values(ranges.hands, order, ranks, *end_arrays, hand_values)
+                order, strengths = ranges.sort_by_strength(node.board.cards)
+            hand_arrays = ranges.hands, order, strengths
+            terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
+            fill_terminal_values(hand_arrays, terminal_arrays, self._seat, all_reach, hand_values)
         if len(street.continuing_lines):
             hand_values[street.continuing_lines] = self._update_next_boards(
                 node, all_reach[street.continuing_lines], threads
             )
-        seat, weights, hands = self._seat, self._weights, len(stored_hands)
-        _propagate_values(lines, row_of_hand, hands, policy, seat, hand_values)
-        arrays = all_reach, hand_values, self._regrets[rows], self._policy_sums[rows]
-        _update_regrets(lines, stored_hands, policy, seat, weights, *arrays)
-        return hand_values[: street.entering_count] * (row_of_hand >= 0)
-
-
-def _normalize_positive(weights: np.ndarray, legal: np.ndarray) -> np.ndarray:
-    """Return the positive weights [D * R, A], normalized by row; uniform if a row has none."""
-    out = np.empty(weights.shape)
-    _fill_normalized(weights, legal, out)
-    return out
-
-
-@jit
-def _fill_normalized(weights, legal, out):
-    hands_per_decision = len(weights) // len(legal)
-    for row in range(len(weights)):
-        total, legal_count = 0.0, 0
-        for a in range(legal.shape[1]):
-            total += max(weights[row, a], 0.0)
-            legal_count += legal[row // hands_per_decision, a]
-        for a in range(legal.shape[1]):
-            if total > 0:
-                out[row, a] = max(weights[row, a], 0.0) / total
-            else:
-                out[row, a] = legal[row // hands_per_decision, a] / legal_count
-
-
-@jit
-def _propagate_reach(lines, row_of_hand, hands_per_decision, policy, reach):
-    """Compute the reach [N, 2, H] of a street's lines from that of the lines that enter it."""
-    entering_count, parent, action, seat, decision_row = lines
-    for line in range(entering_count, len(parent)):
-        parent_line = parent[line]
-        actor, first_row = seat[parent_line], decision_row[parent_line] * hands_per_decision
-        for hand in range(len(row_of_hand)):
-            if row_of_hand[hand] >= 0:
-                prob = policy[first_row + row_of_hand[hand], action[line]]
-                reach[line, actor, hand] = reach[parent_line, actor, hand] * prob
-                reach[line, 1 - actor, hand] = reach[parent_line, 1 - actor, hand]
-            else:
-                reach[line, 0, hand] = reach[line, 1, hand] = 0.0
-
-
-@jit
-def _fill_terminal_values(hands, order, ranks, end_lines, folded, stakes, reach, hand_values):
-    """Write the hands' values [N, H] at terminal lines, given the other seat's reach [N, H]."""
-    for i in range(len(end_lines)):
-        out = hand_values[end_lines[i]]
-        if folded[i]:
-            sum_compatible_reach(hands, reach[end_lines[i]], out)
-        else:
-            compute_showdown_values(hands, order, ranks, reach[end_lines[i]], out)
-        for hand in range(len(out)):
-            out[hand] *= stakes[i]
-
-
-@jit
-def _propagate_values(lines, row_of_hand, hands_per_decision, policy, learner_seat, hand_values):
-    """Add each line's values to its parent's, [N, H], times the policy if the updated seat acts."""
-    entering_count, parent, action, seat, decision_row = lines
-    for line in range(len(parent) - 1, entering_count - 1, -1):
-        parent_line = parent[line]
-        first_row = decision_row[parent_line] * hands_per_decision
-        for hand in range(len(row_of_hand)):
-            if seat[parent_line] != learner_seat:
-                hand_values[parent_line, hand] += hand_values[line, hand]
-            elif row_of_hand[hand] >= 0:
-                prob = policy[first_row + row_of_hand[hand], action[line]]
-                hand_values[parent_line, hand] += prob * hand_values[line, hand]
-
-
-@jit
-def _update_regrets(
-    lines, stored_hands, policy, learner_seat, weights, reach, hand_values, regrets, policy_sums
-):
-    """Update regrets and policy sums [D * R, A] where the seat `learner_seat` decides."""
-    entering_count, parent, action, seat, decision_row = lines
-    positive_discount, negative_discount, policy_weight = weights
-    for line in range(entering_count, len(parent)):
-        parent_line, a = parent[line], action[line]
-        if seat[parent_line] == learner_seat:
-            for r in range(len(stored_hands)):
-                hand = stored_hands[r]
-                infoset_row = decision_row[parent_line] * len(stored_hands) + r
-                regret = regrets[infoset_row, a] + hand_values[line, hand]
-                regret -= hand_values[parent_line, hand]
-                discount = positive_discount if regret > 0 else negative_discount
-                regrets[infoset_row, a] = regret * discount
-                policy_sums[infoset_row, a] += (
-                    policy_weight * reach[parent_line, learner_seat, hand] * policy[infoset_row, a]
-                )
+        add_policy_values(lines, policy, row_of_hand, self._seat, hand_values)
+        arrays = all_reach, hand_values, regrets, policy_sums
+        update_regrets(lines, node.representatives, policy, self._seat, self._weights, *arrays)
+        return hand_values[: street.entering_count] * is_possible

@@ -26,7 +26,11 @@ import numpy as np
 
 from poker_rl.evaluation.exact.range_policy import MIN_ROWS_PER_QUERY, BoardPolicy, RangePolicy
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.street_passes import fill_reach, fill_terminal_values
+from poker_rl.games.public.street_passes import (
+    fill_reach,
+    fill_terminal_values,
+    get_line_arrays,
+)
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
 from poker_rl.storage.progress_bar import create_progress_bar
@@ -166,20 +170,21 @@ class _PublicTreeWalk:
         is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
-        state_of_line = np.cumsum(street.seat >= 0) - 1
         # Impossible hands have the row -1; any row will do for them, because their reach is 0.
         row_of_hand = np.maximum(policy.row_of_hand, 0)
-        lines = street.entering_count, street.parent_line, street.action, street.seat
-        fill_reach(*lines, state_of_line, policy.probs, row_of_hand, line_reach)
+        fill_reach(get_line_arrays(street), policy.probs, row_of_hand, line_reach)
         best_response_values = np.zeros(line_reach.shape)
         value = 0.0
         if len(street.terminal_lines):
             hand_order, hand_ranks = np.empty(0, np.int64), np.empty(0, np.int32)
             if not street.is_fold.all():
                 hand_order, hand_ranks = self.tree.ranges.sort_by_strength(board.cards)
-            hands = self.tree.ranges.hands, hand_order, hand_ranks
-            terminals = street.terminal_lines, street.is_fold, street.stakes
-            value = fill_terminal_values(*hands, *terminals, line_reach, best_response_values)
+            hand_arrays = self.tree.ranges.hands, hand_order, hand_ranks
+            terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
+            for seat in range(2):
+                arrays = line_reach, best_response_values[:, seat]
+                fill_terminal_values(hand_arrays, terminal_arrays, seat, *arrays)
+            value = _sum_first_seat_value(street.terminal_lines, line_reach, best_response_values)
         if len(street.continuing_lines):
             leaving_reach = line_reach[street.continuing_lines].transpose(1, 0, 2)
             next_values, next_value = self.average_over_boards(
@@ -191,6 +196,16 @@ class _PublicTreeWalk:
             street.entering_count, street.parent_line, street.seat, best_response_values
         )
         return best_response_values[: street.entering_count].transpose(1, 0, 2) * is_possible, value
+
+
+@jit
+def _sum_first_seat_value(terminal_lines, reach, values):
+    """Return what the first seat wins at terminal lines; `reach` and `values` are [N, 2, H]."""
+    value = 0.0
+    for line in terminal_lines:
+        for hand in range(reach.shape[2]):
+            value += reach[line, 0, hand] * values[line, 0, hand]
+    return value
 
 
 @jit
