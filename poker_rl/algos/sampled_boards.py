@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from poker_rl.evaluation.exact.range_policy import BoardPolicy, RangePolicy
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.ranges import sum_compatible_reach
 from poker_rl.games.public.street_passes import (
@@ -27,6 +26,7 @@ from poker_rl.games.public.street_passes import (
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players.player import Player
+from poker_rl.players.range_policy import BoardPolicy, RangePolicy
 
 MIN_REACH = 1e-100  # a decision is not sampled if the other seat's reach is smaller
 

@@ -22,8 +22,6 @@ from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values
-from poker_rl.evaluation.exact import network_range_policy, range_policy
-from poker_rl.evaluation.exact.network_range_policy import has_separable_features
 from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import Tables, get_tree
 from poker_rl.games.cards import evaluate_hand
@@ -31,7 +29,9 @@ from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_co
 from poker_rl.games.public.tree import Boards
 from poker_rl.nets import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.players import network_range_policy, range_policy
 from poker_rl.players.network_player import GreedyNetworkPlayer, NetworkPlayer, RegretMatchingPlayer
+from poker_rl.players.network_range_policy import has_separable_features
 
 TWELVE = replace(FLOP, name="twelve", ranks="QKA", max_raises=[0, 1])
 RHODE_ISLAND = game("rhode_island")

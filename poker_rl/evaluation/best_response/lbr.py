@@ -24,7 +24,6 @@ from math import comb
 import numpy as np
 
 from poker_rl.evaluation.best_response.win_margins import compute_win_margins
-from poker_rl.evaluation.exact.range_policy import RangePolicy, RepresentativeHands
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.ranges import Ranges
@@ -32,6 +31,7 @@ from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player
+from poker_rl.players.range_policy import RangePolicy, RepresentativeHands
 
 MAX_HANDS_PER_BOARD = 64
 # In no-limit games the responder tries raises of half the pot and of the pot.

@@ -24,7 +24,6 @@ from functools import partial
 import numba
 import numpy as np
 
-from poker_rl.evaluation.exact.range_policy import MIN_ROWS_PER_QUERY, BoardPolicy, RangePolicy
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.street_passes import (
     fill_reach,
@@ -33,6 +32,7 @@ from poker_rl.games.public.street_passes import (
 )
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
+from poker_rl.players.range_policy import MIN_ROWS_PER_QUERY, BoardPolicy, RangePolicy
 from poker_rl.storage.progress_bar import create_progress_bar
 
 

@@ -55,7 +55,7 @@ def build_street_lines(game: Game) -> list[StreetLines]:
     tables.deal()
     entering_records, streets, line_count = tables.records, [], 0
     for street_index in range(int(game.definitions[0]["streets"])):
-        street, entering_records = _build_street(
+        street, entering_records = extend_over_street(
             game, entering_records, street_index, MAX_LINES - line_count
         )
         streets.append(street)
@@ -63,10 +63,14 @@ def build_street_lines(game: Game) -> list[StreetLines]:
     return streets
 
 
-def _build_street(
-    game: Game, entering_records: np.ndarray, street_index: int, max_lines: int
+def extend_over_street(
+    game: Game, entering_records: np.ndarray, street_index: int, max_lines: int = MAX_LINES
 ) -> tuple[StreetLines, np.ndarray]:
-    """Return the lines of one street, and a table at each entering line of the next street."""
+    """Return the betting lines of one street that continue the tables where the street begins.
+
+    Returns:
+        the lines, and a table at each entering line of the next street.
+    """
     tables = Tables(game, 0, 0)
     level_records, levels, line_count = entering_records, [], 0
     parent_line = action = np.full(len(entering_records), -1)

@@ -30,6 +30,7 @@ class Ranges:
         permuted_cards: the image of each card under each permutation of the suits, [S, cards]
             int64; the first permutation is the identity.
         permuted_hands: the index in `hands` of the image of each hand, [S, H] int64.
+        hand_index: the index in `hands` of hole cards in ascending order, an axis for each card.
     """
 
     def __init__(self, game: PokerGame) -> None:
@@ -38,10 +39,11 @@ class Ranges:
         rank, suit = np.divmod(np.arange(game.deck_size), self._suit_count)
         suit_permutations = np.array(list(permutations(range(self._suit_count))))  # [S, suits]
         self.permuted_cards = rank * self._suit_count + suit_permutations[:, suit]
-        hand_index = np.zeros((game.deck_size,) * game.hole_cards, np.int64)
-        hand_index[tuple(self.hands.T)] = np.arange(len(self.hands))
+        self.hand_index = np.zeros((game.deck_size,) * game.hole_cards, np.int64)
+        self.hand_index[tuple(self.hands.T)] = np.arange(len(self.hands))
         permuted_hole_cards = np.sort(self.permuted_cards[:, self.hands], axis=2)
-        self.permuted_hands: np.ndarray = hand_index[tuple(permuted_hole_cards.transpose(2, 0, 1))]
+        permuted_hands = self.hand_index[tuple(permuted_hole_cards.transpose(2, 0, 1))]
+        self.permuted_hands: np.ndarray = permuted_hands
 
     def mask_compatible_hands(self, board: np.ndarray) -> np.ndarray:
         """Return a mask of the hands that share no card with a board [n], [H] bool."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.evaluation.exact.network_range_policy import (
-    has_separable_features,
-    start_network_query,
-)
 from poker_rl.games.game import Game
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.players.network_range_policy import (
+    has_separable_features,
+    start_network_query,
+)
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_CALL = 4096  # tables per call of a player, so that activations fit in the cache

@@ -1,0 +1,230 @@
+"""Bot that plays as a trained player until the last street, and solves the rest of the hand there.
+
+When the last street begins, both seats have a range: the probability that they would hold each hand
+after their actions so far, if both had played as the trained player. With these ranges the betting
+of the last street is a small game, in which CFR+ (arXiv:1407.5042) approximates an equilibrium. The
+bot plays it with every hand, whatever its own hand is. Solving endgames with the ranges of a
+precomputed strategy is from Ganzfried and Sandholm, "Endgame solving in large imperfect-information
+games" (2015).
+
+The other seat may have other ranges than the trained player; it can then win more from the
+solution than from an equilibrium of the whole game. The share `exploration` of uniform play, which
+is mixed into the past actions, keeps hands in the ranges that the trained player would not hold.
+"""
+
+# mypy can't check functions that numba compiles, because their arguments have no annotations.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError, PositiveInt, Probability, error_prefix
+from poker_rl.games.game import Game, jit
+from poker_rl.games.public.betting_lines import StreetLines, extend_over_street
+from poker_rl.games.public.ranges import Ranges
+from poker_rl.games.public.regret_passes import normalize_positive, update_regrets
+from poker_rl.games.public.street_passes import (
+    add_policy_values,
+    fill_reach,
+    fill_terminal_values,
+    get_line_arrays,
+)
+from poker_rl.games.public.tree import Boards, check_heads_up
+from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.player import compute_checked_probs
+from poker_rl.players.player_loader import load_player
+from poker_rl.players.range_policy import RangePolicy
+
+MAX_CACHED_BYTES = 2**28  # of solutions that are kept for later decisions
+PLAIN_CFR_PLUS = 1.0, 0.0  # factors of positive and of negative regrets after each update
+
+
+@dataclass(frozen=True)
+class EndgameSolution:
+    """A solved last street.
+
+    Attributes:
+        start_move: number of actions before the street.
+        line_after_action: index in `street` of the line after each line and action.
+        policy: the policy at each decision line with each hand, [D, H, A] float32.
+    """
+
+    start_move: int
+    street: StreetLines
+    line_after_action: dict[tuple[int, int], int]
+    policy: np.ndarray
+
+
+@dataclass(kw_only=True)
+class EndgameSolverBot(Bot):
+    """Bot for heads-up poker that solves the last street; before it, it plays as `policy`."""
+
+    policy: str  # the player of the earlier streets, whose ranges are assumed for both seats
+    iterations: PositiveInt  # of CFR+
+    exploration: Probability  # share of uniform play in the past actions
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        poker_game = check_heads_up(game)
+        if poker_game.raise_size_options == []:
+            raise ConfigError(
+                f"{game.name} has too many bet sizes to solve a street; bet_sizes has to list them"
+            )
+        with error_prefix("policy"):
+            self._player = load_player(self.policy, game)
+        self._poker_game, self._ranges = poker_game, Ranges(poker_game)
+        self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
+        self._range_policy = RangePolicy(game, self._ranges, self._boards)
+        self._last_street = len(poker_game.board_cards) - 1
+        self._solutions: dict[bytes, EndgameSolution] = {}
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        return self._player.is_suit_invariant
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        probs = compute_checked_probs(self._game, self._player, records)
+        endgame_rows = np.flatnonzero(records["street"] == self._last_street)
+        if len(endgame_rows):
+            probs[endgame_rows] = self._solve_endgames(records[endgame_rows])
+        return probs
+
+    def _solve_endgames(self, records: np.ndarray) -> np.ndarray:
+        """Return the solution's probabilities at tables on the last street, [B, A]."""
+        game = self._poker_game
+        board_start = game.seats * game.hole_cards
+        public_cards = records["deck"][:, board_start : game.cards_dealt]
+        columns = records["line"], records["moves"][:, None], public_cards
+        public_states = np.hstack([column.astype(np.int16) for column in columns])
+        _, first_row, state_of_row = np.unique(
+            public_states, axis=0, return_index=True, return_inverse=True
+        )
+        deck_position = records["to_act"][:, None] * game.hole_cards + np.arange(game.hole_cards)
+        hole_cards = np.take_along_axis(records["deck"], deck_position.astype(np.int64), axis=1)
+        hand = self._ranges.hand_index[tuple(np.sort(hole_cards, axis=1).T)]
+        probs = np.empty((len(records), self._game.action_count))
+        for state, row in enumerate(first_row):
+            rows = np.flatnonzero(state_of_row.ravel() == state)
+            solution = self._get_solution(records[row : row + 1])
+            line = 0
+            for action in records["line"][row, solution.start_move : records["moves"][row]]:
+                line = solution.line_after_action[line, int(action)]
+            decision = int(np.searchsorted(solution.street.decision_lines, line))
+            probs[rows] = solution.policy[decision, hand[rows]]
+        return probs
+
+    def _get_solution(self, record: np.ndarray) -> EndgameSolution:
+        """Return the solution of the last street of a table, [1]."""
+        move_count = int(record["moves"][0])
+        tables = Tables(self._game, move_count + 1, 0)
+        tables.deal_unchecked(np.repeat(record["deck"], move_count + 1, axis=0), 0)
+        tables.replay(np.repeat(record["line"], move_count + 1, axis=0), np.arange(move_count + 1))
+        start_move = int(np.argmax(tables.records["street"] == self._last_street))
+        past_tables, start_record = np.split(tables.records[: start_move + 1], [start_move])
+        board_cards = record["deck"][0, self._game.seats * self._poker_game.hole_cards :]
+        key = record["line"][0, :start_move].tobytes() + board_cards.tobytes()
+        if key not in self._solutions:
+            cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
+            if cached_bytes > MAX_CACHED_BYTES:
+                self._solutions.clear()
+            actions = record["line"][0, :start_move].astype(np.int64)
+            cards = board_cards[: sum(self._poker_game.board_cards)].astype(np.int64)
+            self._solutions[key] = self._solve(past_tables, actions, start_record, cards)
+        return self._solutions[key]
+
+    def _solve(
+        self,
+        past_tables: np.ndarray,
+        actions: np.ndarray,
+        start_record: np.ndarray,
+        board_cards: np.ndarray,
+    ) -> EndgameSolution:
+        """Solve the last street that begins at the table `start_record`, [1].
+
+        Args:
+            past_tables: the table before each of the M actions of the earlier streets, [M].
+            actions: these actions, [M].
+            board_cards: the cards of the whole board.
+        """
+        reach = self._compute_ranges(past_tables, actions, board_cards)
+        street, _ = extend_over_street(self._game, start_record.copy(), self._last_street)
+        legal_mask = tables_from_records(self._game, street.decision_records.copy()).legal_mask()
+        hand_arrays = self._ranges.hands, *self._ranges.sort_by_strength(board_cards)
+        terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
+        possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
+        row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
+        row_of_hand[possible_hands] = np.arange(len(possible_hands))
+        probs = _run_cfr_plus(
+            get_line_arrays(street),
+            hand_arrays,
+            terminal_arrays,
+            legal_mask,
+            possible_hands,
+            row_of_hand,
+            reach,
+            self.iterations,
+        )
+        children = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
+        line_after_action = {child: line for line, child in enumerate(children)}
+        policy = probs[:, row_of_hand].astype(np.float32)
+        return EndgameSolution(len(past_tables), street, line_after_action, policy)
+
+    def _compute_ranges(
+        self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
+    ) -> np.ndarray:
+        """Return the probability of each seat to play the past actions with each hand, [2, H]."""
+        reach = np.ones((2, len(self._ranges.hands)))
+        reach *= self._ranges.mask_compatible_hands(board_cards)
+        legal_mask = tables_from_records(self._game, past_tables.copy()).legal_mask()
+        uniform = 1 / legal_mask.sum(1)
+        boards = self._boards.list_boards_by_street(board_cards)
+        for street in np.unique(past_tables["street"]):
+            moves = np.flatnonzero(past_tables["street"] == street)
+            query = self._player, past_tables[moves], [boards[street]], lambda rows: None
+            for (policy,) in self._range_policy.iterate_board_policies(*query):
+                for move, probs in zip(moves, policy.probs, strict=True):
+                    prob_of_hand = probs[policy.row_of_hand, actions[move]]
+                    prob_of_hand += self.exploration * (uniform[move] - prob_of_hand)
+                    reach[past_tables["to_act"][move]] *= prob_of_hand
+        return reach / reach.sum(1, keepdims=True)
+
+
+@jit
+def _run_cfr_plus(
+    lines,
+    hand_arrays,
+    terminal_arrays,
+    legal_mask,
+    possible_hands,
+    row_of_hand,
+    entering_reach,
+    iterations,
+):
+    """Return the average policy of CFR+ on one street with one entering line, [D, R, A].
+
+    Args:
+        possible_hands: the R hands that share no card with the board, as indices.
+        entering_reach: the range of each seat, [2, H]; 0 for impossible hands.
+        See `street_passes` for the others.
+    """
+    shape = legal_mask.shape[0], len(possible_hands), legal_mask.shape[1]
+    regrets, policy_sums, policy = np.zeros(shape), np.zeros(shape), np.empty(shape)
+    reach = np.empty((len(lines[1]), *entering_reach.shape))
+    reach[0] = entering_reach
+    values = np.empty((len(lines[1]), entering_reach.shape[1]))
+    for t in range(iterations):
+        for seat in range(2):
+            normalize_positive(regrets, legal_mask, policy)
+            fill_reach(lines, policy, row_of_hand, reach)
+            values[:] = 0
+            fill_terminal_values(hand_arrays, terminal_arrays, seat, reach, values)
+            add_policy_values(lines, policy, row_of_hand, seat, values)
+            weights = PLAIN_CFR_PLUS[0], PLAIN_CFR_PLUS[1], t + 1.0
+            arrays = reach, values, regrets, policy_sums
+            update_regrets(lines, possible_hands, policy, seat, weights, *arrays)
+    normalize_positive(policy_sums, legal_mask, policy)
+    return policy

@@ -1,0 +1,90 @@
+"""The bot that solves the last street."""
+
+import numpy as np
+import pytest
+from random_games import game
+from toy_games import kuhn, leduc
+
+from poker_rl.algos.tabular.public_cfr import PublicCFR
+from poker_rl.config import ConfigError
+from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
+from poker_rl.games.tables import Tables
+from poker_rl.players import load_player, sample_from_probs
+from poker_rl.players.bots import endgame_solver_bot
+from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot
+
+
+def solver(definition, policy, **settings):
+    defaults = {"iterations": 100, "exploration": 0.05}
+    return EndgameSolverBot(game=definition, policy=policy, **{**defaults, **settings})
+
+
+def exploitability(definition, player):
+    return evaluate_on_public_tree(definition, player)[0].mean() / definition.unit_chips
+
+
+def test_plays_an_equilibrium_of_a_game_with_one_street():
+    """Kuhn poker has one street; the first seat loses 1/18 antes a hand at an equilibrium."""
+    player = solver(kuhn(), "uniform", iterations=2000)
+    gains, values = evaluate_on_public_tree(kuhn(), player)
+    assert values[0] == pytest.approx(-1 / 18, abs=1e-3)
+    assert gains.sum() < 2e-3
+
+
+@pytest.mark.parametrize(("policy", "most"), [("call", 0.3), ("uniform", 0.4)])
+def test_wins_back_what_a_poor_last_street_loses(policy, most):
+    before = exploitability(leduc(), load_player(policy, leduc()))
+    assert exploitability(leduc(), solver(leduc(), policy)) < most * before
+
+
+def test_equilibrium_ranges_give_the_value_of_the_game(monkeypatch):
+    """The bot may lose more to a best response, but it is level with an equilibrium."""
+    settings = {"alpha": np.inf, "beta": -np.inf, "gamma": 1.0, "iterations_per_step": 500}
+    cfr = PublicCFR(**settings, game=leduc())
+    cfr.learn()
+    average = cfr.players()["average"]
+    monkeypatch.setattr(endgame_solver_bot, "load_player", lambda spec, game: average)
+    player = solver(leduc(), "average", exploration=0.001, iterations=1000)
+    assert evaluate_on_public_tree(leduc(), player)[1][0] == pytest.approx(-0.0856, abs=2e-3)
+
+
+def play_tables(definition, player, count=40):
+    """Yield tables in play, until all hands are over."""
+    tables, generator = Tables(definition, count, 0), np.random.default_rng(0)
+    tables.deal()
+    while len(rows := np.flatnonzero(tables.records["over"] == 0)):
+        records = tables.records.take(rows)
+        yield records
+        probs = player.action_probs(records)
+        tables.step(sample_from_probs(probs, generator.random(len(rows))), rows)
+
+
+@pytest.mark.parametrize("name", ["flop_holdem", "nolimit_leduc_sizes"])
+def test_a_batch_gets_the_same_as_each_table_alone(name):
+    definition = game(name)
+    player, earlier = solver(definition, "tight" if "holdem" in name else "uniform"), 0
+    policy = load_player(player.policy, definition)
+    last_street = len(definition.board_cards) - 1
+    for records in play_tables(definition, policy):
+        probs = player.action_probs(records)
+        fresh = solver(definition, player.policy)
+        alone = [fresh.action_probs(records[i : i + 1])[0] for i in range(len(records))]
+        np.testing.assert_allclose(probs, alone, atol=1e-6)
+        np.testing.assert_allclose(probs.sum(1), 1, atol=1e-6)
+        before = records["street"] < last_street
+        assert (probs[before] == policy.action_probs(records[before])).all()
+        earlier += before.sum()
+    assert earlier
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nolimit_holdem", "nolimit_holdem has too many bet sizes"),
+        ("limit_holdem_3p", "is not poker for two players"),
+        ("big2", "is not poker for two players"),
+    ],
+)
+def test_refused_games(name, message):
+    with pytest.raises(ConfigError, match=message):
+        solver(game(name), "uniform")
