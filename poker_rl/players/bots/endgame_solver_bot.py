@@ -121,7 +121,8 @@ class EndgameSolverBot(Bot):
         """Return the solution of the last street of a table, [1]."""
         move_count = int(record["moves"][0])
         tables = Tables(self._game, move_count + 1, 0)
-        tables.deal_unchecked(np.repeat(record["deck"], move_count + 1, axis=0), 0)
+        decks = np.repeat(record["deck"], move_count + 1, axis=0)
+        tables.deal_unchecked(decks, np.zeros(move_count + 1, np.int64))
         tables.replay(np.repeat(record["line"], move_count + 1, axis=0), np.arange(move_count + 1))
         start_move = int(np.argmax(tables.records["street"] == self._last_street))
         past_tables, start_record = np.split(tables.records[: start_move + 1], [start_move])
@@ -190,7 +191,8 @@ class EndgameSolverBot(Bot):
                     prob_of_hand = probs[policy.row_of_hand, actions[move]]
                     prob_of_hand += self.exploration * (uniform[move] - prob_of_hand)
                     reach[past_tables["to_act"][move]] *= prob_of_hand
-        return reach / reach.sum(1, keepdims=True)
+        ranges: np.ndarray = reach / reach.sum(1, keepdims=True)
+        return ranges
 
 
 @jit
