@@ -34,7 +34,7 @@ from poker_rl.config.build import build_instance_of
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_files
 from poker_rl.config.plugins import load_class
-from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.schedule_horizons import convert_horizons_to_steps
 from poker_rl.config.threads import count_cores
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
@@ -83,7 +83,7 @@ SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches
 
 def build_learner(overrides: Sequence[str], small: bool = False) -> tuple[Game, Any]:
     """Return the game and the learner of a run with these overrides."""
-    config = resolve_horizons(compose_plain_config(overrides))
+    config = convert_horizons_to_steps(compose_plain_config(overrides))
     if small:
         values = {key: int(n) for key, n in re.findall(r"(\w+)=(\d+)", SMALL_SETTINGS)}
         for part in (config["algo"], config["algo"].get("average_policy") or {}):

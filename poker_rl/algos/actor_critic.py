@@ -35,13 +35,13 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.learning.advantages import compute_doubly_robust_estimates
+from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
-from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
+from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.player import Player
@@ -139,7 +139,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         critic = self.services.build_player_critic(self._critic, self.reward_scale, per_action=True)
         return self._averages.build_players(critic)
 
-    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         policy = self.services.compute_probs(self._actor, rows)
         self._recorded_policies.append(policy)
         is_traverser = rows.agent == self._traverser_of_table[rows.table]
@@ -154,7 +154,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         replica = self.services.to_tensor(batch.replica)
         with self.services.timer.time_networks(), torch.no_grad():
             action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()
-        target, advantage = compute_doubly_robust_estimates(
+        target, advantage = compute_retrace_targets_and_advantages(
             batch,
             policy,
             action_values,

@@ -9,7 +9,7 @@ import torch
 
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.build import build_instance_of, list_constructor_parameters, resolve_target
-from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.schedule_horizons import convert_horizons_to_steps
 from poker_rl.config.threads import set_one_thread_by_default
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
@@ -46,7 +46,7 @@ def load_algorithm(
 
     if isinstance(game, str):
         raise ConfigError(f'game: "{game}" is a name; give a game, such as load_game("{game}")')
-    config = resolve_horizons(
+    config = convert_horizons_to_steps(
         compose_plain_config([f"algo={name}", *overrides], allowed_groups=LEARNER_KEYS)
     )
     return build_algorithm(config, game, device, seed)
@@ -64,7 +64,7 @@ def build_algorithm(
     """Build the algorithm that a run's config describes; other arguments as in `LearnerContext`.
 
     Args:
-        config: settings with `algo` and, if it needs networks, `net`, after `resolve_horizons`.
+        config: settings with `algo` and, if it needs networks, `net`, after `convert_horizons_to_steps`.
 
     Raises:
         ConfigError: if a setting is invalid, `net` is missing, or the algorithm does not support

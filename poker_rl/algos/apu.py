@@ -64,7 +64,7 @@ from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.off_policy_actor_critic import OffPolicyActorCritic
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
-from poker_rl.learning.rollout import HAND_ENDED, PendingDecisions, RolloutBatch
+from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.replicas import expand_replicas, view_replicas
 from poker_rl.nets.weight_ema import WeightEMA
@@ -259,7 +259,7 @@ class APU(NetworkLearner):
         period = self.training_period * self._hands_per_episode * self.services.workers
         return hands * self.gradient_steps // period
 
-    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         is_learner = self._is_learning[rows.agent]
         if self._other_actor is None:
             policy = self.services.compute_probs(self._actor, rows)

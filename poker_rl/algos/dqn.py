@@ -44,7 +44,7 @@ from poker_rl.learning.learner_services import LearnerContext, LearnerServices, 
 from poker_rl.learning.rollout import (
     HAND_ENDED,
     NEXT_PENDING,
-    PendingDecisions,
+    DecisionsToMake,
     RolloutBatch,
     Seating,
 )
@@ -161,7 +161,7 @@ class DQN(NetworkLearner):
         period = self.train_freq * self.services.replicas * self.services.workers
         return decisions * self.gradient_steps // period
 
-    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         values = self._acting_networks.compute_outputs(rows, np.zeros(len(rows.table), np.int64))
         return self.services.sample_from_probs(
             self._compute_epsilon_greedy_probs(values, rows.mask)

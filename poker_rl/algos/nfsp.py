@@ -27,7 +27,7 @@ from poker_rl.learning.average_policy import AveragePolicy, AveragePolicySetting
 from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
 from poker_rl.learning.gradient_steps import CapturedUpdates
 from poker_rl.learning.learner_services import LearnerContext
-from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
+from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
@@ -64,7 +64,7 @@ class NFSP(DQN):
         average = self._build_player(self._average_policy.module, NetworkPlayer)
         return {"average": average} | super().players()
 
-    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         is_best_response = self._best_response_seats.record_decisions(rows)
         is_average = ~is_best_response
         outputs = self._acting_networks.compute_outputs(rows, is_average.astype(np.int64))

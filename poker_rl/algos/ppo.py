@@ -285,11 +285,16 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._critic_rows[:, : self.services.input_size] = batch.observation.flatten(0, 1)
             self._critic_rows[:, self.services.input_size :] = batch.hidden_cards.flatten(0, 1)
 
-        def select(column: Tensor) -> Tensor:
+        def flatten_to_decisions(column: Tensor) -> Tensor:
+            """Return the decisions of a column [R, T]; on a GPU all cells, for fixed shapes."""
             flat = column.flatten(0, 1)
             return flat[self._cells] if device.type == "cpu" else flat
 
-        mask, action, replica = select(batch.mask), select(batch.action), select(batch.replica)
+        mask, action, replica = (
+            flatten_to_decisions(batch.mask),
+            flatten_to_decisions(batch.action),
+            flatten_to_decisions(batch.replica),
+        )
         row_replica = replica if self.services.replicas > 1 else None
         log_policies = {}
         if self._same_type is not None:  # log of the policy uniform over types, + constant
@@ -310,8 +315,8 @@ class PPO(NetworkLearner, NetworkAssignment):
             self.gae_lambda,
             self.reward_scale,
         )
-        advantage = select(advantages)
-        is_used = select(is_complete & batch.is_learner)
+        advantage = flatten_to_decisions(advantages)
+        is_used = flatten_to_decisions(is_complete & batch.is_learner)
         columns = {"mask": mask, "action": action}
         legal = None
         if device.type == "cpu":
@@ -323,7 +328,11 @@ class PPO(NetworkLearner, NetworkAssignment):
         else:
             self._data.pop("legal", None)
         # On a GPU these columns are views of the batch, whose tensors keep their addresses.
-        self._data |= {**columns, "log_prob": select(batch.log_prob), "replica": replica}
+        self._data |= {
+            **columns,
+            "log_prob": flatten_to_decisions(batch.log_prob),
+            "replica": replica,
+        }
         computed = {
             **log_policies,
             "value": value,

@@ -28,7 +28,7 @@ from poker_rl.config.validation import PositiveFloat, PositiveInt, Probability
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.gradient_steps import OptimizerName, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.rollout import HAND_ENDED, PendingDecisions
+from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.players.action_sampling import sample_from_logits
 from poker_rl.players.player import Player
@@ -105,7 +105,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         """Return the current policy."""
         return self.services.build_players(current=self._policy_network)
 
-    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         logits = self.services.compute_logits(self._policy_network, rows)
         self._recorded_logits.append(logits)
         uniform = self.services.generator.random(len(rows.mask), np.float32)

@@ -49,7 +49,7 @@ from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuf
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import DeduplicatedInputs
-from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions
+from poker_rl.learning.rollout import NEXT_PENDING, DecisionsToMake
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.sparse_output_layer import LegalActions, list_legal_actions
@@ -172,7 +172,7 @@ class Vine(NetworkLearner):
         critic_ema_state = state.get("value_average")
         self._critic_ema.load_state_dict(critic_ema_state or self._critic.state_dict())
 
-    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         services, module = self.services, self._actor_ema.module
         legal = list_legal_actions(rows.mask, services.device)
         with torch.no_grad():
@@ -183,7 +183,7 @@ class Vine(NetworkLearner):
         return legal.to_action(position), np.log(policy[np.arange(len(position)), position])
 
     def _estimate_and_store_values(
-        self, rows: PendingDecisions, action: np.ndarray, policy: np.ndarray
+        self, rows: DecisionsToMake, action: np.ndarray, policy: np.ndarray
     ) -> None:
         """Estimate the values of the likely actions at some decisions and store them for replay.
 

@@ -43,7 +43,7 @@ from poker_rl.learning.advantages import estimate_advantages
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import DeduplicatedInputs
-from poker_rl.learning.rollout import PendingDecisions, RolloutBatch, concatenate_batches
+from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch, concatenate_batches
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.nets.replicas import forward_by_replica
 from poker_rl.nets.weight_ema import WeightEMA
@@ -196,7 +196,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         kept_rows = np.flatnonzero(hand <= last_hand[batch.table // self.hands_per_iteration])
         return batch.select_trajectories(kept_rows), int((last_hand + 1).sum())
 
-    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         return self.services.sample_actions(self._actor, rows)
 
     def stateful_parts(self) -> dict[str, Stateful | None]:

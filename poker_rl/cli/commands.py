@@ -201,14 +201,14 @@ def print_config(composed: ComposedConfig, option_dirs: list[Path], show_help: b
         format_two_columns,
         list_options_by_group,
     )
-    from poker_rl.config.schedule_horizons import resolve_horizons
+    from poker_rl.config.schedule_horizons import convert_horizons_to_steps
 
     if show_help:
         options_by_group = list_options_by_group(option_dirs)
         options = {group: " ".join(names) for group, names in options_by_group.items()}
         groups_text = f"Groups\n{format_two_columns(options)}"
         print_line("\n\n".join([COMMAND_HELP["train"], groups_text, "All settings\n"]))
-    resolved = resolve_horizons(to_plain_dict(composed.config))
+    resolved = convert_horizons_to_steps(to_plain_dict(composed.config))
     algo = {"algo": resolved["algo"]} if "algo" in resolved else {}
     print_line(dump_with_comments(composed.config | algo, option_dirs, composed.option_by_group))
 

@@ -21,7 +21,7 @@ from poker_rl.config.schedules import StepUnit
 from poker_rl.config.validation import MAX_INTEGER, ConfigError
 
 
-def resolve_horizons(config: Mapping[str, Any]) -> dict[str, Any]:
+def convert_horizons_to_steps(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run's settings with all horizons converted to steps.
 
     Without a valid budget, horizons remain as they are; `build` rejects such settings later.

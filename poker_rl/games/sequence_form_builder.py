@@ -89,7 +89,7 @@ def _assign_parts(tree: TreeNodes, previous_edge: np.ndarray) -> np.ndarray:
     for seat in range(tree.game.seats):
         nodes = np.flatnonzero(tree.seat == seat)
         first_decision_nodes = nodes[previous_edge[tree.infoset[nodes]] >= tree.legal_mask.size]
-        representative_deal = _find_connected_deals(
+        representative_deal = _find_first_connected_deals(
             deal_of_node[first_decision_nodes],
             tree.infoset[first_decision_nodes],
             tree.deal_count,
@@ -108,7 +108,7 @@ def _find_deal_of_node(tree: TreeNodes) -> np.ndarray:
     return deal
 
 
-def _find_connected_deals(
+def _find_first_connected_deals(
     pair_deals: np.ndarray, pair_infosets: np.ndarray, deal_count: int, infoset_count: int
 ) -> np.ndarray:
     """Return the first deal of each deal's connected component, [D].

@@ -5,7 +5,8 @@ A definition has the tree as arrays over its N nodes. `owner` is the seat to act
 set of a decision node, the row of a terminal node in `payoff`, or the number of chance nodes on the
 path to a chance node.
 
-A deal is a single card d, and `outcome[d, i]` is its outcome at a chance node with the index i.
+The deck has a fictitious card for each possible deal. The first card of the shuffled deck, d,
+settles all chance nodes of the hand: `outcome[d, i]` is the outcome at one with the index i.
 """
 
 from __future__ import annotations

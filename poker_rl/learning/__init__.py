@@ -18,7 +18,7 @@ from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import (
     HAND_ENDED,
     NEXT_PENDING,
-    PendingDecisions,
+    DecisionsToMake,
     Rollout,
     RolloutBatch,
 )
@@ -31,7 +31,7 @@ __all__ = [
     "LearnerContext",
     "LearnerServices",
     "NetworkAssignment",
-    "PendingDecisions",
+    "DecisionsToMake",
     "ReplayBuffer",
     "Rollout",
     "RolloutBatch",

@@ -10,7 +10,7 @@ from torch import nn
 
 from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.learner_services import LearnerServices
-from poker_rl.learning.rollout import PendingDecisions
+from poker_rl.learning.rollout import DecisionsToMake
 
 
 class ActingNetworks:
@@ -34,7 +34,7 @@ class ActingNetworks:
             self._captured_step = CapturedStep(self._fill_outputs, services.device)
 
     @torch.no_grad()
-    def compute_outputs(self, rows: PendingDecisions, network: np.ndarray) -> np.ndarray:
+    def compute_outputs(self, rows: DecisionsToMake, network: np.ndarray) -> np.ndarray:
         """Return the outputs of the network `network[i]` for each decision i, [B, A] float32."""
         if self._captured_step is not None:
             count = len(network)

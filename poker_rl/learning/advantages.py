@@ -19,7 +19,9 @@ from poker_rl.learning.table_group import StepBatch
 def estimate_advantages(
     batch: RolloutBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> Tensor:
-    """Return the generalized advantages of N decisions, [N]; 0 if the next decision is pending.
+    """Return the generalized advantage estimates (GAE) of N decisions, [N].
+
+    They are 0 for pending decisions: those whose next decision is not in the batch yet.
 
     The advantages and the critic's values `value` [N] are in units of `reward_scale` chips.
     """
@@ -93,7 +95,7 @@ def _fill_gae(reward, value, next_rows, gamma, gae_lambda, advantage):  # type: 
                 advantage[i] += gamma * (value[next_row] + gae_lambda * advantage[next_row])
 
 
-def compute_doubly_robust_estimates(
+def compute_retrace_targets_and_advantages(
     batch: RolloutBatch,
     policy: np.ndarray,
     action_values: np.ndarray,

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from poker_rl.learning.learner_services import LearnerServices
-from poker_rl.learning.rollout import PendingDecisions
+from poker_rl.learning.rollout import DecisionsToMake
 
 
 class BestResponseSeats:
@@ -37,7 +37,7 @@ class BestResponseSeats:
     def _on_deal(self, tables: np.ndarray) -> None:
         self.is_best_response[tables] = self._sample_seats(tables)
 
-    def record_decisions(self, rows: PendingDecisions) -> np.ndarray:
+    def record_decisions(self, rows: DecisionsToMake) -> np.ndarray:
         """Record and return whether the best response makes each of these decisions, [B] bool."""
         is_best_response: np.ndarray = self.is_best_response[rows.table, rows.seat]
         self._recorded.append(is_best_response)

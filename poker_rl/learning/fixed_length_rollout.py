@@ -21,7 +21,7 @@ from poker_rl.games.tables import tables_from_records
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.learner_services import LearnerServices
-from poker_rl.learning.rollout import NO_ROW, PendingDecisions
+from poker_rl.learning.rollout import NO_ROW, DecisionsToMake
 from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_host
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
@@ -211,7 +211,7 @@ class FixedLengthRollout:
         if rollout.encode_observations is not None:
             self._services.encoder.encode_into(group.tables, group.observation)
         agent = rollout.agent_of_seat[rows, seat] if self._needs_agents else seat
-        decisions = PendingDecisions(
+        decisions = DecisionsToMake(
             rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
         )
         if rollout.opponents is not None:
@@ -241,7 +241,7 @@ class FixedLengthRollout:
             with torch.cuda.stream(group.stream), timing:
                 sample()
 
-    def _sample_on_cpu(self, group: TableGroup, decisions: PendingDecisions, step: int) -> None:
+    def _sample_on_cpu(self, group: TableGroup, decisions: DecisionsToMake, step: int) -> None:
         """Sample the actions of learning agents; write the decisions into the batch."""
         group.action[:] = group.mask.argmax(1)  # for forced moves, the only legal action
         log_prob = np.zeros(len(group.rows), np.float32)

@@ -16,7 +16,7 @@ from poker_rl.learning.learner_timer import LearnerTimer
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.opponents import OpponentSettings
-from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, Seating
+from poker_rl.learning.rollout import DecisionsToMake, Rollout, RolloutBatch, Seating
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
@@ -239,7 +239,7 @@ class LearnerServices:
         }
 
     def compute_logits(
-        self, module: nn.Module, rows: PendingDecisions, legal: LegalActions | None = None
+        self, module: nn.Module, rows: DecisionsToMake, legal: LegalActions | None = None
     ) -> Tensor:
         """Return the outputs of each decision's replica, [B, A], or of `legal` actions, [B, L]."""
         # If every table has a row, the rows are K blocks of equal size in the order of replicas.
@@ -252,7 +252,7 @@ class LearnerServices:
                 module, replica, legal
             )
 
-    def compute_probs(self, module: nn.Module, rows: PendingDecisions) -> np.ndarray:
+    def compute_probs(self, module: nn.Module, rows: DecisionsToMake) -> np.ndarray:
         """Return the action probabilities of the policy network `module`, [B, A]."""
         with torch.no_grad():
             logits = self.compute_logits(module, rows)
@@ -260,7 +260,7 @@ class LearnerServices:
                 return masked_softmax(logits, self.to_tensor(rows.mask)).cpu().numpy()
 
     def sample_actions(
-        self, module: nn.Module, rows: PendingDecisions, uniform: np.ndarray | None = None
+        self, module: nn.Module, rows: DecisionsToMake, uniform: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Sample actions [B] from the policy network; return them and their log-probs [B].
 
@@ -332,7 +332,7 @@ class LearnerServices:
         instance: np.ndarray = table // self._tables_per_instance
         return instance
 
-    def _assign_row_replicas(self, rows: PendingDecisions) -> np.ndarray:
+    def _assign_row_replicas(self, rows: DecisionsToMake) -> np.ndarray:
         instance = self.get_instance_of_table(rows.table)
         if self._network_sharing == "shared":
             return instance

@@ -28,7 +28,7 @@ NO_ROW = -1  # in `Rollout.last_row_of_seat`: the seat has not decided in this h
 
 
 @dataclass
-class PendingDecisions:
+class DecisionsToMake:
     """B decisions of learning agents to make now, at most one per table."""
 
     tables: Tables
@@ -44,17 +44,17 @@ class PendingDecisions:
         """Copies of the states of the tables at which decisions are to be made, [B]."""
         return self.tables.records.take(self.table)  # faster than indexing, which copies each field
 
-    def select_rows(self, rows: np.ndarray) -> PendingDecisions:
+    def select_rows(self, rows: np.ndarray) -> DecisionsToMake:
         """Return the decisions at some rows, given by indices or a mask."""
         columns = {
             field.name: getattr(self, field.name)[rows]
             for field in fields(self)
             if field.name != "tables"
         }
-        return PendingDecisions(self.tables, **columns)
+        return DecisionsToMake(self.tables, **columns)
 
 
-ActFunction = Callable[[PendingDecisions], tuple[np.ndarray, np.ndarray]]
+ActFunction = Callable[[DecisionsToMake], tuple[np.ndarray, np.ndarray]]
 """Act function of a learner: decisions -> actions [B] int64 and log-probabilities [B]."""
 
 
@@ -139,7 +139,7 @@ class Rollout:
         seating: Seating = "fixed",
         encode_hidden_cards: Callable[[np.ndarray], np.ndarray] | None = None,
         encode_observations: Callable[[np.ndarray], np.ndarray] | None = None,
-        assign_replicas: Callable[[PendingDecisions], np.ndarray] | None = None,
+        assign_replicas: Callable[[DecisionsToMake], np.ndarray] | None = None,
         include_forced_moves: bool = True,
     ) -> None:
         self.game, self.seating = game, seating
@@ -264,7 +264,7 @@ class Rollout:
             if self.encode_observations is None
             else self.encode_observations(tables.records.take(learner_tables))
         )
-        decisions = PendingDecisions(
+        decisions = DecisionsToMake(
             tables,
             learner_tables,
             seat[is_learner],

@@ -22,7 +22,7 @@ def count_replicas(module: nn.Module) -> int:
 
 
 def view_replicas(module: nn.Module, replicas: slice) -> nn.Module:
-    """Return a network of some replicas that shares the memory of their weights."""
+    """Return a network that has only these replicas; its weights are views of those of `module`."""
     # `deepcopy` takes the views in `memo` instead of copying the weights.
     memo: dict[int, Any] = {
         id(weight): nn.Parameter(weight.detach()[replicas], requires_grad=weight.requires_grad)

@@ -185,7 +185,7 @@ def _format_outcome(view: Mapping[str, Any], session: Session) -> list[str]:
     """Return the person's winnings in a finished hand, and the grades of the person's moves."""
     won = view["result"]["won"][0]
     verb = "win" if won > 0 else "lose"
-    lines = [f"You {verb} {_count_chips(abs(won), view)}" if won else "You come out even"]
+    lines = [f"You {verb} {_format_chips(abs(won), view)}" if won else "You come out even"]
     steps = session.review_hand(view["hand"])["steps"]
     own = [step for step in steps if step["grade"] and step["choices"] > 1]
     lines += [f"{step['label']}: {_format_grade(step['grade'], view)}" for step in own]
@@ -246,7 +246,7 @@ def format_statistics(view: Mapping[str, Any]) -> str:
     """Return the statistics of the session as text, one per line."""
     stats = view["stats"]
     rows = [(f"{_capitalize(view['session']['hand_noun'])}s", str(stats["hands"]))]
-    rows.append(("Won", f"{'+' * (stats['won'] > 0)}{_count_chips(stats['won'], view)}"))
+    rows.append(("Won", f"{'+' * (stats['won'] > 0)}{_format_chips(stats['won'], view)}"))
     rows.append((stats["unit"], _format_mean(stats)))
     if stats["bb_per_100"] is not None:
         rows.append(("bb/100", _format_mean(stats["bb_per_100"])))
@@ -267,7 +267,7 @@ def _format_mean(result: Mapping[str, Any]) -> str:
     return f"{'+' * (result['mean'] > 0)}{format_number(result['mean'], result['half_width'])}"
 
 
-def _count_chips(chips: int, view: Mapping[str, Any]) -> str:
+def _format_chips(chips: int, view: Mapping[str, Any]) -> str:
     unit = "point" if view["session"]["unit"].startswith("point") else "chip"
     return f"{chips} {unit}{'s' * (abs(chips) != 1)}"
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.build import build_instance_of
-from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.schedule_horizons import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
@@ -157,7 +157,7 @@ def compose_default_config(run: RunData, option_dirs: Sequence[Path]) -> dict[st
         default_config = compose_plain_config(
             [f"game={names['game']}", f"algo={names['algo']}"], option_dirs
         )
-        algo_config = resolve_horizons({**default_config, **budget})["algo"]
+        algo_config = convert_horizons_to_steps({**default_config, **budget})["algo"]
     except ConfigError:
         return None
     return dict(iterate_flat_config({**default_config, "algo": algo_config}))

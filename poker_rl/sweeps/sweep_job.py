@@ -20,7 +20,7 @@ import torch
 from poker_rl.config.compose import ComposedConfig, compose_config, compose_run_folder
 from poker_rl.config.nested_settings import find_differing_key
 from poker_rl.config.option_files import normalize_numbers, read_plain_yaml, to_plain_dict
-from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.schedule_horizons import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError
 from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.storage.disk import print_line
@@ -33,7 +33,7 @@ from poker_rl.storage.run_folder import (
 from poker_rl.sweeps.job_outcomes import read_job_overrides, save_outcome
 from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_job_with_sweep
 from poker_rl.training.loggers import Logger
-from poker_rl.training.opponents import bundle_opponents
+from poker_rl.training.run_opponents import bundle_opponents
 from poker_rl.training.resumed_config import CHANGEABLE_SETTINGS
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
@@ -119,7 +119,7 @@ def is_same_run(
     if manifest.get("command") != format_train_command(request, option_dirs):
         return False
     old, _ = read_run_folder(folder)
-    new = resolve_horizons(to_plain_dict(request.config) | {"budget": old.get("budget")})
+    new = convert_horizons_to_steps(to_plain_dict(request.config) | {"budget": old.get("budget")})
     return all(find_differing_key(new.get(key), old.get(key)) is None for key in COMPARED_KEYS)
 
 

@@ -36,7 +36,7 @@ from poker_rl.config.option_files import (
     to_plain_dict,
 )
 from poker_rl.config.root_config import RootConfig
-from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.schedule_horizons import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.storage.disk import (
@@ -170,7 +170,10 @@ def check_search_space(
             root = build_root_config(settings)
             game: Game = build_instance_of(Game, settings["game"], "game")
             build_algorithm(
-                resolve_horizons(settings | asdict(root)), game, torch.device("cpu"), root.seed
+                convert_horizons_to_steps(settings | asdict(root)),
+                game,
+                torch.device("cpu"),
+                root.seed,
             )
             first = first or root
             for key in sorted(SHARED_SETTINGS):

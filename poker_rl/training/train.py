@@ -24,7 +24,7 @@ from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.option_files import list_user_option_dirs, to_plain_dict
 from poker_rl.config.root_config import RootConfig
-from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.schedule_horizons import convert_horizons_to_steps
 from poker_rl.config.threads import MAX_AUTO_THREADS, count_cores
 from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
@@ -44,7 +44,7 @@ from poker_rl.training.launch_workers import (
 )
 from poker_rl.training.loggers import Logger
 from poker_rl.training.open_run import create_run, resume_run
-from poker_rl.training.opponents import (
+from poker_rl.training.run_opponents import (
     bundle_opponents,
     create_player_loader,
     list_opponents,
@@ -82,7 +82,7 @@ def train(
     sys.argv = shlex.split(format_train_command(request, option_dirs))
     folder = str(request.config["resume"] or "")
 
-    def fail(status: str, code: int, message: str) -> RunOutcome:
+    def create_failed_outcome(status: str, code: int, message: str) -> RunOutcome:
         return RunOutcome(status=status, exit_code=code, message=message, folder=folder)
 
     try:
@@ -96,19 +96,19 @@ def train(
         )
     except ConfigError as error:
         statuses = {DivergedError: "diverged", RunInUseError: "in use"}
-        return fail(statuses.get(type(error), "refused"), 2, str(error))
+        return create_failed_outcome(statuses.get(type(error), "refused"), 2, str(error))
     except RunInterruptedError as error:
-        return fail("interrupted", error.exit_code, str(error))
+        return create_failed_outcome("interrupted", error.exit_code, str(error))
     except BrokenPipeError:
         raise  # a program that reads the output, such as `head`, has ended
     except OSError as error:
-        return fail("failed", 1, format_os_error(error))
+        return create_failed_outcome("failed", 1, format_os_error(error))
     except Exception as error:
         if is_out_of_memory(error):
             message = "out of memory while training; less at once (tables, hands, batch) needs less"
-            return fail("failed", 1, message)
+            return create_failed_outcome("failed", 1, message)
         traceback.print_exc()
-        return fail("failed", 1, f"{type(error).__name__}: {error}")
+        return create_failed_outcome("failed", 1, f"{type(error).__name__}: {error}")
 
 
 def build_and_train(
@@ -117,7 +117,7 @@ def build_and_train(
     """Build the algorithm and all that it needs, and train; return the record on rank 0."""
     settings, resume, opponents = collect_settings(request, option_dirs)
     root = build_root_config(settings)
-    config = resolve_horizons(settings | asdict(root))
+    config = convert_horizons_to_steps(settings | asdict(root))
     worker = identify_worker(root.workers)
     device = prepare_process(root.device, root.threads, root.seed, worker)
     game: Game = build_instance_of(Game, config["game"], "game")

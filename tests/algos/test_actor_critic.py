@@ -14,7 +14,7 @@ from resuming import check_resumes_to_the_bit
 from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.learning import HAND_ENDED, RolloutBatch
-from poker_rl.learning.advantages import compute_doubly_robust_estimates
+from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
 from poker_rl.nets import MLPConfig
 
 
@@ -43,7 +43,7 @@ def test_estimates_agree_with_hand_calculation():
     batch = two_decisions(behavior_prob=[0.5, 0.8], reward=6)
     policy = np.array([[0, 0.75, 0.25], [0.4, 0.6, 0]], np.float32)
     values = np.array([[9, 1, 2], [0.5, -1, 9]], np.float32)
-    target, advantage = compute_doubly_robust_estimates(
+    target, advantage = compute_retrace_targets_and_advantages(
         batch, policy, values, retrace_lambda=0.9, min_behavior_prob=0.02, reward_scale=2
     )
 
@@ -64,7 +64,9 @@ def test_a_trace_never_grows():
     """An action three times as likely as it was chosen counts once, not three times."""
     policy = np.array([[0, 0.75, 0.25], [0.9, 0.1, 0]], np.float32)
     batch, nothing = two_decisions(behavior_prob=[0.5, 0.3], reward=6), np.zeros((2, 3), np.float32)
-    target, _ = compute_doubly_robust_estimates(batch, policy, nothing, 0.9, 0.02, reward_scale=2)
+    target, _ = compute_retrace_targets_and_advantages(
+        batch, policy, nothing, 0.9, 0.02, reward_scale=2
+    )
     assert target == pytest.approx([0.9 * 6 / 2, 6 / 2])
 
 
@@ -128,7 +130,7 @@ def test_every_deal_is_dealt_equally_often_to_every_traverser():
 def test_small_probabilities_do_not_blow_up_the_correction():
     batch = two_decisions(behavior_prob=[0.5, 1e-6], reward=1)
     policy = np.array([[0, 0.5, 0.5], [1e-6, 1, 0]], np.float32)
-    _, advantage = compute_doubly_robust_estimates(
+    _, advantage = compute_retrace_targets_and_advantages(
         batch, policy, np.zeros((2, 3), np.float32), 0.9, 0.02, 1
     )
     assert advantage[1, 0] == pytest.approx(1 / 0.02, rel=1e-3)

@@ -7,7 +7,7 @@ from poker_rl.algos import build_algorithm
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import load_option
 from poker_rl.config.plugins import load_class
-from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.schedule_horizons import convert_horizons_to_steps
 from poker_rl.config.schedules import Constant
 from poker_rl.evaluation import compute_seat_values, exploitability
 from poker_rl.games import get_tree
@@ -54,7 +54,7 @@ def ppo_settings(**changed):
 
 def compose_learner(words, game, seed=0, opponents=None, device="cpu", *workers):
     """Build the learner that words on the command line select."""
-    config = resolve_horizons(compose_plain_config(words))
+    config = convert_horizons_to_steps(compose_plain_config(words))
     return build_algorithm(config, game, torch.device(device), seed, opponents, *workers)
 
 

@@ -75,7 +75,7 @@ class PublicCFR:
             weights = *discounts, float(t) ** self.gamma
             for seat in range(self._game.seats):
                 arrays = self._regrets, self._policy_sums
-                _SeatUpdate(self._infoset_index, *arrays, seat, weights).run()
+                _SeatUpdate(self._infoset_index, *arrays, seat, weights).update_seat()
         seat_updates = self.iterations_per_step * self._game.seats
         self.progress.updates += seat_updates
         self.progress.hands += seat_updates * self._game.count_deals()
@@ -137,8 +137,8 @@ class _SeatUpdate:
         self._seat, self._weights = seat, weights
         self._threads = numba.get_num_threads()
 
-    def run(self) -> None:
-        """Update the seat's regrets and policy sums."""
+    def update_seat(self) -> None:
+        """Update the seat's regrets and policy sums on the whole tree."""
         reach = np.ones((1, 2, len(self._tree.ranges.hands)))
         self._update_next_boards(self._infoset_index.root, reach, self._threads)
 

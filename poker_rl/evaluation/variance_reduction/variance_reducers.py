@@ -31,7 +31,7 @@ MIN_SPREAD = 0.1  # lower bound of a column's standard deviation, in the game's 
 PRIOR_WEIGHT_DEALS = 30  # the prior counts like 30 deals, because fits to few deals are noisy
 
 
-class ControlVariateReducer:
+class ControlPlayerReducer:
     """Reducer that subtracts a multiple of the winnings of a control player in the same deals."""
 
     duplicate = False  # each hand has its own cards
@@ -100,7 +100,7 @@ class AivatReducer:
         )
 
 
-VarianceReducer = ControlVariateReducer | AivatReducer
+VarianceReducer = ControlPlayerReducer | AivatReducer
 ReducerFactory = Callable[[Sequence[Player], int], VarianceReducer]
 """Function that creates a reducer, given the player of each seat in rotation 0 and a seed."""
 
@@ -122,7 +122,7 @@ def build_reducer_factory(
             "variance_reduction: control_variate needs a fixed number of seats, and that of"
             f" {game.name} varies"
         )
-    return lambda players, seed: ControlVariateReducer(
+    return lambda players, seed: ControlPlayerReducer(
         game, players[0] if control_player is None else control_player, seed
     )
 

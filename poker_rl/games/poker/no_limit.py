@@ -91,7 +91,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     def _bound_raise_count(self, seats: int) -> int:
         """Return an upper bound of the raises in a hand: full ones and a short all-in per seat."""
-        return (self.max_chips_per_seat - max(self.forced_bets)) // self.min_bet + seats
+        return (self.max_chips_per_seat - max(self.live_forced_bets)) // self.min_bet + seats
 
     @property
     def max_moves(self) -> int:

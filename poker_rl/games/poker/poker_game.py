@@ -110,7 +110,7 @@ class PokerGame(Game):
     def _check_stacks(self, stacks: list[int]) -> None:
         """Raise ConfigError unless stacks cover the forced bets and leave a decision."""
         self._check_entry_per_seat("stacks", stacks)
-        forced = self.forced_bets
+        forced = self.live_forced_bets
         for seat, (stack, post, dead) in enumerate(
             zip(stacks, forced, self.dead_antes, strict=True)
         ):
@@ -136,7 +136,7 @@ class PokerGame(Game):
         second = sorted(left)[-2]
         return [
             post if post >= second else stack
-            for stack, post in zip(left, self.forced_bets, strict=True)
+            for stack, post in zip(left, self.live_forced_bets, strict=True)
         ]
 
     @property
@@ -160,8 +160,11 @@ class PokerGame(Game):
         return [ante - min(self.antes) for ante in self.antes]
 
     @property
-    def forced_bets(self) -> list[int]:
-        """The smallest ante plus the blind of each seat, in chips."""
+    def live_forced_bets(self) -> list[int]:
+        """The chips of each seat's forced bets that count towards a call, see `dead_antes`.
+
+        They are the smallest ante plus the seat's blind.
+        """
         return [min(self.antes) + blind for blind in self.blinds or [0] * self.seats]
 
     @property
@@ -230,7 +233,7 @@ class PokerGame(Game):
             "ante": min(self.antes),
             "dead_pot": sum(self.dead_antes),
             "short_deck": self.ranking == SHORT_DECK,
-            "price": max(self.forced_bets),
+            "price": max(self.live_forced_bets),
             "forced_raises": self.forced_raises,
             "raise_levels": raise_levels,
             "type_count": action_type_count,
@@ -240,7 +243,7 @@ class PokerGame(Game):
             "chip": 1 / self.max_chips_per_seat,
             "board": self.board_cards,
             "shown": np.cumsum(self.board_cards),
-            "post": self.forced_bets,
+            "post": self.live_forced_bets,
             "opener": self.openers,
             "board_offset": np.repeat(board_cards_offsets, self.board_cards),
             "dead": self.dead_antes,

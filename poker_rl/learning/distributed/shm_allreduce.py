@@ -44,7 +44,10 @@ class ShmAllReduce:
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
-        """Return the sum or maximum of CPU tensors over processes, bitwise equal in all of them."""
+        """Return the sum or maximum of CPU tensors over processes, bitwise equal in all of them.
+
+        Unlike `torch.distributed.all_reduce`, it leaves `values` unchanged.
+        """
         flat = values.contiguous().view(-1)
         chunk_size = CHUNK_BYTES // flat.element_size()
         reduced = []

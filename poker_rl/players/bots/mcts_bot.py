@@ -129,14 +129,16 @@ def run_searches(
             exploration_chips = exploration * pot_sum / max(simulation, 1)
             node, depth = 0, 0
             while not table.over:
-                bet_action = find_bet_action(game, table, legal_mask)
+                smallest_raise = find_smallest_raise(game, table, legal_mask)
                 if node < 0:
-                    choice = sample_rollout_choice(table, legal_mask, bet_action, rollout_fold_prob)
+                    choice = sample_rollout_choice(
+                        table, legal_mask, smallest_raise, rollout_fold_prob
+                    )
                 else:
                     choice = select_by_ucb(
                         table,
                         legal_mask,
-                        bet_action,
+                        smallest_raise,
                         visits[node],
                         chips_won[node],
                         exploration_chips,
@@ -150,7 +152,7 @@ def run_searches(
                             child[parent, choice] = node_count
                             reset_node(child, visits, chips_won, node_count)
                             node_count += 1
-                step(game, table, bet_action if choice == BET else choice)
+                step(game, table, smallest_raise if choice == BET else choice)
             random_counter = table.draws
             payoffs(game, table, winnings)
             for seat in range(game.seats):
@@ -172,7 +174,7 @@ def reset_node(child, visits, chips_won, node):
 
 
 @jit
-def find_bet_action(game, table, legal_mask):
+def find_smallest_raise(game, table, legal_mask):
     """Write `legal_mask`, and return the smallest legal raise, or 0 if no raise is legal."""
     legal(game, table, legal_mask)
     for action in range(BET, len(legal_mask)):
@@ -182,26 +184,26 @@ def find_bet_action(game, table, legal_mask):
 
 
 @jit
-def sample_rollout_choice(table, legal_mask, bet_action, fold_prob):
+def sample_rollout_choice(table, legal_mask, smallest_raise, fold_prob):
     """Sample a fold with `fold_prob`, else a call or a bet; an illegal choice becomes a call."""
     bits = random_bits(table)
     if (bits >> np.uint64(11)) * UNIFORM_SCALE < fold_prob:
         return FOLD if legal_mask[FOLD] else CALL
-    return BET if bet_action and bits & np.uint64(1) else CALL
+    return BET if smallest_raise and bits & np.uint64(1) else CALL
 
 
 @jit
-def select_by_ucb(table, legal_mask, bet_action, visits, chips_won, exploration_chips):
+def select_by_ucb(table, legal_mask, smallest_raise, visits, chips_won, exploration_chips):
     """Return the choice with the highest upper confidence bound, or a random untried choice."""
     total_visits, untried_count = 0, 0
     for choice in range(CHOICE_COUNT):
-        if is_choice_legal(legal_mask, bet_action, choice):
+        if is_choice_legal(legal_mask, smallest_raise, choice):
             total_visits += visits[choice]
             untried_count += visits[choice] == 0
     skip = random_below(table, untried_count)
     best_choice, best_bound = CALL, -np.inf
     for choice in range(CHOICE_COUNT):
-        if is_choice_legal(legal_mask, bet_action, choice):
+        if is_choice_legal(legal_mask, smallest_raise, choice):
             if untried_count == 0:
                 upper_bound = chips_won[choice] / visits[choice]
                 upper_bound += exploration_chips * np.sqrt(np.log(total_visits) / visits[choice])
@@ -215,6 +217,6 @@ def select_by_ucb(table, legal_mask, bet_action, visits, chips_won, exploration_
 
 
 @jit
-def is_choice_legal(legal_mask, bet_action, choice):
-    """Return whether a choice is legal; `bet_action` is 0 if no raise is legal."""
-    return bet_action > 0 if choice == BET else legal_mask[choice]
+def is_choice_legal(legal_mask, smallest_raise, choice):
+    """Return whether a choice is legal; `smallest_raise` is 0 if no raise is legal."""
+    return smallest_raise > 0 if choice == BET else legal_mask[choice]
