@@ -64,7 +64,8 @@ def build_algorithm(
     """Build the algorithm that a run's config describes; other arguments as in `LearnerContext`.
 
     Args:
-        config: settings with `algo` and, if it needs networks, `net`, after `convert_horizons_to_steps`.
+        config: settings with `algo` and, if it needs networks, `net`; horizons are in steps, see
+            `convert_horizons_to_steps`.
 
     Raises:
         ConfigError: if a setting is invalid, `net` is missing, or the algorithm does not support

@@ -33,8 +33,8 @@ from poker_rl.storage.run_folder import (
 from poker_rl.sweeps.job_outcomes import read_job_overrides, save_outcome
 from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_job_with_sweep
 from poker_rl.training.loggers import Logger
-from poker_rl.training.run_opponents import bundle_opponents
 from poker_rl.training.resumed_config import CHANGEABLE_SETTINGS
+from poker_rl.training.run_opponents import bundle_opponents
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
 from poker_rl.training.train import format_train_command, train

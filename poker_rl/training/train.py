@@ -44,15 +44,15 @@ from poker_rl.training.launch_workers import (
 )
 from poker_rl.training.loggers import Logger
 from poker_rl.training.open_run import create_run, resume_run
+from poker_rl.training.resumed_config import compose_resumed_config
+from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
+from poker_rl.training.run_config_file import GROUPS, REQUIRED_PARTS, read_run_config
 from poker_rl.training.run_opponents import (
     bundle_opponents,
     create_player_loader,
     list_opponents,
     load_opponents,
 )
-from poker_rl.training.resumed_config import compose_resumed_config
-from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
-from poker_rl.training.run_config_file import GROUPS, REQUIRED_PARTS, read_run_config
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.run_record import RunInUseError, RunRecord
 from poker_rl.training.signals import RunInterruptedError
