@@ -98,10 +98,10 @@ class EndgameSolverBot(Bot):
         game = self._poker_game
         board_start = game.seats * game.hole_cards
         public_cards = records["deck"][:, board_start : game.cards_dealt]
-        columns = records["line"], records["moves"][:, None], public_cards
-        public_states = np.hstack([column.astype(np.int16) for column in columns])
+        is_played = np.arange(records["line"].shape[1]) < records["moves"][:, None]
+        line = np.where(is_played, records["line"], -1)  # without actions of an earlier hand
         _, first_row, state_of_row = np.unique(
-            public_states, axis=0, return_index=True, return_inverse=True
+            np.hstack([line, public_cards]), axis=0, return_index=True, return_inverse=True
         )
         deck_position = records["to_act"][:, None] * game.hole_cards + np.arange(game.hole_cards)
         hole_cards = np.take_along_axis(records["deck"], deck_position.astype(np.int64), axis=1)
@@ -110,10 +110,10 @@ class EndgameSolverBot(Bot):
         for state, row in enumerate(first_row):
             rows = np.flatnonzero(state_of_row.ravel() == state)
             solution = self._get_solution(records[row : row + 1])
-            line = 0
-            for action in records["line"][row, solution.start_move : records["moves"][row]]:
-                line = solution.line_after_action[line, int(action)]
-            decision = int(np.searchsorted(solution.street.decision_lines, line))
+            street_line = 0
+            for action in line[row, solution.start_move : records["moves"][row]].tolist():
+                street_line = solution.line_after_action[street_line, action]
+            decision = int(np.searchsorted(solution.street.decision_lines, street_line))
             probs[rows] = solution.policy[decision, hand[rows]]
         return probs
 
