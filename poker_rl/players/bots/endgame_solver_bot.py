@@ -99,9 +99,12 @@ class EndgameSolverBot(Bot):
         board_start = game.seats * game.hole_cards
         public_cards = records["deck"][:, board_start : game.cards_dealt]
         is_played = np.arange(records["line"].shape[1]) < records["moves"][:, None]
-        line = np.where(is_played, records["line"], -1)  # without actions of an earlier hand
+        line = records["line"] * is_played  # without actions of an earlier hand
         _, first_row, state_of_row = np.unique(
-            np.hstack([line, public_cards]), axis=0, return_index=True, return_inverse=True
+            np.hstack([line, records["moves"][:, None], public_cards]),
+            axis=0,
+            return_index=True,
+            return_inverse=True,
         )
         deck_position = records["to_act"][:, None] * game.hole_cards + np.arange(game.hole_cards)
         hole_cards = np.take_along_axis(records["deck"], deck_position.astype(np.int64), axis=1)
