@@ -182,7 +182,7 @@ class DeepCFR(NetworkLearner):
         gradient_steps = min(gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
         sums = torch.zeros(2, device=self.services.device)
         for _ in range(gradient_steps):
-            targets = buffer.sample_targets(self.batch_size)
+            targets = buffer.get_or_sample_targets(self.batch_size)
             with self.services.timer.time_networks():
                 loss = (targets.weight * compute_error(module(targets.observation), targets)).sum()
                 norm = take_gradient_step(loss, optimizer, module, self.max_grad_norm)

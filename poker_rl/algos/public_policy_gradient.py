@@ -43,7 +43,10 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True)
 class PublicPolicyGradient(NetworkLearner):
-    """Policy-gradient learner on the public tree; its decisions are those in minibatches."""
+    """Policy-gradient learner on the public tree.
+
+    Budget and schedules count the decisions in minibatches.
+    """
 
     boards: PositiveInt
     exploration: Probability

@@ -140,7 +140,9 @@ class Vine(NetworkLearner):
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table, value all likely actions, and learn."""
         self._rollout_decisions = 0
-        batch = self.services.rollout.play_steps(self._choose_actions, self.rollout_steps)
+        batch = self.services.rollout.play_steps(
+            self._store_values_and_choose_actions, self.rollout_steps
+        )
         metric_sums = torch.zeros(len(METRIC_TAGS), device=self.services.device)
         step = self.progress.decisions
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
@@ -172,7 +174,10 @@ class Vine(NetworkLearner):
         critic_ema_state = state.get("value_average")
         self._critic_ema.load_state_dict(critic_ema_state or self._critic.state_dict())
 
-    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
+    def _store_values_and_choose_actions(
+        self, rows: DecisionsToMake
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Choose actions by the policy, and store the values of all likely actions for replay."""
         services, module = self.services, self._actor_ema.module
         legal = list_legal_actions(rows.mask, services.device)
         with torch.no_grad():

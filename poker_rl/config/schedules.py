@@ -1,8 +1,8 @@
 """Schedules, by which a setting such as a learning rate changes in the course of a run.
 
 The horizon of a schedule is the number of steps over which it changes. In YAML it may also be a
-share of the budget, see `schedule_horizons`. A step is a decision in a field that is annotated as
-`lr: ScheduleOverDecisions`, and something else with other annotations.
+share of the budget, see `schedule_horizons`. What a step is depends on the annotation of the field:
+`lr: ScheduleOverDecisions` counts decisions, `ScheduleOverUpdates` updates, see `StepUnit`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.position_notation import (
     copy_with_cards,
     format_actions,
-    list_raise_targets,
+    map_raises_to_chips,
 )
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
@@ -198,7 +198,7 @@ def _deal_variant(game: DisplayedPoker, variant: int) -> Tables:
 
 def _raise_to_nearest(game: DisplayedPoker, tables: Tables, target: int) -> bool:
     """Raise to the legal amount nearest to `target`; return False if no raise is legal."""
-    raise_targets = list_raise_targets(game, tables)
+    raise_targets = map_raises_to_chips(game, tables)
     if raise_targets:
         action = min(raise_targets, key=lambda action: abs(raise_targets[action] - target))
         tables.step(np.array([action]))

@@ -155,7 +155,7 @@ class Tables:
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
-    def observe_log_chips(self, logarithms: np.ndarray, out: np.ndarray) -> None:
+    def write_log_chip_observations(self, logarithms: np.ndarray, out: np.ndarray) -> None:
         """Write observations, float32, in which `logarithms[k]` stands for k chips.
 
         The suits are renamed to a canonical form, see `suit_isomorphism`.

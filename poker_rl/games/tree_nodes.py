@@ -30,7 +30,7 @@ class TreeNodes:
         infoset: information set of the seat to act, -1 where the hand is over, [N] int32
         node_payoffs: chips won by each seat where the hand is over, else 0, [N, seats] float64
         level_starts: first node of each depth, then N, [depths + 1]
-        infoset_records: one of the tables in each information set, [I]
+        infoset_records: the record of one table in each information set, [I]
         infoset_seat: the seat to act at each information set, [I] int8
         betting_node: index of a betting line that leads to each information set, [I] int64; there
             are several if actions are hidden from the seat to act
@@ -39,9 +39,9 @@ class TreeNodes:
             seat are adjacent and in the order of their depth
 
     Raises:
-        ConfigError: if building the tree would take more than `MAX_BYTES` of memory, or the game
-            has no rule `infoset`, several definitions, betting lines that depend on the cards, or
-            an information set that is reached after different numbers of moves.
+        ConfigError: if building the tree would take more than `MAX_BYTES` of memory, if the game
+            lacks the rule `infoset`, or if it has several definitions, betting lines that depend on
+            the cards, or an information set that is reached after different numbers of moves.
     """
 
     def __init__(self, game: Game) -> None:

@@ -28,7 +28,7 @@ class ActingNetworks:
             dtype = torch.uint8 if column.dtype == torch.bool else torch.float32
             assert column.width is not None
             self._observation = torch.zeros(rows, column.width, dtype=dtype, device=services.device)
-            # Number of each row's replica among those of all networks: network x K + replica.
+            # Index of the replica that decides each row: network x K + replica.
             self._source = torch.zeros(rows, dtype=torch.int64, device=services.device)
             self._outputs = torch.zeros(rows, services.game.action_count, device=services.device)
             self._captured_step = CapturedStep(self._fill_outputs, services.device)

@@ -1,4 +1,7 @@
-"""Services for all network learners: rollouts, networks with a replica axis, and players."""
+"""What all network learners share: it builds their networks and players and runs their rollouts.
+
+It also assigns a network replica to each decision.
+"""
 
 from __future__ import annotations
 
@@ -304,7 +307,7 @@ class LearnerServices:
         return self.to_tensor(observations).float(), self.to_tensor(replica)
 
     def encode_records(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the observations [B, W] and the critics' hidden cards [B, H] of tables [B]."""
+        """Return the observations [B, W] of tables, and the cards that only critics see, [B, H]."""
         if not self.hidden_card_size:
             return self.encoder(records), np.empty((len(records), 0), np.uint8)
         return self.encoder(records), self.encoder.encode_hidden_cards(records)

@@ -120,7 +120,7 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     logarithms = np.log1p(np.arange(most_in_pot + 1, dtype=np.float32)) / np.log1p(most_chips)
 
     def encode(tables: Tables, out: np.ndarray) -> None:
-        tables.observe_log_chips(logarithms, out)
+        tables.write_log_chip_observations(logarithms, out)
 
     return game.observation_size, encode
 

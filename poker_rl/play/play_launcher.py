@@ -157,7 +157,7 @@ def build_table_setup(
     from poker_rl.play.live_hand import NamedPlayer, TableSetup
     from poker_rl.players.player_loader import parse_bot_name, resolve_spec
     from poker_rl.training.device import prepare_process
-    from poker_rl.training.run_config_file import read_run_config
+    from poker_rl.training.read_run_config import read_run_config
     from poker_rl.training.run_opponents import create_player_loader
 
     saved_table = None if config.session is None else read_saved_setup(Path(config.session))

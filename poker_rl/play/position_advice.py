@@ -31,7 +31,7 @@ from poker_rl.games.poker.position_notation import (
     format_actions,
     list_bets,
     list_hand_combinations,
-    list_raise_targets,
+    map_raises_to_chips,
     parse_position,
 )
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
@@ -317,7 +317,7 @@ def compute_advice(
     tables.load_records(records)
     probs, raise_targets = (
         compute_checked_probs(game, player, records).mean(0),
-        list_raise_targets(game, tables),
+        map_raises_to_chips(game, tables),
     )
     equilibrium_player = compute_equilibrium(game)
     equilibrium_probs = (

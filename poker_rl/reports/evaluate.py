@@ -24,7 +24,7 @@ from poker_rl.reports.evaluation_report import (
 from poker_rl.reports.measure_players import measure_mixed_table, measure_players
 from poker_rl.storage.disk import print_line
 from poker_rl.training.device import prepare_process
-from poker_rl.training.run_config_file import read_run_config
+from poker_rl.training.read_run_config import read_run_config
 from poker_rl.training.run_opponents import create_player_loader
 from poker_rl.training.signals import interrupt_at_once
 

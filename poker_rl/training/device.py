@@ -16,14 +16,14 @@ from poker_rl.games.game import Game
 from poker_rl.learning import memory_checks
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetConfig, NetDimensions
-from poker_rl.training.launch_workers import SINGLE_PROCESS, Worker
+from poker_rl.training.launch_workers import SINGLE_PROCESS, ProcessRank
 
 # Settings that say how many rows a network call has; the first one that a learner has is used.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")
 
 
 def prepare_process(
-    device: str, threads: int, seed: int, worker: Worker = SINGLE_PROCESS
+    device: str, threads: int, seed: int, worker: ProcessRank = SINGLE_PROCESS
 ) -> torch.device:
     """Set the threads and the seed of all libraries, and return the device of this process.
 

@@ -9,7 +9,7 @@ from typing import Any
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.training.run_config_file import read_run_config
+from poker_rl.training.read_run_config import read_run_config
 
 
 def resolve_game_and_player(

@@ -34,7 +34,7 @@ from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
 from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
-from poker_rl.training.task_pool import exit_with_parent
+from poker_rl.training.task_pool import wait_for_parent_and_exit
 
 # The time limit of collective operations is long, because workers wait while rank 0 evaluates,
 # which may take hours. A killed process is detected sooner, by its closed connections.
@@ -47,7 +47,7 @@ RunWorker = Callable[[], RunOutcome]
 
 
 @dataclass(frozen=True)
-class Worker:
+class ProcessRank:
     """Rank of this process in its run, and the number of processes of the run."""
 
     count: int
@@ -57,19 +57,19 @@ class Worker:
     is_started: bool = False  # true if torchrun has started all processes of the run
 
 
-SINGLE_PROCESS = Worker(1)
+SINGLE_PROCESS = ProcessRank(1)
 
 
-def identify_worker(count: int) -> Worker:
+def find_process_rank(count: int) -> ProcessRank:
     """Find out which of the `count` processes of a run this process is."""
     started = count_torchrun_processes()
     if started == 1:
-        return Worker(count, local_count=count)
+        return ProcessRank(count, local_count=count)
     if started != count:
         raise ConfigError(f"workers: {count}, but torchrun has started {started} processes")
     rank = int(os.environ.get("RANK", 0))
     local_count = int(os.environ.get("LOCAL_WORLD_SIZE", started))
-    return Worker(count, rank, local_count, int(os.environ.get("LOCAL_RANK", rank)), True)
+    return ProcessRank(count, rank, local_count, int(os.environ.get("LOCAL_RANK", rank)), True)
 
 
 def count_torchrun_processes() -> int:
@@ -78,7 +78,7 @@ def count_torchrun_processes() -> int:
 
 
 @contextmanager
-def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Iterator[None]:
+def connect_workers(worker: ProcessRank, device: torch.device, run: RunWorker) -> Iterator[None]:
     """Connect the processes of a run for the duration of this context.
 
     Without torchrun, rank 0 starts the other processes, which call `run`, and raises the error that
@@ -107,7 +107,7 @@ def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Ite
 
 
 @contextmanager
-def join_process_group(worker: Worker, device: torch.device, store: Store) -> Iterator[None]:
+def join_process_group(worker: ProcessRank, device: torch.device, store: Store) -> Iterator[None]:
     """Initialize `torch.distributed` for the duration of this context."""
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     with convert_connection_errors():
@@ -245,7 +245,7 @@ def _run_child(
 
     Ctrl-C is ignored until the training handles it.
     """
-    threading.Thread(target=exit_with_parent, daemon=True).start()
+    threading.Thread(target=wait_for_parent_and_exit, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     os.environ.update(environment)

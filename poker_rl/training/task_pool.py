@@ -44,7 +44,7 @@ def run_tasks(create_run_task: CreateRunTask, tasks: Sequence[int], workers: int
 def _prepare_worker() -> None:
     """Let this worker process end at Ctrl-C, and when its parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=exit_with_parent, daemon=True).start()
+    threading.Thread(target=wait_for_parent_and_exit, daemon=True).start()
 
 
 def _run(create_run_task: CreateRunTask, task: int) -> None:
@@ -53,7 +53,7 @@ def _run(create_run_task: CreateRunTask, task: int) -> None:
     _run_task(task)
 
 
-def exit_with_parent() -> None:
+def wait_for_parent_and_exit() -> None:
     """Wait until the parent process has ended, and then exit at once."""
     parent = multiprocessing.parent_process()
     assert parent is not None

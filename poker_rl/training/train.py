@@ -40,13 +40,13 @@ from poker_rl.training.device import choose_faster_device, prepare_process
 from poker_rl.training.launch_workers import (
     connect_workers,
     count_torchrun_processes,
-    identify_worker,
+    find_process_rank,
 )
 from poker_rl.training.loggers import Logger
 from poker_rl.training.open_run import create_run, resume_run
+from poker_rl.training.read_run_config import GROUPS, REQUIRED_PARTS, read_run_config
 from poker_rl.training.resumed_config import compose_resumed_config
 from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
-from poker_rl.training.run_config_file import GROUPS, REQUIRED_PARTS, read_run_config
 from poker_rl.training.run_opponents import (
     bundle_opponents,
     create_player_loader,
@@ -118,7 +118,7 @@ def build_and_train(
     settings, resume, opponents = collect_settings(request, option_dirs)
     root = build_root_config(settings)
     config = convert_horizons_to_steps(settings | asdict(root))
-    worker = identify_worker(root.workers)
+    worker = find_process_rank(root.workers)
     device = prepare_process(root.device, root.threads, root.seed, worker)
     game: Game = build_instance_of(Game, config["game"], "game")
     if root.device == "auto" and device.type == "cuda":

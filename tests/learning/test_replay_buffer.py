@@ -18,7 +18,7 @@ from poker_rl.learning.buffers.replay_buffer import (
 )
 from poker_rl.learning.memory_checks import _measure_free_bytes, _read_cgroup_limits, check_memory
 from poker_rl.training.device import prepare_process
-from poker_rl.training.launch_workers import Worker
+from poker_rl.training.launch_workers import ProcessRank
 
 CPU = torch.device("cpu")
 NUMBER = {"number": Column(torch.int64)}
@@ -144,7 +144,7 @@ def test_processes_of_one_machine_share_its_memory():
     whole = _measure_free_bytes(CPU)
     check_memory("replay: 1 item", 3 * whole // 5, CPU)
     # Of three processes two are on this machine.
-    prepare_process("cpu", 1, 0, Worker(3, local_count=2))
+    prepare_process("cpu", 1, 0, ProcessRank(3, local_count=2))
     with pytest.raises(ConfigError, match=r"for each of 2 processes$"):
         check_memory("replay: 1 item", 3 * whole // 5, CPU)
     prepare_process("cpu", 1, 0)

@@ -24,7 +24,7 @@ from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import launch_workers
 from poker_rl.training.device import prepare_process
-from poker_rl.training.launch_workers import Worker
+from poker_rl.training.launch_workers import ProcessRank
 from poker_rl.training.run_checkpoints import remove_old_worker_files
 from poker_rl.training.task_pool import run_tasks
 
@@ -161,12 +161,12 @@ def test_each_worker_has_a_gpu_or_none_has(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     taken = []
     monkeypatch.setattr(torch.cuda, "set_device", taken.append)
-    worker = Worker(2, rank=1, local_count=2, local_rank=1)
+    worker = ProcessRank(2, rank=1, local_count=2, local_rank=1)
     assert prepare_process("auto", 1, 0, worker).type == "cuda"
     assert taken == [1]
-    assert prepare_process("auto", 1, 0, Worker(3, local_count=3)).type == "cpu"
+    assert prepare_process("auto", 1, 0, ProcessRank(3, local_count=3)).type == "cpu"
     with pytest.raises(ConfigError, match="device: cuda, but there are 2 GPUs here for 3 workers"):
-        prepare_process("cuda", 1, 0, Worker(3, local_count=3))
+        prepare_process("cuda", 1, 0, ProcessRank(3, local_count=3))
 
 
 def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path):

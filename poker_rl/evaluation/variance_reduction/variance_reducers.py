@@ -92,7 +92,7 @@ class AivatReducer:
         deal_terms = np.concatenate(self._terms)  # AIVAT terms [deals, columns, V]
         prior = np.zeros(deal_terms.shape[1:])
         min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
-        # In AIVAT, the value in chips has the weight 1, and the equity has the weight 0.
+        # Few deals leave the weights near those of AIVAT: 1 for terms in chips, 0 for equities.
         prior[:, 0] = 1
         min_spread[:, 0] *= self._game.unit_chips
         return add_control_variates(

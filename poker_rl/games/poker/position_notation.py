@@ -245,7 +245,7 @@ def split_action_text(text: str) -> list[str]:
 def parse_action(game: DisplayedPoker, tables: Tables, token: str, token_description: str) -> int:
     """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
     legal_mask = tables.legal_mask()[0]
-    raise_targets = list_raise_targets(game, tables)
+    raise_targets = map_raises_to_chips(game, tables)
     matching_actions = {
         action
         for action in np.flatnonzero(legal_mask).tolist()
@@ -278,7 +278,7 @@ def parse_action(game: DisplayedPoker, tables: Tables, token: str, token_descrip
     )
 
 
-def list_raise_targets(game: DisplayedPoker, tables: Tables) -> dict[int, int]:
+def map_raises_to_chips(game: DisplayedPoker, tables: Tables) -> dict[int, int]:
     """Return the chips that the seat to act has put in after each legal raise, keyed by action.
 
     The raises are those at the first table. Chips count over the whole hand, with blinds and ante.

@@ -132,7 +132,7 @@ class MergingBuffer:
             kept_rows = np.argpartition(self._rows["priority"], self._capacity)[: self._capacity]
             self._rows = {name: part[kept_rows] for name, part in self._rows.items()}
 
-    def sample_targets(self, batch_size: int) -> TargetBatch:
+    def get_or_sample_targets(self, batch_size: int) -> TargetBatch:
         """Return each replica's rows, or `batch_size` of them sampled by weight if it has more."""
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch

@@ -67,7 +67,7 @@ def choose_by_rules(definitions, tables, out):
             out[i] = choose_before_flop(cards)
         elif has_top_pair_or_better(cards, board_count):
             out[i] = BET
-        elif has_any_pair(cards, board_count) or (
+        elif has_pair_with_hole_card(cards, board_count) or (
             has_cards_to_come and has_draw(cards, board_count)
         ):
             out[i] = CALL
@@ -104,7 +104,7 @@ def has_top_pair_or_better(cards, board_count):
 
 
 @jit
-def has_any_pair(cards, board_count):
+def has_pair_with_hole_card(cards, board_count):
     """Return whether a hole card, one of the first two of `cards`, pairs another card."""
     for i in range(MAX_HOLE_CARDS):
         for j in range(i + 1, MAX_HOLE_CARDS + board_count):
