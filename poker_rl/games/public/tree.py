@@ -87,8 +87,8 @@ class Boards:
         """Map each of the N boards of a street after `board` to the board that represents it.
 
         Returns:
-            three arrays [N]: the number of each board's new cards by `encode_card_sets`; that of
-            its representative's new cards; and the index in `Ranges.permuted_cards` of a
+            three arrays [N]: the code of each board's new cards, see `encode_card_sets`; the code
+            of its representative's new cards; and the index in `Ranges.permuted_cards` of a
             permutation that turns the board into its representative.
         """
         _, keys = self._compute_permuted_keys(board, street)

@@ -28,7 +28,7 @@ POSITION_COUNT = 3  # early, middle, late
 
 @dataclass(kw_only=True)
 class ChenBot(HoldemBot):
-    """Bot that bets, calls or folds by thresholds for its points, with random deviations.
+    """Bot that plays every street by the points of its hole cards, with random deviations.
 
     It bets with at least `bet_threshold` points, and calls with at least `call_thresholds`, which
     depend on the position: early, middle or late. The positions are thirds of the seats, from the
