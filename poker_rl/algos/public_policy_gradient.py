@@ -3,16 +3,13 @@
 The algorithm is our own combination of published parts: the policy gradient over all actions (mean
 actor-critic, arXiv:1709.00503) with the counterfactual values of a walk of the public tree
 (Johanson et al., "Accelerating best response calculation in large extensive games", 2011) in place
-of a critic, a penalty on the KL to uniform play that decays (magnetic mirror descent,
-arXiv:2206.05825), and one on the KL to the EMA of the policy's weights, a reference that moves with
-the policy as in R-NaD (arXiv:2206.15378). The second penalty slows the circling of self-play
-without a bias, since it is 0 once the policy stays the same. Each iteration:
+of a critic, and a penalty on the KL to uniform play that decays (magnetic mirror descent,
+arXiv:2206.05825). Each iteration:
 
     sample boards, and walk the public tree over them with the current policy
     A(a)    = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_boards.py`)
     sample decisions in proportion to their probability if both seats explore
     actor   : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
-                                         - kl_weight_average_coef KL(pi, weight average)
     average : a second network, fitted to the policies of all iterations
 """
 
@@ -53,7 +50,6 @@ class PublicPolicyGradient(NetworkLearner):
     minibatches: PositiveInt
     batch_size: PositiveInt
     kl_uniform_coef: ScheduleOverDecisions
-    kl_weight_average_coef: NonNegativeFloat
     lr: ScheduleOverDecisions
     max_grad_norm: PositiveFloat
     reward_scale: PositiveFloat
@@ -143,7 +139,7 @@ class PublicPolicyGradient(NetworkLearner):
         """Take a gradient step on each minibatch of the N decisions [N, ...]; return metrics."""
         services, step = self.services, self.progress.decisions
         kl_coef = self.kl_uniform_coef.value(step)
-        unit = services.game.unit_chips / self.reward_scale  # the game's unit in that of the loss
+        kl_weight = kl_coef * services.game.unit_chips / self.reward_scale
         set_learning_rates(self._optimizer, self.lr.value(step))
         sums = torch.zeros(3, device=services.device)
         for rows in np.split(services.generator.permutation(len(mask)), self.minibatches):
@@ -154,14 +150,8 @@ class PublicPolicyGradient(NetworkLearner):
                 log_pi = masked_log_softmax(self._actor(inputs), legal)
                 pi = log_pi.exp()
                 entropy = -masked_expectation(pi, log_pi, legal)
-                kl_uniform = legal.sum(2).log() - entropy
-                with torch.no_grad():
-                    log_average = masked_log_softmax(
-                        self._averages.weight_ema.module(inputs), legal
-                    )
-                kl_average = masked_expectation(pi, log_pi - log_average, legal)
-                penalty = kl_coef * kl_uniform + self.kl_weight_average_coef * kl_average
-                loss = (unit * penalty - (pi * advantages).sum(2)).mean()
+                divergence = legal.sum(2).log() - entropy  # KL(pi, uniform)
+                loss = (kl_weight * divergence - (pi * advantages).sum(2)).mean()
                 norm = take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
                 sums += torch.stack([loss.detach(), entropy.detach().mean(), norm])
         self.progress.updates += self.minibatches
