@@ -89,6 +89,21 @@ def load_player(
     return GreedyWrapper(game, player) if is_greedy else player
 
 
+def load_base_player(spec: str, game: Game, bot_class: str) -> Player:
+    """Load the player whose play a searching bot improves, the bot's setting `policy`.
+
+    Raises:
+        ConfigError: as `load_player`, or if the spec is that of a bot of `bot_class`, a dotted path.
+    """
+    with error_prefix("policy"):
+        bot_name = parse_bot_name(spec)
+        if bot_name is not None:
+            bot_config = load_bot_config(bot_name, list_option_dirs(None))
+            if bot_config.get("_target_") == bot_class:
+                raise ConfigError(f"{spec} searches itself")
+        return load_player(spec, game)
+
+
 def load_bot(spec: str, config: Mapping[str, Any], game: Game, device: torch.device) -> Player:
     """Return the bot with the settings `config`; it is greedy if the spec ends with `:greedy`."""
     name = spec.removesuffix(GREEDY_SUFFIX)

@@ -42,7 +42,7 @@ def uniform_leduc(monkeypatch):
     """Uniform play of Leduc: hidden cards are equally likely, whatever was done before."""
     tree = get_tree(LEDUC)
     player = Valued(LEDUC, tree.legal_mask / tree.legal_mask.sum(1, keepdims=True))
-    monkeypatch.setattr(lookahead_bot, "load_player", lambda spec, game: player)
+    monkeypatch.setattr(lookahead_bot, "load_base_player", lambda *args: player)
     return player
 
 
@@ -119,7 +119,7 @@ def test_unlikely_actions_are_not_tried():
     ("setting", "value", "message"),
     [
         ("policy", "lowest", r"^player\.policy: lowest has no values to look ahead by; docs/"),
-        ("policy", "big2_lookahead", r"^player\.policy: big2_lookahead looks ahead itself$"),
+        ("policy", "big2_lookahead", r"^player\.policy: big2_lookahead searches itself$"),
         ("temperature", float("inf"), r"^player\.temperature: Infinity is not in \(0, 1e\+09\]$"),
     ],
 )

@@ -43,7 +43,7 @@ def test_equilibrium_ranges_give_the_value_of_the_game(monkeypatch):
     cfr = PublicCFR(**settings, game=leduc())
     cfr.learn()
     average = cfr.players()["average"]
-    monkeypatch.setattr(endgame_solver_bot, "load_player", lambda spec, game: average)
+    monkeypatch.setattr(endgame_solver_bot, "load_base_player", lambda *args: average)
     player = solver(leduc(), "average", exploration=0.001, iterations=1000)
     assert evaluate_on_public_tree(leduc(), player)[1][0] == pytest.approx(-0.0856, abs=2e-3)
 
@@ -88,3 +88,8 @@ def test_a_batch_gets_the_same_as_each_table_alone(name):
 def test_refused_games(name, message):
     with pytest.raises(ConfigError, match=message):
         solver(game(name), "uniform")
+
+
+def test_refuses_itself():
+    with pytest.raises(ConfigError, match="^policy: lhe_endgame searches itself$"):
+        solver(game("limit_holdem"), "lhe_endgame")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, PositiveInt, Probability, error_prefix
+from poker_rl.config.validation import ConfigError, PositiveInt, PositiveShare
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.betting_lines import StreetLines, extend_over_street
 from poker_rl.games.public.ranges import Ranges
@@ -36,7 +36,7 @@ from poker_rl.games.public.tree import Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.player import compute_checked_probs
-from poker_rl.players.player_loader import load_player
+from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.range_policy import RangePolicy
 
 MAX_CACHED_BYTES = 2**28  # of solutions that are kept for later decisions
@@ -65,7 +65,7 @@ class EndgameSolverBot(Bot):
 
     policy: str  # the player of the earlier streets, whose ranges are assumed for both seats
     iterations: PositiveInt  # of CFR+
-    exploration: Probability  # share of uniform play in the past actions
+    exploration: PositiveShare  # share of uniform play in the past actions
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
@@ -74,8 +74,7 @@ class EndgameSolverBot(Bot):
             raise ConfigError(
                 f"{game.name} has too many bet sizes to solve a street; bet_sizes has to list them"
             )
-        with error_prefix("policy"):
-            self._player = load_player(self.policy, game)
+        self._player = load_base_player(self.policy, game, f"{__name__}.EndgameSolverBot")
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
         self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
         self._range_policy = RangePolicy(game, self._ranges, self._boards)
@@ -129,14 +128,15 @@ class EndgameSolverBot(Bot):
         tables.replay(np.repeat(record["line"], move_count + 1, axis=0), np.arange(move_count + 1))
         start_move = int(np.argmax(tables.records["street"] == self._last_street))
         past_tables, start_record = np.split(tables.records[: start_move + 1], [start_move])
-        board_cards = record["deck"][0, self._game.seats * self._poker_game.hole_cards :]
+        game = self._poker_game
+        board_cards = record["deck"][0, game.seats * game.hole_cards : game.cards_dealt]
         key = record["line"][0, :start_move].tobytes() + board_cards.tobytes()
         if key not in self._solutions:
             cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
             if cached_bytes > MAX_CACHED_BYTES:
                 self._solutions.clear()
             actions = record["line"][0, :start_move].astype(np.int64)
-            cards = board_cards[: sum(self._poker_game.board_cards)].astype(np.int64)
+            cards = board_cards.astype(np.int64)
             self._solutions[key] = self._solve(past_tables, actions, start_record, cards)
         return self._solutions[key]
 

@@ -24,20 +24,18 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.config.option_files import list_option_dirs
-from poker_rl.config.validation import ConfigError, Probability, Range, Seed, error_prefix
+from poker_rl.config.validation import ConfigError, Probability, Range, Seed
 from poker_rl.games.game import Game, hash_bytes, jit, random_uniform
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.player import compute_checked_probs
-from poker_rl.players.player_loader import load_bot_config, load_player, parse_bot_name
+from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values
 
 WorldCount = Annotated[int, Range(1, 1e4)]
 Temperature = Annotated[float, Range(0, 1e9, exclude_low=True)]
 MAX_PROBS = 2**24  # most probabilities (tables times actions) in memory at once, 128 MB
-CLASS_PATH = f"{__name__}.LookaheadBot"
 
 
 @dataclass(kw_only=True)
@@ -52,14 +50,7 @@ class LookaheadBot(Bot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        with error_prefix("policy"):
-            bot_name = parse_bot_name(self.policy)
-            if (
-                bot_name is not None
-                and load_bot_config(bot_name, list_option_dirs(None)).get("_target_") == CLASS_PATH
-            ):
-                raise ConfigError(f"{self.policy} looks ahead itself")
-            self._player = load_player(self.policy, game)
+        self._player = load_base_player(self.policy, game, f"{__name__}.LookaheadBot")
         tables = Tables(game, 1, seed=0)
         tables.deal()
         if self._player.state_values(tables.records) is None:
