@@ -93,7 +93,7 @@ def load_base_player(spec: str, game: Game, bot_class: str) -> Player:
     """Load the player whose play a searching bot improves, the bot's setting `policy`.
 
     Raises:
-        ConfigError: as `load_player`, or if the spec is that of a bot of `bot_class`, a dotted path.
+        ConfigError: as `load_player`, or if the spec is that of a bot of the class `bot_class`.
     """
     with error_prefix("policy"):
         bot_name = parse_bot_name(spec)

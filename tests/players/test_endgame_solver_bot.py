@@ -91,5 +91,5 @@ def test_refused_games(name, message):
 
 
 def test_refuses_itself():
-    with pytest.raises(ConfigError, match="^policy: lhe_endgame searches itself$"):
+    with pytest.raises(ConfigError, match=r"^policy: lhe_endgame searches itself$"):
         solver(game("limit_holdem"), "lhe_endgame")
