@@ -1,6 +1,6 @@
-"""What all network learners share: it builds their networks and players and runs their rollouts.
+"""Services for all network learners: their rollouts, networks and players.
 
-It also assigns a network replica to each decision.
+They also assign a network replica to each decision.
 """
 
 from __future__ import annotations

@@ -86,10 +86,13 @@ class EndgameSolverBot(Bot):
         return self._player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        probs = compute_checked_probs(self._game, self._player, records)
-        endgame_rows = np.flatnonzero(records["street"] == self._last_street)
-        if len(endgame_rows):
-            probs[endgame_rows] = self._solve_endgames(records[endgame_rows])
+        is_endgame = records["street"] == self._last_street
+        probs = np.empty((len(records), self._game.action_count))
+        if is_endgame.any():
+            probs[is_endgame] = self._solve_endgames(records[is_endgame])
+        if not is_endgame.all():
+            earlier = records[~is_endgame]
+            probs[~is_endgame] = compute_checked_probs(self._game, self._player, earlier)
         return probs
 
     def _solve_endgames(self, records: np.ndarray) -> np.ndarray:
