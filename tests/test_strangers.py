@@ -10,8 +10,7 @@ from run_folders import make_row, write_run_folder
 
 from poker_rl.config import ConfigError
 from poker_rl.config.option_files import read_plain_yaml
-from poker_rl.play.play_launcher import read_saved_setup
-from poker_rl.play.session_journal import SessionJournal
+from poker_rl.play.session_file import SessionFile, read_session
 from poker_rl.reports.run_data import iterate_sweep_runs
 from poker_rl.reports.tournament_folder import read_plan
 from poker_rl.storage import checkpoint, disk
@@ -57,7 +56,7 @@ def test_a_file_is_written_under_an_unpredictable_name():
 def test_a_session_is_not_written_through_a_link():
     Path("link.jsonl").symlink_to(victim())
     with pytest.raises(ConfigError, match=r"link\.jsonl is not a file"):
-        SessionJournal(Path("link.jsonl"))
+        SessionFile(Path("link.jsonl"))
 
 
 READERS = {
@@ -67,7 +66,7 @@ READERS = {
     "metrics.jsonl": read_metrics_rows,
     "tournament.yaml": lambda path: read_plan(path.parent),
     "state.pt": checkpoint.load_checked,
-    "session.jsonl": read_saved_setup,
+    "session.jsonl": read_session,
     "jobs.json": lambda path: read_job_overrides(path.parent),
     "summary.csv": lambda path: list(iterate_sweep_runs(path)),
 }

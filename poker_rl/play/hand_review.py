@@ -1,15 +1,131 @@
-"""Review a finished hand: the policy at each decision, and a grade for each move of the person."""
+"""Review of a finished hand: the policy at each decision, and a grade for each move of the person.
+
+A move is graded by its cost if it is known, else by the adviser's probability of the move. The cost
+is the expected payoff of the best move minus that of the graded move, in the game's unit: big
+blinds, antes or points. In a game small enough to be solved, the expected payoffs assume that the
+opponents play an equilibrium and that the person plays optimally after the move. In other games
+they are the adviser's action values; if the adviser has none, the cost is unknown.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
-from poker_rl.play.grading import compute_probs, grade_move, solve_small_game
+import numpy as np
+
+from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
+from poker_rl.evaluation.exact.exploitability import compute_action_losses
+from poker_rl.games.game import Game
+from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.hand_view import view_to_dict
 from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, MoveStep
 from poker_rl.play.move_groups import group_moves
-from poker_rl.players.player import Player
+from poker_rl.play.table_setup import NamedPlayer
+from poker_rl.players.player import Player, compute_checked_probs
+
+# Lowest costs of an inaccuracy and of a mistake, in the game's unit; our choice.
+INACCURACY_COST, MISTAKE_COST = 0.05, 0.25
+MISTAKE_PROB = 0.035  # if no cost is known, a move with a smaller probability is a mistake
+
+EQUILIBRIUM_NAME = "an equilibrium"
+GradeWord = Literal["fine", "inaccuracy", "mistake"]
+
+
+@dataclass(frozen=True)
+class MoveGrade:
+    """Grade of a move, with the cost and the probability that decide it."""
+
+    word: GradeWord
+    prob: float  # probability of the move in the policy of `grader`
+    cost: float | None  # in the game's unit, None if unknown
+    grader: str  # name of the player with this policy: the adviser, or EQUILIBRIUM_NAME
+
+
+def choose_grade_word(prob: float, cost: float | None) -> GradeWord:
+    """Return the grade of a move; the probability matters only if the cost is unknown."""
+    if cost is None:
+        return "mistake" if prob < MISTAKE_PROB else "fine"
+    if cost < INACCURACY_COST:
+        return "fine"
+    return "inaccuracy" if cost < MISTAKE_COST else "mistake"
+
+
+def grade_move(
+    game: DisplayedGame, record: np.ndarray, action: int, adviser: NamedPlayer | None
+) -> MoveGrade | None:
+    """Return the grade of an action at the table in `record`, shape [1].
+
+    Args:
+        adviser: player that grades the move in games too large to be solved; with None, the result
+            is None in these games.
+    """
+    solution, chips_lost = solve_small_game(game), np.nan
+    if solution is not None:
+        tree, equilibrium, action_losses = solution
+        chips_lost = action_losses[tree.lookup_infosets(record)[0], action]
+        if not np.isnan(chips_lost):
+            adviser = NamedPlayer(EQUILIBRIUM_NAME, equilibrium)
+    elif adviser is not None:
+        values = adviser.player.action_values(record.copy())
+        if values is not None:
+            chips_lost = np.nanmax(values[0]) - values[0, action]
+    if adviser is None:
+        return None
+    probs = compute_probs(game, adviser.player, record)
+    is_same_move = np.arange(len(probs)) == action
+    if game.get_bet_range(record[0]) is not None:  # bets of all amounts count as one move
+        is_same_move = game.action_types == game.action_types[action]
+    prob = float(probs[is_same_move].sum())
+    cost = None if np.isnan(chips_lost) else max(0.0, float(chips_lost) / game.unit_chips)
+    return MoveGrade(choose_grade_word(prob, cost), prob, cost, adviser.name)
+
+
+def explain_grades(unit: str, costs: Sequence[float | None], is_solved: bool) -> str:
+    """Explain to the person which costs and probabilities decide the grades of some moves.
+
+    Args:
+        unit: the game's unit.
+        costs: the cost of each move, None if unknown.
+        is_solved: whether an equilibrium grades the moves.
+    """
+    known = f"An inaccuracy costs at least {INACCURACY_COST} {unit}s, a mistake {MISTAKE_COST}."
+    if is_solved:
+        known += " Other equilibria may have other probabilities."
+    unknown = f"a move with a probability below {100 * MISTAKE_PROB:g} % is a mistake."
+    if None not in costs:
+        return known
+    if all(cost is None for cost in costs):
+        return f"No cost is known, as this player has no action values; {unknown}"
+    return f"{known} Where no cost is known, {unknown}"
+
+
+def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
+    """Return a player's policy, shape [actions], at the table in `record`, shape [1]."""
+    probs: np.ndarray = compute_checked_probs(game, player, record.copy())[0]
+    return probs
+
+
+_solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}  # cache
+
+
+def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
+    """Return a small game's tree, an equilibrium, and each action's loss; None for a large game.
+
+    The losses, shape [information sets, actions], are the chips that an action costs against the
+    equilibrium, if the player plays optimally afterwards. Each game is solved only once.
+    """
+    key = repr(game.to_dict())
+    if key not in _solution_by_game:
+        player, solution = compute_equilibrium(game), None
+        if player is not None:
+            tree = get_tree(game)
+            losses = compute_action_losses(tree, player.action_probs(tree.infoset_records))
+            solution = tree, player, losses
+        _solution_by_game[key] = solution
+    return _solution_by_game[key]
 
 
 def review_decisions(hand: LiveHand) -> list[dict[str, Any]]:
@@ -22,31 +138,28 @@ def review_decisions(hand: LiveHand) -> list[dict[str, Any]]:
 
 
 def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
-    table, player_index = hand.setup, hand.player_of_seat[step.seat]
+    setup, player_index = hand.setup, hand.player_of_seat[step.seat]
+    game, record, action = setup.game, step.record, step.move.action
     is_person = player_index == PERSON_INDEX
-    reviewer = table.adviser if is_person else table.opponents[player_index - 1]
-    solution = solve_small_game(table.game) if is_person else None
-    grade = None
-    if is_person and (
-        grade := grade_move(table.game, step.record, step.move.action, table.adviser)
-    ):
-        grade = replace(grade, grader=table.short_names.get(grade.grader, grade.grader))
+    reviewer = setup.adviser if is_person else setup.opponents[player_index - 1]
+    solution, grade = None, None
+    if is_person:
+        solution, grade = solve_small_game(game), grade_move(game, record, action, setup.adviser)
+    if grade is not None:
+        grade = replace(grade, grader=setup.short_names.get(grade.grader, grade.grader))
 
-    def list_groups(player: Player | None) -> list[dict[str, Any]] | None:
-        if player is None:
-            return None
-        probs = compute_probs(table.game, player, step.record)
-        values = player.action_values(step.record.copy()) if is_person else None
-        groups = group_moves(table.game, step.record, probs, values, step.move.action)
-        return [vars(group) for group in groups]
+    def list_groups(player: Player) -> list[dict[str, Any]]:
+        probs = compute_probs(game, player, record)
+        values = player.action_values(record.copy()) if is_person else None
+        return [vars(group) for group in group_moves(game, record, probs, values, action)]
 
     return {
         "seat": step.seat,
         "player_index": player_index,
         "label": step.move.label,
-        "table": view_to_dict(table.game.build_view(step.record[0], None)),
-        "probs": list_groups(None if reviewer is None else reviewer.player),
-        "choices": len(table.game.list_moves(step.record[0])),
+        "table": view_to_dict(game.build_view(record[0], None)),
+        "probs": reviewer and list_groups(reviewer.player),
+        "choices": len(game.list_moves(record[0])),
         "grade": grade and asdict(grade),
-        "equilibrium": list_groups(None if solution is None else solution[1]),
+        "equilibrium": solution and list_groups(solution[1]),
     }

@@ -1,7 +1,7 @@
-"""Convert a hand to plain values for the page and the terminal.
+"""Convert a hand to plain values for the page and the terminal, or to text; find requested moves.
 
-A table view is the table as one seat sees it. All views are built for the human player's seat, so
-hidden cards never leave the server; only the `result` of a finished hand shows all cards.
+All views are built for the human player's seat, so hidden cards never leave the server; only the
+`result` of a finished hand, and its text, show all cards.
 """
 
 from __future__ import annotations
@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from poker_rl.games.table_view import LegalMove, TableView
-from poker_rl.play.live_hand import PERSON_INDEX, LiveHand
+import numpy as np
+
+from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, TableView
+from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, MoveStep
 
 KEY_OF_ACTION_TYPE = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
 # Bet sizes that the keys 1 to 5 select if any amount may be bet.
 NUMBERED_BET_SIZES = ["minimum", "half pot", "two thirds of the pot", "pot", "all-in"]
+
+
+class MoveNotAllowedError(Exception):
+    """Error raised if a request is not allowed now; its message is a sentence for the person."""
 
 
 def hand_to_dict(
@@ -27,45 +33,36 @@ def hand_to_dict(
         player_names: display names by player index.
     """
     game, record = hand.setup.game, hand.record[0]
+    moves = [] if hand.is_over else game.list_moves(record)
     bet_range = None if hand.is_over else game.get_bet_range(record)
+    records_after = [*(step.record for step in hand.steps[1:]), hand.record]
+
+    def step_to_event(step: MoveStep, record_after: np.ndarray) -> dict[str, Any]:
+        table = view_to_dict(game.build_view(record_after[0], hand.person_seat))
+        return {"seat": step.seat, "label": step.move.label, "table": table}
+
+    result = None
+    if hand.is_over:
+        shown = view_to_dict(game.build_view(record, None))
+        result = {"won": hand.compute_payoffs(), "shown": shown}
     return {
         "hand": hand.hand_number,
         "phase": "over" if hand.is_over else "act",
         "players": players_to_dicts(hand, player_names),
         "table": view_to_dict(game.build_view(record, hand.person_seat)),
-        "moves": []
-        if hand.is_over
-        else moves_to_dicts(game.list_moves(record), bet_range is not None),
+        "moves": moves_to_dicts(moves, bet_range is not None),
         "amounts": bet_range
         and {"low": bet_range.min_bet, "high": bet_range.max_bet, "unit_chips": game.unit_chips},
         "past": [
             {"seat": step.seat, "label": step.move.label} for step in hand.steps[:first_unseen_step]
         ],
-        "events": _list_events(hand, first_unseen_step),
-        "result": _result_to_dict(hand) if hand.is_over else None,
-    }
-
-
-def _list_events(hand: LiveHand, first_unseen_step: int) -> list[dict[str, Any]]:
-    """Return the unseen moves, each with the table after it."""
-    records = [*(step.record for step in hand.steps), hand.record]
-    return [
-        {
-            "seat": step.seat,
-            "move": step.move.name,
-            "label": step.move.label,
-            "table": view_to_dict(hand.setup.game.build_view(record_after[0], hand.person_seat)),
-        }
-        for step, record_after in zip(
-            hand.steps[first_unseen_step:], records[first_unseen_step + 1 :], strict=True
-        )
-    ]
-
-
-def _result_to_dict(hand: LiveHand) -> dict[str, Any]:
-    return {
-        "won": hand.compute_payoffs(),
-        "shown": view_to_dict(hand.setup.game.build_view(hand.record[0], None)),
+        "events": [
+            step_to_event(step, record_after)
+            for step, record_after in list(zip(hand.steps, records_after, strict=False))[
+                first_unseen_step:
+            ]
+        ],
+        "result": result,
     }
 
 
@@ -74,13 +71,12 @@ def players_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[s
 
     The seat is None if the player is not dealt in.
     """
+    full_names = ["you", *(one.name for one in hand.setup.opponents)]
     seat_of_player = {player_index: seat for seat, player_index in enumerate(hand.player_of_seat)}
     return [
         {
             "name": name,
-            "full_name": "you"
-            if player_index == PERSON_INDEX
-            else hand.setup.opponents[player_index - 1].name,
+            "full_name": full_names[player_index],
             "you": player_index == PERSON_INDEX,
             "seat": seat_of_player.get(player_index),
         }
@@ -102,13 +98,74 @@ def moves_to_dicts(moves: Sequence[LegalMove], any_amount: bool) -> list[dict[st
     sizes = (
         NUMBERED_BET_SIZES if any_amount else [move.size_name for move in moves if move.size_name]
     )
-    return [
-        {
-            **vars(move),
-            "key": str(sizes.index(move.size_name) + 1)
-            if move.size_name in sizes
-            else KEY_OF_ACTION_TYPE.get(move.action_type, ""),
-            "label": move.label,
-        }
-        for move in moves
-    ]
+
+    def get_key(move: LegalMove) -> str:
+        if move.size_name in sizes:
+            return str(sizes.index(move.size_name) + 1)
+        return KEY_OF_ACTION_TYPE.get(move.action_type, "")
+
+    return [{**vars(move), "key": get_key(move), "label": move.label} for move in moves]
+
+
+def find_requested_move(
+    game: DisplayedGame, record: np.void, action: int | dict[str, int]
+) -> LegalMove:
+    """Return the legal move that is named by an action number, or by the bet `{"to": chips}`.
+
+    Raises:
+        MoveNotAllowedError: if the seat to act has no such move.
+    """
+    moves, bet_range = game.list_moves(record), game.get_bet_range(record)
+    if isinstance(action, dict):
+        action = find_bet_action(bet_range, action.get("to"))
+        moves += game.list_moves(record, [action])
+    for move in moves:
+        if type(action) is int and move.action == action:
+            return move
+    raise MoveNotAllowedError("That is not one of your moves.")
+
+
+def find_bet_action(bet_range: BetRange | None, raise_to: object) -> int:
+    """Return the number of the action that bets or raises to `raise_to` chips.
+
+    Raises:
+        MoveNotAllowedError: if the amount is not allowed.
+    """
+    if bet_range is None:
+        raise MoveNotAllowedError("You can't choose an amount here.")
+    if type(raise_to) is not int or not bet_range.min_bet <= raise_to <= bet_range.max_bet:
+        raise MoveNotAllowedError(
+            f"You may bet or raise to a whole number of chips from {bet_range.min_bet} to"
+            f" {bet_range.max_bet}."
+        )
+    return bet_range.min_bet_action + raise_to - bet_range.min_bet
+
+
+def format_hand(hand: LiveHand, player_names: Sequence[str]) -> str:
+    """Return the cards of each player, the moves by street, and the payoffs, as lines of text.
+
+    Args:
+        hand: a finished hand.
+        player_names: display names by player index.
+    """
+    game = hand.setup.game
+    records = [*(step.record for step in hand.steps), hand.record]
+    views = [game.build_view(record[0], None) for record in records]
+    lines = [f"{game.name}, {game.hand_noun} {hand.hand_number}"]
+    for player_index, seat_view in zip(hand.player_of_seat, views[0].seats, strict=True):
+        notes = f" ({', '.join(seat_view.notes)})" if seat_view.notes else ""
+        lines.append(f"{player_names[player_index]}{notes}: {' '.join(seat_view.cards)}")
+    heading = ""
+    for step, view in zip(hand.steps, views, strict=False):
+        if view.street and " ".join([view.street, *view.board]) != heading:
+            heading = " ".join([view.street, *view.board])
+            lines.append(heading)
+        lines.append(f"  {player_names[hand.player_of_seat[step.seat]]}: {step.move.label}")
+    if views[-1].street and views[-1].board != views[-2:][0].board:  # cards dealt after an all-in
+        lines.append(f"board {' '.join(views[-1].board)}")
+    for player_index, chips in enumerate(hand.compute_payoffs()):
+        if player_index in hand.player_of_seat and chips:
+            verb = "win" if player_index == PERSON_INDEX else "wins"
+            verb = verb if chips > 0 else verb.replace("win", "lose")
+            lines.append(f"{player_names[player_index]} {verb} {abs(chips)}")
+    return "\n".join(lines)

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.games.poker.display.view import DisplayedPoker, compute_pot_raise_to
-from poker_rl.games.table_view import DisplayedGame, LegalMove
+from poker_rl.games.table_view import DisplayedGame
 
-MAX_LISTED_MOVES = 8  # if more moves are legal, improbable moves are not listed
-MIN_LISTED_PROB = 0.001  # moves with a smaller probability are improbable
 # Largest bet of each group of bets, in percent of the pot.
 GROUP_BOUNDS = {"about half pot": 75, "about the pot": 150}
 
@@ -35,6 +33,12 @@ class MoveGroup:
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
 
 
+def format_units(game: DisplayedGame, *chips: int) -> str:
+    """Return one amount or the ends of an interval in the game's unit, such as `3 to 5 bb`."""
+    unit = "bb" if game.unit == "big blind" else f"{game.unit}s"
+    return f"{' to '.join(f'{round(one / game.unit_chips, 1):g}' for one in chips)} {unit}"
+
+
 def group_moves(
     game: DisplayedGame,
     record: np.ndarray,
@@ -44,73 +48,63 @@ def group_moves(
 ) -> list[MoveGroup]:
     """Return the groups of legal moves at the table in `record`, shape [1].
 
-    Of many legal moves, improbable ones are left out, unless any amount may be bet.
-
     Args:
         probs: the player's policy, shape [actions].
         values: the player's action values in chips, shape [actions] or [1, actions]; NaN if
             unknown.
-        taken_action: the action that was taken, which is never left out; None before the move.
+        taken_action: the action that was taken; None before the move.
     """
     values = np.full(len(probs), np.nan) if values is None else values.reshape(-1)
+    groups: list[MoveGroup] = []
 
-    def build_group(
-        label: str, actions: list[int], name: str = "", amounts: str = "", is_part: bool = False
-    ) -> MoveGroup:
-        weights, known = probs[actions], ~np.isnan(values[actions])
+    def add(
+        label: str, first: int, last: int, amounts: str, name: str = "", is_part: bool = False
+    ) -> None:
+        group = slice(first, last + 1)
+        known = ~np.isnan(values[group])
+        weights = probs[group]
         weights = np.where(known, weights if weights[known].sum() > 0 else 1.0, 0.0)
-        value = weights @ np.nan_to_num(values[actions]) / game.unit_chips
-        return MoveGroup(
-            label,
-            name,
-            amounts,
-            actions[0],
-            actions[-1],
-            is_part,
-            taken_action in actions,
-            float(probs[actions].sum()),
-            float(value / weights.sum()) if known.any() else None,
-        )
-
-    def format_units(*chips: int) -> str:
-        unit = "bb" if game.unit == "big blind" else f"{game.unit}s"
-        amounts = [f"{round(count / game.unit_chips, 1):g}" for count in chips]
-        return f"{' to '.join(amounts)} {unit}"
-
-    def build_move(move: LegalMove) -> MoveGroup:
-        chips = move.raise_to or move.chips_added
-        amounts = format_units(chips) if chips and game.unit_chips > 1 else ""
-        return build_group(move.label, [move.action], move.name, amounts)
+        value = None
+        if known.any():
+            chips = weights @ np.nan_to_num(values[group])
+            value = float(chips / game.unit_chips / weights.sum())
+        is_taken = taken_action is not None and first <= taken_action <= last
+        prob = float(probs[group].sum())
+        groups.append(MoveGroup(label, name, amounts, first, last, is_part, is_taken, prob, value))
 
     moves, bet_range = game.list_moves(record[0]), game.get_bet_range(record[0])
+    for move in moves:
+        if bet_range is None or move.raise_to is None:
+            chips = move.raise_to or move.chips_added
+            amounts = format_units(game, chips) if chips and game.unit_chips > 1 else ""
+            add(move.label, move.action, move.action, amounts, move.name)
     if bet_range is None:
-        if len(moves) > MAX_LISTED_MOVES:
-            is_listed = probs >= MIN_LISTED_PROB
-            moves = [one for one in moves if is_listed[one.action] or one.action == taken_action]
-        return [build_move(one) for one in moves]
-    groups = [build_move(one) for one in moves if one.raise_to is None]
-    verb = next(one.action_type for one in moves if one.raise_to is not None).capitalize()
-    offset = bet_range.min_bet - bet_range.min_bet_action
-    low, high = bet_range.min_bet_action, bet_range.min_bet_action + bet_range.max_bet
-    high -= bet_range.min_bet
+        return groups
+    low, offset = bet_range.min_bet_action, bet_range.min_bet - bet_range.min_bet_action
+    high = bet_range.max_bet - offset
 
-    def build_bets(label: str, first: int, last: int, is_part: bool = True) -> list[MoveGroup]:
+    def add_bets(label: str, first: int, last: int, is_part: bool = True) -> None:
         if first > last:
-            return []
+            return
         chips = [first + offset] if first == last else [first + offset, last + offset]
         amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
         if game.unit_chips > 1:
-            amounts = f"{format_units(*chips)}, {amounts}"
-        return [build_group(label, list(range(first, last + 1)), "", amounts, is_part)]
+            amounts = f"{format_units(game, *chips)}, {amounts}"
+        add(label, first, last, amounts, is_part=is_part)
 
+    verb = next(move.action_type for move in moves if move.raise_to is not None).capitalize()
     if low == high:
-        return groups + build_bets(f"{verb} all-in", low, high, False)
-    groups += build_bets(verb, low, high, False) + build_bets("minimum", low, low)
+        add_bets(f"{verb} all-in", low, high, False)
+        return groups
+    add_bets(verb, low, high, False)
+    add_bets("minimum", low, low)
     start = low + 1
     assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips
     for label, hundredths in GROUP_BOUNDS.items():
         end = compute_pot_raise_to(game.get_variant_game(record[0]), record[0], hundredths)
         end = min(max(end, start - 1), high - 1)
-        groups += build_bets(label, start, end)
+        add_bets(label, start, end)
         start = end + 1
-    return groups + build_bets("larger", start, high - 1) + build_bets("all-in", high, high)
+    add_bets("larger", start, high - 1)
+    add_bets("all-in", high, high)
+    return groups

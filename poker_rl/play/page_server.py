@@ -3,7 +3,7 @@
 A visitor sees only what the visitor's seat may know. A POST with a small JSON object changes the
 session and returns the new view; a GET changes nothing. A request that is not allowed gets a 4xx
 status and `{"error": sentence}`. A request made from an outdated view gets status 409 with the
-present view. `request_guard.py` checks that requests come from this page.
+present view. `network_access.py` checks that requests come from this page.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,41 +27,29 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.play.move_requests import MoveNotAllowedError
-from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.hand_view import MoveNotAllowedError
+from poker_rl.play.network_access import RequestGuard
 from poker_rl.play.range_explorer import explore_ranges
-from poker_rl.play.request_guard import RequestGuard
-from poker_rl.play.results_over_sessions import summarize_sessions
 from poker_rl.play.session import Session, StaleRequestError
-from poker_rl.play.start_screen import StartScreen
+from poker_rl.play.session_statistics import summarize_sessions
+from poker_rl.play.start_screen import PlayerCatalog, StartScreen
 from poker_rl.storage.disk import format_os_error
 
-MAX_BODY_BYTES = 1024  # a move takes a few dozen bytes
+MAX_BODY_BYTES = 4096  # a long line of actions takes a few hundred bytes
+MAX_SESSIONS = 100  # sessions in memory at once
 PAGES_FOLDER = Path(__file__).parent / "pages"
-MESSAGE_BY_DEFAULT_DETAIL = {  # messages that replace those of starlette
-    "Not Found": "There is no such page.",
-    "Method Not Allowed": "This address does not take that method.",
-}
-MAX_HAND_NUMBER_DIGITS = 9
-MAX_ACTIONS, MAX_BOARD_CHARACTERS = 200, 20  # limits in a request to the range explorer
-
-
-@dataclass
-class SessionSlot:
-    """Entry of a `SessionStore`: a session, and a lock for the request that uses it."""
-
-    session: Session | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    active_requests: int = 0  # requests that use or await the slot, which they keep in memory
+COOKIE_SECONDS = 365 * 24 * 3600
 
 
 class SessionStore:
     """LRU cache of open sessions by id; a dropped session is resumed from its file when needed.
 
     Args:
-        create_session: function that starts a new session.
+        create_session: function that starts a new session, from the visitor's choice of game and
+            opponents if there is a start screen.
         resume_session: function that resumes a session by its id; it raises a ConfigError if there
             is no such session.
+        first_session: session of the first visitor; None for a new one.
         max_sessions: number of sessions in memory; the least recently used one is dropped first.
     """
 
@@ -70,82 +57,42 @@ class SessionStore:
         self,
         create_session: Callable[..., Session],
         resume_session: Callable[[str], Session],
-        max_sessions: int,
+        first_session: Session | None = None,
+        max_sessions: int = MAX_SESSIONS,
     ) -> None:
-        self._create_session, self._resume_session, self._max_sessions = (
-            create_session,
-            resume_session,
-            max_sessions,
-        )
-        self._slots: OrderedDict[str, SessionSlot] = OrderedDict()
-        self._lock = threading.Lock()
-        self._offered_session: Session | None = None
+        self._create_session, self._resume_session = create_session, resume_session
+        self._first_session, self._max_sessions = first_session, max_sessions
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
 
     def begin_session(self, *choice: Any) -> Session:
-        """Return the reserved session to the first visitor, and a new session to each later one.
+        """Return the first session to the first visitor, and a new session to each later one."""
+        session = self._first_session or self._create_session(*choice)
+        self._first_session = None
+        return self._keep(session)
 
-        Args:
-            choice: arguments of `create_session`: game and opponents, if the visitor chose them.
-        """
-        with self._lock:
-            session, self._offered_session = self._offered_session, None
-        if session is None:
-            session = self._create_session(*choice)
-            with self._pin_slot(session.session_id) as slot:
-                slot.session = session
+    def get_session(self, session_id: str) -> Session:
+        """Return the session with this id; raise a ConfigError if there is no such session."""
+        if self._first_session is not None and self._first_session.session_id == session_id:
+            return self.begin_session()
+        session = self._sessions.get(session_id)
+        return self._keep(session or self._resume_session(session_id))
+
+    def _keep(self, session: Session) -> Session:
+        """Make a session the most recently used one, and drop the least recently used one."""
+        self._sessions[session.session_id] = session
+        self._sessions.move_to_end(session.session_id)
+        if len(self._sessions) > self._max_sessions:
+            _, dropped_session = self._sessions.popitem(last=False)
+            dropped_session.close()
         return session
 
-    def reserve_session(self, session: Session) -> None:
-        """Reserve a session for the first visitor; it stays in memory until `begin_session`."""
-        with self._pin_slot(session.session_id) as slot, self._lock:
-            slot.session = session
-            slot.active_requests += 1
-        self._offered_session = session
-
-    @contextmanager
-    def lock_session(self, session_id: str) -> Iterator[Session]:
-        """Yield the session with this id; other requests for it wait until the block ends.
-
-        Raises:
-            ConfigError: if there is no such session.
-        """
-        with self._pin_slot(session_id) as slot, slot.lock:
-            if slot.session is None:
-                slot.session = self._resume_session(session_id)
-            if self._offered_session is slot.session:
-                self._offered_session = None
-            yield slot.session
-
-    @contextmanager
-    def _pin_slot(self, session_id: str) -> Iterator[SessionSlot]:
-        """Yield the slot of a session id; within this context the slot stays in memory."""
-        with self._lock:
-            slot = self._slots.setdefault(session_id, SessionSlot())
-            self._slots.move_to_end(session_id)
-            slot.active_requests += 1
-            idle_ids = [
-                idle_id
-                for idle_id, other_slot in self._slots.items()
-                if not other_slot.active_requests
-            ]
-            for idle_id in idle_ids[: max(0, len(self._slots) - self._max_sessions)]:
-                if (dropped_session := self._slots.pop(idle_id).session) is not None:
-                    dropped_session.close()
-        try:
-            yield slot
-        finally:
-            with self._lock:
-                slot.active_requests -= 1
-                if slot.session is None and not slot.active_requests:
-                    del self._slots[session_id]
-
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self._sessions)
 
 
 @dataclass
 class PageEndpoints:
-    """HTTP endpoints of the page, which answer from the visitor's session.
+    """HTTP endpoints of the page, which answer from the visitor's session, one after another.
 
     Args:
         title: title of the page, such as the name of the game.
@@ -170,6 +117,7 @@ class PageEndpoints:
     results_folder: Path | None = None
 
     def __post_init__(self) -> None:
+        self._lock = threading.Lock()  # neither sessions nor Hydra are thread-safe
         self._signer = URLSafeSerializer(self.cookie_key, salt="session")
         pages = Environment(loader=FileSystemLoader(PAGES_FOLDER), autoescape=True)
         self._page_html = pages.get_template("page.html").render(
@@ -179,12 +127,12 @@ class PageEndpoints:
         )
 
     def build_routes(self) -> list[Route | Mount]:
-        hand_answers: dict[str, Callable[[Session, int], Any]] = {
+        answers_by_hand: dict[str, Callable[[Session, int], Any]] = {
             "review": Session.review_hand,
-            "text": Session.format_hand_text,
-            "phh": Session.format_hand_phh,
+            "text": Session.format_hand,
+            "phh": lambda session, hand: session.format_hand(hand, "phh"),
         }
-        turn_answers: dict[str, Callable[[Session, int], Any]] = {
+        answers_by_turn: dict[str, Callable[[Session, int], Any]] = {
             "next": Session.deal_next_hand,
             "hint": Session.get_hint,
             "grid": Session.get_grid,
@@ -195,20 +143,32 @@ class PageEndpoints:
             Route("/start", self._serve_start),
             Route("/players/{game}", self._serve_players),
             Route("/results", self._serve_results),
-            Route("/hands/{kind}", self._serve_hands),
-            Route("/ranges", self._serve_ranges),
             Route("/begin", self._serve_begin, methods=["POST"]),
-            Route("/act", self._create_endpoint(_act_on_request), methods=["POST"]),
+            Route("/act", self._create_endpoint(_act, dict), methods=["POST"]),
+            Route("/ranges", self._create_endpoint(self._explore, _parse_line), methods=["POST"]),
+            Route(
+                "/hands/{kind}",
+                self._create_endpoint(Session.format_all_hands, lambda data: data["kind"]),
+            ),
             *(
                 Route(f"/{name}/{{hand}}", self._create_endpoint(answer, _parse_hand_number))
-                for name, answer in hand_answers.items()
+                for name, answer in answers_by_hand.items()
             ),
             *(
                 Route(f"/{name}", self._create_endpoint(answer, _parse_turn_id), methods=["POST"])
-                for name, answer in turn_answers.items()
+                for name, answer in answers_by_turn.items()
             ),
             Mount("/static", StaticFiles(directory=PAGES_FOLDER)),
         ]
+
+    async def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function in a thread, when no other one runs, and return its result."""
+
+        def run_alone() -> Any:
+            with self._lock:
+                return function(*arguments)
+
+        return await run_in_threadpool(run_alone)
 
     async def _serve_index(self, request: Request) -> Response:
         return HTMLResponse(self._page_html)
@@ -217,51 +177,22 @@ class PageEndpoints:
         """Return the visitor's view, or null to a visitor without a session."""
         if self._get_session_id(request) is None:
             return JSONResponse(None)
-        return await self._answer_with_session(request, Session.build_view)
+        serve = self._create_endpoint(lambda session, _: session.build_view(), dict)
+        return await serve(request)
 
     async def _serve_start(self, request: Request) -> Response:
         """Return the games to choose from, and a summary of the visitor's last session."""
-        start_screen, session_id = self._get_start_screen(), self._get_session_id(request)
-        return JSONResponse(await run_in_threadpool(start_screen.list_choices, session_id))
+        list_choices = self._get_start_screen().list_choices
+        return JSONResponse(await self._run(list_choices, self._get_session_id(request)))
 
     async def _serve_players(self, request: Request) -> Response:
-        start_screen, game = self._get_start_screen(), request.path_params["game"]
-        return JSONResponse(await run_in_threadpool(start_screen.describe_game, game))
+        describe_game = self._get_start_screen().describe_game
+        return JSONResponse(await self._run(describe_game, request.path_params["game"]))
 
     async def _serve_results(self, request: Request) -> Response:
         if self.results_folder is None:
             raise HTTPException(404, "This server shows no results over sessions.")
-        return JSONResponse(await run_in_threadpool(summarize_sessions, self.results_folder))
-
-    async def _serve_hands(self, request: Request) -> Response:
-        """Return all finished hands of the visitor's session as a file to save."""
-        kind = request.path_params["kind"]
-        response = await self._answer_with_session(
-            request, lambda session: session.format_all_hands(kind)
-        )
-        file_name = "hands.phhs" if kind == "phh" else "hands.txt"
-        response.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'
-        return response
-
-    async def _serve_ranges(self, request: Request) -> Response:
-        """Return a position of the range explorer, from the query parameters of the request."""
-        query = request.query_params
-        actions = None if "actions" not in query else _parse_actions(query["actions"])
-        board, names = query.get("board", "")[:MAX_BOARD_CHARACTERS], query.getlist("player")
-        session_id = self._require_session_id(request)
-
-        def explore() -> dict[str, Any]:
-            with self.session_store.lock_session(session_id) as session:
-                hand = session.current_hand
-            # The session is not locked here, because the first call of a bot may take a minute.
-            return explore_ranges(hand, self.catalog, actions, board, names)
-
-        return JSONResponse(await run_in_threadpool(explore))
-
-    def _get_start_screen(self) -> StartScreen:
-        if self.start_screen is None:
-            raise HTTPException(404, "This server has only one table.")
-        return self.start_screen
+        return JSONResponse(await self._run(summarize_sessions, self.results_folder))
 
     async def _serve_begin(self, request: Request) -> Response:
         request_data = await _read_json_body(request)
@@ -271,12 +202,12 @@ class PageEndpoints:
             session = self.session_store.begin_session(*choice)
             return session.session_id, session.build_view()
 
-        session_id, view = await run_in_threadpool(begin_session)
+        session_id, view = await self._run(begin_session)
         response = JSONResponse(view)
         response.set_cookie(
             self.cookie_name,
             str(self._signer.dumps(session_id)),
-            max_age=365 * 24 * 3600,
+            max_age=COOKIE_SECONDS,
             path=f"{self.url_prefix}/",
             httponly=True,
             samesite="strict",
@@ -284,8 +215,8 @@ class PageEndpoints:
         return response
 
     def _create_endpoint(
-        self, answer: Callable[[Session, Any], Any], parse: Callable[[Any], Any] = dict
-    ) -> Callable[..., Any]:
+        self, answer: Callable[[Session, Any], Any], parse: Callable[[dict[str, Any]], Any]
+    ) -> Callable[[Request], Awaitable[Response]]:
         """Create an endpoint that answers from the visitor's session.
 
         Args:
@@ -296,32 +227,32 @@ class PageEndpoints:
         async def endpoint(request: Request) -> Response:
             is_post = request.method == "POST"
             data = parse(await _read_json_body(request) if is_post else request.path_params)
-            return await self._answer_with_session(request, lambda session: answer(session, data))
+            session_id = self._get_session_id(request)
+            if session_id is None:
+                raise HTTPException(404, "You have no table yet; a POST to begin opens one.")
+
+            def answer_from_session() -> Response:
+                session = self.session_store.get_session(session_id)
+                try:
+                    answered = answer(session, data)
+                except StaleRequestError as error:
+                    error_and_view = {"error": str(error), "view": session.build_view()}
+                    return JSONResponse(error_and_view, 409)
+                is_text = isinstance(answered, str)
+                return PlainTextResponse(answered) if is_text else JSONResponse(answered)
+
+            response: Response = await self._run(answer_from_session)
+            return response
 
         return endpoint
 
-    async def _answer_with_session(
-        self, request: Request, answer_session: Callable[[Session], Any]
-    ) -> Response:
-        session_id = self._require_session_id(request)
+    def _explore(self, session: Session, line: dict[str, Any]) -> dict[str, Any]:
+        return explore_ranges(session.current_hand, self.catalog, **line)
 
-        def answer_in_thread() -> Response:
-            with self.session_store.lock_session(session_id) as session:
-                try:
-                    answered = answer_session(session)
-                except StaleRequestError as error:
-                    return JSONResponse({"error": str(error), "view": session.build_view()}, 409)
-            return (
-                PlainTextResponse(answered) if isinstance(answered, str) else JSONResponse(answered)
-            )
-
-        return await run_in_threadpool(answer_in_thread)
-
-    def _require_session_id(self, request: Request) -> str:
-        session_id = self._get_session_id(request)
-        if session_id is None:
-            raise HTTPException(404, "You have no table yet; a POST to begin opens one.")
-        return session_id
+    def _get_start_screen(self) -> StartScreen:
+        if self.start_screen is None:
+            raise HTTPException(404, "This server has only one table.")
+        return self.start_screen
 
     def _get_session_id(self, request: Request) -> str | None:
         """Return the id of the visitor's session, from the cookie; None without a valid one."""
@@ -337,16 +268,13 @@ def create_application(server: PageEndpoints, hosts: frozenset[str]) -> RequestG
     Args:
         hosts: host names that the Host header of a request may contain, without a port.
     """
+    internal_error = "Internal error; see the terminal of the server."
     exception_handlers: dict[Any, Any] = {
-        HTTPException: lambda _, error: _create_error_response(
-            error.status_code, MESSAGE_BY_DEFAULT_DETAIL.get(error.detail, error.detail)
-        ),
+        HTTPException: lambda _, error: _create_error_response(error.status_code, error.detail),
         ConfigError: lambda _, error: _create_error_response(410, str(error)),
         MoveNotAllowedError: lambda _, error: _create_error_response(422, str(error)),
         OSError: lambda _, error: _create_error_response(503, format_os_error(error)),
-        Exception: lambda *_: _create_error_response(
-            500, "Internal error; see the terminal of the server."
-        ),
+        Exception: lambda *_: _create_error_response(500, internal_error),
     }
     routes = server.build_routes()
     starlette_app = Starlette(
@@ -370,11 +298,8 @@ async def _read_json_body(request: Request) -> dict[str, Any]:
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 raise HTTPException(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
-    except ClientDisconnect:
-        raise HTTPException(400, "The body is incomplete.") from None
-    try:
         request_data = json.loads(body)
-    except (ValueError, RecursionError):
+    except (ClientDisconnect, ValueError, RecursionError):
         request_data = None
     if not isinstance(request_data, dict):
         raise HTTPException(400, "The body has to be a JSON object.")
@@ -383,18 +308,10 @@ async def _read_json_body(request: Request) -> dict[str, Any]:
 
 def _parse_hand_number(path_params: dict[str, str]) -> int:
     """Return the number of a hand in a URL path; raise a 404 error if it is not a number."""
-    text = path_params["hand"]
-    if not (text.isdecimal() and text.isascii() and len(text) <= MAX_HAND_NUMBER_DIGITS):
-        raise HTTPException(404, "Hands are numbered from 1.")
-    return int(text)
-
-
-def _parse_actions(text: str) -> list[int]:
-    """Return the actions in a text such as `2.1`; raise a 400 error if it is not such a text."""
-    parts = text.split(".") if text else []
-    if len(parts) > MAX_ACTIONS or not all(len(one) < 6 and one.isdecimal() for one in parts):
-        raise HTTPException(400, "actions: numbers with dots between them are needed.")
-    return [int(one) for one in parts]
+    try:
+        return int(path_params["hand"])
+    except ValueError:
+        raise HTTPException(404, "Hands are numbered from 1.") from None
 
 
 def _parse_choice(request_data: dict[str, Any]) -> tuple[str, list[str]]:
@@ -405,13 +322,24 @@ def _parse_choice(request_data: dict[str, Any]) -> tuple[str, list[str]]:
     return str(game), against
 
 
+def _parse_line(request_data: dict[str, Any]) -> dict[str, Any]:
+    """Return actions, board and names of players in a request to the range explorer."""
+    actions, board, names = (request_data.get(key) for key in ("actions", "board", "names"))
+    if not (
+        (actions is None or isinstance(actions, list))
+        and all(type(action) is int for action in actions or [])
+        and isinstance(names, list)
+        and all(isinstance(text, str) for text in [board, *names])
+    ):
+        raise HTTPException(400, "Give actions, board and names.")
+    return {"actions": actions, "board": board, "names": names}
+
+
 def _parse_turn_id(request_data: dict[str, Any]) -> int:
     return _parse_integer(request_data, "turn")
 
 
-def _act_on_request(session: Session, request_data: dict[str, Any]) -> dict[str, Any]:
-    if ("action" in request_data) == ("to" in request_data):
-        raise HTTPException(400, "Give either action or to.")
+def _act(session: Session, request_data: dict[str, Any]) -> dict[str, Any]:
     turn_id = _parse_turn_id(request_data)
     if "to" in request_data:
         return session.act(turn_id, {"to": _parse_integer(request_data, "to")})
@@ -420,6 +348,6 @@ def _act_on_request(session: Session, request_data: dict[str, Any]) -> dict[str,
 
 def _parse_integer(request_data: dict[str, Any], key: str) -> int:
     value = request_data.get(key)
-    if type(value) is not int or abs(value) > 2**53:
+    if type(value) is not int:
         raise HTTPException(400, f"{key}: a whole number is needed.")
     return value

@@ -21,9 +21,10 @@ from poker_rl.evaluation.starting_hand_grid import (
 from poker_rl.games.cards import card_name, parse_cards
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.tables import Tables
-from poker_rl.play.live_hand import LiveHand, TableSetup
-from poker_rl.play.move_requests import MoveNotAllowedError
-from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.hand_view import MoveNotAllowedError
+from poker_rl.play.live_hand import LiveHand
+from poker_rl.play.start_screen import PlayerCatalog
+from poker_rl.play.table_setup import TableSetup
 from poker_rl.players.bots.mcts_bot import MCTSBot
 from poker_rl.players.player import Player
 
@@ -76,7 +77,7 @@ def explore_ranges(
     tables.deal(decks=deck, variants=int(hand.record["variant"][0]))
     path = []
     for action in actions:
-        if tables.records["over"][0] or not tables.legal_mask()[0, action : action + 1].any():
+        if tables.records["over"][0] or action not in np.flatnonzero(tables.legal_mask()[0]):
             raise MoveNotAllowedError("This line of actions is not legal.")
         seat = describe_seat(variant_game, int(tables.records["to_act"][0]))
         (move,) = game.list_moves(tables.records[0], [action])
@@ -94,10 +95,16 @@ def explore_ranges(
     board_cards += [card for card in example_cards if card not in board_cards]
     board_cards = board_cards[:card_count]
     players = list_range_players(hand.setup, catalog)
+    names = names or list(players)[:1]
     if len(names) > MAX_PLAYERS or not set(names) <= set(players):
         raise MoveNotAllowedError("There is no such player of this game.")
-    is_over = bool(record["over"])
     view = game.build_view(record, None)
+    seat, moves, grids = "", [], []
+    if not record["over"]:
+        seat, moves = describe_seat(variant_game, int(record["to_act"])), game.list_moves(record)
+        grids = [
+            compute_hand_grid(game, players[name], record, board_cards, name) for name in names
+        ]
     return {
         "actions": list(actions),
         "path": path,
@@ -105,21 +112,10 @@ def explore_ranges(
         "board_count": card_count,
         "street": view.street,
         "pot": sum(seat_view.paid for seat_view in view.seats),
-        "seat": None if is_over else describe_seat(variant_game, int(record["to_act"])),
-        "moves": []
-        if is_over
-        else [
-            {"action": move.action, "label": move.label, "size": move.size_name}
-            for move in game.list_moves(record)
+        "seat": seat,
+        "moves": [
+            {"action": move.action, "label": move.label, "size": move.size_name} for move in moves
         ],
         "players": list(players),
-        "grids": []
-        if is_over
-        else [
-            {"name": name}
-            | grid_to_dict(
-                compute_hand_grid(game, players[name], record, board_cards, ""), game.ranks
-            )
-            for name in names or list(players)[:1]
-        ],
+        "grids": [grid_to_dict(grid, game.ranks) for grid in grids],
     }

@@ -22,7 +22,7 @@ from poker_rl.evaluation.agreement_with_records import (
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh import check_phh_support
 from poker_rl.games.poker.phh_reader import RecordedDecisions, read_decisions
-from poker_rl.play.grading import choose_grade_word, explain_grades
+from poker_rl.play.hand_review import choose_grade_word, explain_grades
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.html_elements import create_document, create_element, create_table

@@ -1,21 +1,17 @@
 """Session of one human player: hand after hand, saved to a file.
 
-Views contain only what the human player may know. A session is not thread-safe; the server locks it
-during a request.
+Views contain only what the human player may know. A session is not thread-safe.
 
 A request changes the session and its file, or neither of them. There is one exception: if an
 opponent's policy fails before the human player's first decision of a hand, only the file records
 that the hand was dealt. A hand that was not finished when the program ended counts as abandoned,
-because the person may have seen cards; the next hand has a new deck. Resuming a session writes
-nothing to the file until the first move.
+because the person may have seen cards; the next hand has a new deck.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +19,7 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
+from poker_rl.evaluation.matches.playing_style import StyleCounter, is_holdem
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
     grid_to_dict,
@@ -32,23 +29,26 @@ from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
-from poker_rl.play.grading import compute_probs, explain_grades, solve_small_game
-from poker_rl.play.hand_review import review_decisions
-from poker_rl.play.hand_text import format_hand
-from poker_rl.play.hand_view import hand_to_dict, players_to_dicts, view_to_dict
-from poker_rl.play.live_hand import (
-    PERSON_INDEX,
-    LiveHand,
-    NamedPlayer,
-    TableSetup,
-    deal_hand,
-    rebuild_hand,
-    replay_to_end,
+from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.play.hand_review import (
+    compute_probs,
+    explain_grades,
+    review_decisions,
+    solve_small_game,
 )
+from poker_rl.play.hand_view import (
+    MoveNotAllowedError,
+    find_requested_move,
+    format_hand,
+    hand_to_dict,
+    players_to_dicts,
+    view_to_dict,
+)
+from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, deal_hand, rebuild_hand
 from poker_rl.play.move_groups import group_moves
-from poker_rl.play.move_requests import MoveNotAllowedError, find_requested_move
-from poker_rl.play.session_journal import SessionJournal
-from poker_rl.play.session_statistics import SessionStatistics
+from poker_rl.play.session_file import SessionFile, read_session
+from poker_rl.play.session_statistics import summarize_session
+from poker_rl.play.table_setup import NamedPlayer, TableSetup
 
 MAX_DECISIONS_PER_HAND = 1000  # no hand has more, which makes each `turn_id` unique
 
@@ -57,41 +57,27 @@ class StaleRequestError(Exception):
     """Error raised if a request was made from a view that is outdated by now."""
 
 
-@dataclass(frozen=True)
-class FinishedHand:
-    """Cards, actions and payoffs of a hand that was played to its end."""
-
-    history: HandHistory
-    player_of_seat: tuple[int, ...]  # player index of each seat
-    payoffs: list[int]  # chips, by player index
-    luck_adjusted_payoff: float | None  # of the human player, in chips, by AIVAT; None if unknown
-
-
 class Session:
-    """Session of one human player at one table.
+    """Session of one human player at one table, started by `create` or `resume`.
+
+    Requests raise a StaleRequestError if their `turn_id` is not the present one.
 
     Args:
         setup: game, opponents and adviser.
         seed: seed of all randomness in the session.
         session_id: id of the session, which is also the name of its file.
-        journal: the file of the session; None to save nothing.
-
-    Attributes:
-        notice: warning to the person if the session's file was damaged, else "".
+        file: the file of the session; None to save nothing.
     """
 
     def __init__(
-        self, setup: TableSetup, seed: int, session_id: str, journal: SessionJournal | None
+        self, setup: TableSetup, seed: int, session_id: str, file: SessionFile | None
     ) -> None:
-        self.setup, self.session_id, self.notice = setup, session_id, ""
-        self._seed, self._journal = seed, journal
-        _, self._result_unit = get_result_unit(setup.game)
+        self.setup, self.session_id = setup, session_id
+        self._seed, self._file = seed, file
         self._player_names = setup.list_player_names()
-        self._supports_phh = supports_phh(setup.game)
-        self._statistics = SessionStatistics(setup.game, self._player_names)
-        self._finished_hands: dict[int, FinishedHand] = {}
+        self._finished_hands: dict[int, dict[str, Any]] = {}  # lines of the file by hand number
+        self._style_counter = StyleCounter() if is_holdem(setup.game) else None
         self._hands_dealt = 0  # including abandoned hands
-        self._pending_lines: tuple[dict[str, Any], ...] = ()  # lines not yet in the file
 
     @classmethod
     def create(
@@ -106,11 +92,11 @@ class Session:
         """
         seed = secrets.randbits(60) if seed is None else seed
         session_id = secrets.token_hex(8)
-        journal = None
+        file = None
         if folder is not None:
             first_line = {"session": session_id, "seed": seed, "table": setup.to_dict()}
-            journal = SessionJournal.create(folder / f"{session_id}.jsonl", first_line)
-        session = cls(setup, seed, session_id, journal)
+            file = SessionFile.create(folder / f"{session_id}.jsonl", first_line)
+        session = cls(setup, seed, session_id, file)
         session._deal_next_hand()
         return session
 
@@ -121,109 +107,60 @@ class Session:
         Raises:
             ConfigError: if the file is not a session's, belongs to another table, or is in use.
         """
-        journal = SessionJournal(path)
+        file = SessionFile(path)
         try:
-            session = cls._restore(journal, setup)
+            saved = read_session(path)
+            if saved.table != setup.to_dict():
+                raise ConfigError(f"{path} is of another table")
+            session = cls(setup, saved.seed, saved.session_id, file)
+            session._hands_dealt = saved.hands_dealt
+            for line in saved.hands:
+                session._restore_hand(line)
+            if not session._finished_hands:
+                session._deal_next_hand()
+            else:
+                hand = session._rebuild_finished_hand(max(session._finished_hands))
+                seats = [hand.player_of_seat[step.seat] for step in hand.steps]
+                session._set_current_hand(hand, len(hand.steps), seats.count(PERSON_INDEX))
         except BaseException:
-            journal.close()
+            file.close()
             raise
-        session._journal = journal
-        return session
-
-    @classmethod
-    def _restore(cls, journal: SessionJournal, setup: TableSetup) -> Session:
-        """Rebuild a session from its file; `resume` lets it write to the file afterwards."""
-        path = journal.path
-        lines, has_incomplete_line = journal.read_lines()
-        first_line = lines[0] if lines else {}
-        session_id, seed = first_line.get("session"), first_line.get("seed")
-        if not isinstance(session_id, str) or type(seed) is not int or seed < 0:
-            raise ConfigError(f"{path}: the first line is not that of a session")
-        own_table, saved_table = setup.to_dict(), first_line.get("table")
-        if saved_table != own_table:
-            saved_table = saved_table if isinstance(saved_table, dict) else {}
-            key = next(
-                key for key in own_table | saved_table if saved_table.get(key) != own_table.get(key)
-            )
-            raise ConfigError(
-                f"{path} is of a table with another {key}; leave {key} out to take it"
-            )
-        session = cls(setup, seed, session_id, None)
-        for line_number, line in enumerate(lines[1:], 2):
-            try:
-                session._restore_from_line(line)
-            except (ArithmeticError, LookupError, TypeError, ValueError):
-                raise ConfigError(
-                    f"{path}: line {line_number} is no hand of {setup.game.name}"
-                ) from None
-        if has_incomplete_line:
-            session.notice = f"The last line of {path} was incomplete and is ignored."
-        if session._finished_hands:
-            last_number = max(session._finished_hands)
-            hand = session._rebuild_finished_hand(last_number)
-            decision_count = sum(
-                hand.player_of_seat[step.seat] == PERSON_INDEX for step in hand.steps
-            )
-            session._set_current_hand(hand, len(hand.steps), decision_count)
-        else:
-            session._deal_next_hand()
         return session
 
     def close(self) -> None:
         """Close the session's file."""
-        if self._journal is not None:
-            self._journal.close()
+        if self._file is not None:
+            self._file.close()
 
-    def _restore_from_line(self, line: Mapping[str, Any]) -> None:
-        """Restore the hand in a line of the file.
+    def _restore_hand(self, line: Mapping[str, Any]) -> None:
+        """Restore a finished hand from its line of the file."""
+        try:
+            tables = Tables(self.setup.game, 1, 0)
+            tables.deal(decks=np.array([line["deck"]]), variants=line["variant"])
+            actions = np.array([line["actions"]], np.int64)
+            tables.replay(actions, np.array([actions.size]))
+            hand = LiveHand(
+                self.setup, self._seed, line["hand"], tuple(line["player_of_seat"]), tables.records
+            )
+            if not hand.is_over or hand.compute_payoffs() != line["won"]:
+                raise ValueError
+            self._add_finished_hand(hand, dict(line))
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            raise ConfigError(
+                f"the session's hand {line['hand']} is no hand of {self.setup.game.name}"
+            ) from None
 
-        Raises:
-            ArithmeticError, LookupError, TypeError, ValueError: if the line is invalid.
-        """
-        if "dealt" in line:
-            self._hands_dealt = _parse_hand_number(line["dealt"])
-            return
-        hand_number, player_of_seat = (
-            _parse_hand_number(line["hand"]),
-            tuple(line["player_of_seat"]),
-        )
-        if hand_number in self._finished_hands:
-            raise ValueError
-        deck, actions = _parse_integers(line["deck"]), _parse_integers(line["actions"])
-        history = HandHistory(deck, actions, int(line["variant"]))
-        record = replay_to_end(self.setup, history)
-        live_hand = LiveHand(self.setup, self._seed, hand_number, player_of_seat, record)
-        player_indices = set(range(self.setup.game.seats))
-        are_seats_valid = (
-            PERSON_INDEX in player_of_seat
-            and len(set(player_of_seat)) == len(player_of_seat)
-            and player_indices.issuperset(player_of_seat)
-        )
-        luck_adjusted_payoff = None if line["ev_adjusted"] is None else float(line["ev_adjusted"])
-        is_luck_valid = luck_adjusted_payoff is None or isfinite(luck_adjusted_payoff)
-        if (
-            not live_hand.is_over
-            or not are_seats_valid
-            or not is_luck_valid
-            or live_hand.compute_payoffs() != line["won"]
-        ):
-            raise ValueError
-        self._add_finished(
-            hand_number,
-            FinishedHand(history, player_of_seat, line["won"], luck_adjusted_payoff),
-            record,
-        )
-
-    def _add_finished(self, hand_number: int, finished: FinishedHand, record: np.ndarray) -> None:
-        self._finished_hands[hand_number] = finished
-        self._statistics.add_hand(
-            record, finished.player_of_seat, finished.payoffs, finished.luck_adjusted_payoff
-        )
+    def _add_finished_hand(self, hand: LiveHand, line: dict[str, Any]) -> None:
+        if self._style_counter is not None:
+            tables = tables_from_records(self.setup.game, hand.record)
+            self._style_counter.add_hands(tables, np.array([hand.person_seat]))
+        self._finished_hands[hand.hand_number] = line
 
     def _deal_next_hand(self) -> None:
         """Deal the next hand and play it to the human player's first decision."""
         hand_number = self._hands_dealt + 1
-        self._write_lines({"dealt": hand_number})
+        if self._file is not None:
+            self._file.append_line({"dealt": hand_number})
         self._advance_to(deal_hand(self.setup, self._seed, hand_number).play_to_person(), 0, 0)
         self._hands_dealt = hand_number
 
@@ -237,53 +174,29 @@ class Session:
         """
         if hand.is_over:
             history = hand.deck_and_actions
-            finished = FinishedHand(
-                history,
-                hand.player_of_seat,
-                hand.compute_payoffs(),
-                hand.compute_luck_adjusted_payoff(),
-            )
-            self._write_lines(
-                {
-                    "hand": hand.hand_number,
-                    "variant": history.variant,
-                    "deck": history.deck,
-                    "player_of_seat": hand.player_of_seat,
-                    "actions": history.actions,
-                    "won": finished.payoffs,
-                    "ev_adjusted": finished.luck_adjusted_payoff,
-                }
-            )
-            self._add_finished(hand.hand_number, finished, hand.record)
-        else:
-            self._write_lines()
+            line = {
+                "hand": hand.hand_number,
+                "variant": history.variant,
+                "deck": history.deck,
+                "player_of_seat": hand.player_of_seat,
+                "actions": history.actions,
+                "won": hand.compute_payoffs(),
+                "ev_adjusted": hand.compute_luck_adjusted_payoff(),
+            }
+            if self._file is not None:
+                self._file.append_line(line)
+            self._add_finished_hand(hand, line)
         self._set_current_hand(hand, steps_seen, decision_count)
-
-    def _write_lines(self, *lines: dict[str, Any]) -> None:
-        """Append pending and new lines to the file; without a file, keep them pending."""
-        lines = (*self._pending_lines, *lines)
-        if self._journal is not None and lines:
-            self._journal.append_lines(*lines)
-            lines = ()
-        self._pending_lines = lines
 
     def _set_current_hand(self, hand: LiveHand, steps_seen: int, decision_count: int) -> None:
         """Set the present hand; the arguments are those of `_advance_to`."""
-        self._current_hand, self._steps_seen, self._decision_count = (
-            hand,
-            steps_seen,
-            decision_count,
-        )
-
-    @property
-    def current_hand(self) -> LiveHand:
-        """Return the present hand."""
-        return self._current_hand
+        self.current_hand, self._steps_seen = hand, steps_seen
+        self._decision_count = decision_count
 
     @property
     def turn_id(self) -> int:
-        """Return the number of the present decision, which grows during the whole session."""
-        return self._current_hand.hand_number * MAX_DECISIONS_PER_HAND + self._decision_count
+        """Number of the present decision, which grows during the whole session."""
+        return self.current_hand.hand_number * MAX_DECISIONS_PER_HAND + self._decision_count
 
     def build_view(self) -> dict[str, Any]:
         """Return everything that the human player may know now, as plain values."""
@@ -292,18 +205,16 @@ class Session:
             "session": {
                 "id": self.session_id,
                 "game": game.name,
-                "unit": self._result_unit,
+                "unit": get_result_unit(game)[1],
                 "cost_unit": game.unit,
-                "seats": game.seats,
                 "hand_noun": game.hand_noun,
                 "adviser": adviser and self.setup.short_names[adviser.name],
                 "adviser_full_name": adviser and adviser.name,
-                "notice": self.notice,
-                "phh": self._supports_phh,
+                "phh": supports_phh(game),
                 "grid": supports_hand_grid(game),
             },
             "turn": self.turn_id,
-            **hand_to_dict(self._current_hand, self._steps_seen, self._player_names),
+            **hand_to_dict(self.current_hand, self._steps_seen, self._player_names),
             "stats": self.summarize_statistics(),
         }
 
@@ -315,27 +226,21 @@ class Session:
             action: number of the action, or `{"to": chips}` for a bet or raise.
 
         Raises:
-            StaleRequestError: if `turn_id` is not the present one.
             MoveNotAllowedError: if the hand is over or the move is illegal.
         """
-        self._check_turn(turn_id)
-        if self._current_hand.is_over:
-            raise MoveNotAllowedError(f"The {self.setup.game.hand_noun} is over.")
-        move = find_requested_move(self.setup.game, self._current_hand.record[0], action)
-        hand = self._current_hand.play_move(move).play_to_person()
-        self._advance_to(hand, len(self._current_hand.steps), self._decision_count + 1)
+        self._check_turn(turn_id, is_over=False)
+        move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
+        hand = self.current_hand.play_move(move).play_to_person()
+        self._advance_to(hand, len(self.current_hand.steps), self._decision_count + 1)
         return self.build_view()
 
     def deal_next_hand(self, turn_id: int) -> dict[str, Any]:
         """Deal the next hand and return its view.
 
         Raises:
-            StaleRequestError: if `turn_id` is not the present one.
             MoveNotAllowedError: if the present hand is not over.
         """
-        self._check_turn(turn_id)
-        if not self._current_hand.is_over:
-            raise MoveNotAllowedError(f"The {self.setup.game.hand_noun} is not over.")
+        self._check_turn(turn_id, is_over=True)
         self._deal_next_hand()
         return self.build_view()
 
@@ -345,41 +250,35 @@ class Session:
         The payoff is in the unit of the statistics, and None if the adviser has no critic.
 
         Raises:
-            StaleRequestError: if `turn_id` is not the present one.
             MoveNotAllowedError: if the hand is over, or there is no adviser.
         """
         adviser, game = self._get_available_adviser(turn_id).player, self.setup.game
-        record = self._current_hand.record
+        record = self.current_hand.record
         state_values = adviser.state_values(record.copy())
         action_values = adviser.action_values(record.copy())
         groups = group_moves(game, record, compute_probs(game, adviser, record), action_values)
-        return {
-            "probs": [vars(group) for group in groups],
-            "value": None
-            if state_values is None
-            else float(state_values[0]) * get_result_unit(game)[0],
-        }
+        value = None
+        if state_values is not None:
+            value = float(state_values[0]) * get_result_unit(game)[0]
+        return {"probs": [vars(group) for group in groups], "value": value}
 
     def get_grid(self, turn_id: int) -> dict[str, Any]:
         """Return the adviser's policy for every starting hand, as a grid in plain values.
 
         Raises:
-            StaleRequestError: if `turn_id` is not the present one.
             MoveNotAllowedError: if the hand is over, there is no adviser, or it is not hold'em.
         """
         adviser, game = self._get_available_adviser(turn_id).player, self.setup.game
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
             raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
-        grid = compute_hand_grid_of_table(game, adviser, self._current_hand.record[0])
+        grid = compute_hand_grid_of_table(game, adviser, self.current_hand.record[0])
         return grid_to_dict(grid, game.ranks)
 
     def _get_available_adviser(self, turn_id: int) -> NamedPlayer:
         """Return the adviser; raise an error if there is none, or no decision to advise on."""
-        self._check_turn(turn_id)
+        self._check_turn(turn_id, is_over=False)
         if self.setup.adviser is None:
             raise MoveNotAllowedError("Nobody gives advice at this table.")
-        if self._current_hand.is_over:
-            raise MoveNotAllowedError(f"The {self.setup.game.hand_noun} is over.")
         return self.setup.adviser
 
     def review_hand(self, hand_number: int) -> dict[str, Any]:
@@ -404,50 +303,32 @@ class Session:
             "grades": explain_grades(game.unit, costs, solve_small_game(game) is not None),
         }
 
-    def format_hand_text(self, hand_number: int) -> str:
-        """Return a finished hand as text.
-
-        Raises:
-            MoveNotAllowedError: if there is no such hand.
-        """
-        return format_hand(self._rebuild_finished_hand(hand_number), self._player_names)
-
-    def format_hand_phh(self, hand_number: int) -> str:
-        """Return a finished hand in the PHH format, which PokerKit reads.
+    def format_hand(self, hand_number: int, kind: str = "text") -> str:
+        """Return a finished hand as text, or in PokerKit's PHH format if `kind` is "phh".
 
         Raises:
             MoveNotAllowedError: if there is no such hand, or PHH does not support the game.
         """
         hand = self._rebuild_finished_hand(hand_number)
+        if kind != "phh":
+            return format_hand(hand, self._player_names)
+        names = [self._player_names[player_index] for player_index in hand.player_of_seat]
         try:
-            return format_phh(
-                self.setup.game,
-                hand.deck_and_actions,
-                [self._player_names[player] for player in hand.player_of_seat],
-            )
+            return format_phh(self.setup.game, hand.deck_and_actions, names)
         except ConfigError as error:
             raise MoveNotAllowedError(f"{error}.") from None
 
     def format_all_hands(self, kind: str) -> str:
-        """Return all finished hands as one text.
-
-        Args:
-            kind: "phh" for the PHH format with a section for each hand, else plain text.
-
-        Raises:
-            MoveNotAllowedError: if PHH does not support the game.
-        """
-        numbers = sorted(self._finished_hands)
+        """Return all finished hands; in the PHH format each is a section of the text."""
+        texts = {one: self.format_hand(one, kind) for one in sorted(self._finished_hands)}
         if kind == "phh":
-            return "\n".join(f"[{one}]\n{self.format_hand_phh(one)}" for one in numbers)
-        return "\n\n".join(self.format_hand_text(one) for one in numbers) + "\n"
+            return "\n".join(f"[{one}]\n{text}" for one, text in texts.items())
+        return "\n\n".join(texts.values()) + "\n"
 
     def summarize_statistics(self) -> dict[str, Any]:
-        """Return the statistics of the session (`SessionStatistics.summarize`)."""
-        open_hands = int(not self._current_hand.is_over)
-        return self._statistics.summarize(
-            self._hands_dealt - len(self._finished_hands) - open_hands
-        )
+        """Return the statistics of the session."""
+        counts = None if self._style_counter is None else self._style_counter.counts[0]
+        return summarize_session(self.setup.game, [*self._finished_hands.values()], counts)
 
     def _rebuild_finished_hand(self, hand_number: int) -> LiveHand:
         """Return a finished hand with all its moves; raise MoveNotAllowedError if there is none."""
@@ -455,28 +336,17 @@ class Session:
             raise MoveNotAllowedError(
                 f"There is no finished {self.setup.game.hand_noun} {hand_number}."
             )
-        finished = self._finished_hands[hand_number]
-        return rebuild_hand(
-            self.setup, self._seed, hand_number, finished.player_of_seat, finished.history
-        )
+        line = self._finished_hands[hand_number]
+        history = HandHistory(tuple(line["deck"]), tuple(line["actions"]), line["variant"])
+        return rebuild_hand(self.setup, self._seed, hand_number, line["player_of_seat"], history)
 
-    def _check_turn(self, turn_id: int) -> None:
+    def _check_turn(self, turn_id: int, is_over: bool) -> None:
+        """Raise an error if the turn is not the present one, or the hand's end not as requested."""
         if turn_id != self.turn_id:
             raise StaleRequestError("You have moved on in another tab; this is the table now.")
-
-
-def _parse_hand_number(value: Any) -> int:
-    """Return a value from a file if it is the number of a hand; else raise a ValueError."""
-    if type(value) is not int or value < 1:
-        raise ValueError
-    return value
-
-
-def _parse_integers(values: Any) -> tuple[int, ...]:
-    """Return a value from a file as a tuple if it is a list of integers; else raise ValueError."""
-    if type(values) is not list or not all(type(value) is int for value in values):
-        raise ValueError
-    return tuple(values)
+        if self.current_hand.is_over != is_over:
+            state = "not over" if is_over else "over"
+            raise MoveNotAllowedError(f"The {self.setup.game.hand_noun} is {state}.")
 
 
 def supports_phh(game: Game) -> bool:

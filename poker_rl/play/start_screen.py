@@ -1,4 +1,4 @@
-"""Start screen of the page: lists of games and opponents, and a session with the chosen ones.
+"""Games and players to choose from: the start screen of the page, and the players of `conf/player`.
 
 Visitors of a public server choose among players of `conf/player` only; a private server also lists
 the user's own runs. Only listed names are accepted, so that a request cannot name any file.
@@ -6,13 +6,12 @@ the user's own runs. Only listed names are accepted, so that a request cannot na
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.compose import compose_plain_config
@@ -20,15 +19,45 @@ from poker_rl.config.option_listing import list_options_by_group, read_first_com
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.table_view import DisplayedGame
-from poker_rl.play.live_hand import TableSetup, shorten_names
-from poker_rl.play.move_requests import MoveNotAllowedError
-from poker_rl.play.player_catalog import PlayerCatalog
-from poker_rl.play.results_over_sessions import read_session_file
+from poker_rl.play.hand_view import MoveNotAllowedError
 from poker_rl.play.session import Session
+from poker_rl.play.session_file import read_session
+from poker_rl.play.table_setup import TableSetup, rebuild_table_setup, shorten_names
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import load_player
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 
+if TYPE_CHECKING:
+    from poker_rl.play.play_launcher import PlayConfig
+
 MAX_TABLES = 32  # tables with loaded players in memory; the least recently used is dropped first
+MAX_CACHED_GAMES = 8  # games whose players are kept in memory
 MAX_RUNS = 20  # number of newest runs that are listed as opponents
+
+
+class PlayerCatalog:
+    """Players of `conf/player`, loaded once for each game that is played on the page.
+
+    Args:
+        option_dirs: folders of YAML options, such as `conf`.
+    """
+
+    def __init__(self, option_dirs: Sequence[Path]) -> None:
+        self._option_dirs = option_dirs
+        self.path_by_name = list_options_by_group(option_dirs)["player"]
+        self._players_by_game: dict[str, dict[str, Player]] = {}
+
+    def load_all(self, game: Game) -> dict[str, Player]:
+        """Return the players that can play a game, by name."""
+        key = repr(game.to_dict())
+        if key not in self._players_by_game:
+            if len(self._players_by_game) >= MAX_CACHED_GAMES:
+                del self._players_by_game[next(iter(self._players_by_game))]
+            players = self._players_by_game[key] = {}
+            for name in self.path_by_name:
+                with suppress(ConfigError, OSError):
+                    players[name] = load_player(name, game, option_folders=self._option_dirs)
+        return self._players_by_game[key]
 
 
 @dataclass
@@ -36,48 +65,52 @@ class StartScreen:
     """Games and opponents to choose from, and sessions with the chosen ones.
 
     Args:
-        folder: folder of the sessions of all games.
+        config: settings of `poker-rl play`.
         option_dirs: folders of YAML options, such as `conf`.
         catalog: the players of `conf/player`.
-        default_game: the game that is selected when the page opens.
-        first_players: names of the players that are listed first, in this order.
-        seed: seed of each new session; None for a random one.
-        is_public: whether others on the network may visit the page.
-        build_table_setup: function that builds a table from a game's name, opponents and the file
-            of a session to resume; either the name or the file is None.
+        build_table_setup: function that builds a table from the settings with the key `game`, and
+            the names of its opponents.
     """
 
-    folder: Path
+    config: PlayConfig
     option_dirs: Sequence[Path]
     catalog: PlayerCatalog
-    default_game: str
-    first_players: Sequence[str]
-    seed: int | None
-    is_public: bool
-    build_table_setup: Callable[[str | None, Sequence[str], Path | None], TableSetup]
+    build_table_setup: Callable[[dict[str, Any], Sequence[str]], TableSetup]
 
     def __post_init__(self) -> None:
-        self._lock = threading.RLock()  # Hydra's global state allows one thread at a time
+        self._folder = Path(self.config.outputs)
         self._path_by_game = list_options_by_group(self.option_dirs)["game"]
-        self._build_cached_table = lru_cache(MAX_TABLES)(self.build_table_setup)
+        self._build_cached_table = lru_cache(MAX_TABLES)(self._build_table)
+
+    def _build_table(self, game_name: str, against: tuple[str, ...]) -> TableSetup:
+        return self.build_table_setup(self._compose_game(game_name), against)
+
+    def _compose_game(self, name: str) -> dict[str, Any]:
+        return compose_plain_config([f"game={name}"], self.option_dirs)
+
+    def _find_session(self, session_id: str | None) -> Path:
+        """Return the path of a session's file; raise a ConfigError if it is gone."""
+        path = next(self._folder.glob(f"*/{session_id}.jsonl"), None)
+        if path is None:
+            raise ConfigError("The file of this session is gone.")
+        return path
 
     def list_choices(self, last_session_id: str | None) -> dict[str, Any]:
         """Return the games with descriptions, and a summary of the visitor's last session."""
         last_session = None
-        with suppress(ConfigError, OSError, StopIteration):
-            path = next(self.folder.glob(f"*/{last_session_id}.jsonl"))
-            table, hands = read_session_file(path)
-            against = shorten_names(table["against"])
+        with suppress(ConfigError):
+            saved = read_session(self._find_session(last_session_id))
+            short_names = shorten_names(saved.table["against"])
             last_session = {
-                "game": table["game"]["name"],
-                "against": [against[name] for name in table["against"]],
-                "hands": len(hands),
+                "game": saved.table["game"]["name"],
+                "against": [short_names[name] for name in saved.table["against"]],
+                "hands": len(saved.hands),
             }
         games = [
             {"name": name, "about": read_first_comment(path)}
             for name, path in self._path_by_game.items()
         ]
-        return {"games": games, "game": self.default_game, "last": last_session}
+        return {"games": games, "game": self.config.game, "last": last_session}
 
     def describe_game(self, game_name: str) -> dict[str, Any]:
         """Return the number of seats of a game, and its possible opponents with descriptions.
@@ -87,16 +120,14 @@ class StartScreen:
         """
         if game_name not in self._path_by_game:
             raise MoveNotAllowedError("There is no such game.")
-        with self._lock:
-            config = compose_plain_config([f"game={game_name}"], self.option_dirs)
-        game: Game = build_instance_of(Game, config["game"], "game")
+        game: Game = build_instance_of(Game, self._compose_game(game_name)["game"], "game")
         if not isinstance(game, DisplayedGame):
             raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
         names = self.catalog.load_all(game)
-        specs = [*(name for name in self.first_players if name in names), *names]
+        specs = [*(name for name in self.config.default_opponents if name in names), *names]
         about = {name: read_first_comment(self.catalog.path_by_name[name]) for name in names}
-        if not self.is_public:
-            runs = self.folder.parent.glob(f"{game_name}/*/*/{PLAYERS_FOLDER}")
+        if not self.config.public:
+            runs = self._folder.parent.glob(f"{game_name}/*/*/{PLAYERS_FOLDER}")
             newest_runs = sorted(runs, key=lambda path: -path.stat().st_mtime)[:MAX_RUNS]
             about |= {str(run.parent): f"your run {run.parent}" for run in newest_runs}
         players = [{"spec": spec, "about": about[spec]} for spec in dict.fromkeys([*specs, *about])]
@@ -112,9 +143,8 @@ class StartScreen:
         known_specs = {player["spec"] for player in self.describe_game(game_name)["players"]}
         if not against or not known_specs.issuperset(against):
             raise MoveNotAllowedError("There is no such player of this game.")
-        with self._lock:
-            setup = self._build_cached_table(game_name, tuple(against), None)
-        return Session.create(setup, self.folder / game_name, self.seed)
+        setup = self._build_cached_table(game_name, tuple(against))
+        return Session.create(setup, self._folder / game_name, self.config.seed)
 
     def resume_session(self, session_id: str) -> Session:
         """Resume a session from its file.
@@ -122,9 +152,5 @@ class StartScreen:
         Raises:
             ConfigError: if its file is gone, or a player of its table can't be loaded.
         """
-        path = next(self.folder.glob(f"*/{session_id}.jsonl"), None)
-        if path is None:
-            raise ConfigError("The file of this session is gone.")
-        with self._lock:
-            setup = self._build_cached_table(None, (), path)
-        return Session.resume(path, setup)
+        path = self._find_session(session_id)
+        return Session.resume(path, rebuild_table_setup(read_session(path).table, self.option_dirs))

@@ -12,7 +12,7 @@ from poker_rl.algos import load_algorithm
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import play_match
 from poker_rl.games import Game, Tables
-from poker_rl.play.live_hand import NamedPlayer, TableSetup
+from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.players.bots.basic_bots import UniformBot
 
 

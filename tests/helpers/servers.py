@@ -7,6 +7,7 @@ import subprocess
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import httpx
 import uvicorn
@@ -15,11 +16,11 @@ from commands import PROGRAM, replace_settings
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
 from poker_rl.games import load_game
-from poker_rl.play.live_hand import NamedPlayer, TableSetup
-from poker_rl.play.network_address import create_listener, list_host_names
+from poker_rl.play.network_access import create_listener, list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
-from poker_rl.play.play_launcher import PlayConfig, create_server_config, create_start_screen
-from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.play_launcher import PlayConfig, build_chosen_table, create_server_config
+from poker_rl.play.start_screen import PlayerCatalog, StartScreen
+from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.players import load_player
 
 CATALOG = PlayerCatalog(list_option_dirs(None))
@@ -38,8 +39,9 @@ def make_start_app(folder, public=False):
     settings = read_plain_yaml(SHIPPED_OPTION_DIR / "play.yaml")
     settings |= {"outputs": str(folder / "play"), "public": public}
     config = PlayConfig(**convert_fields(PlayConfig, settings, "", {}))
-    screen = create_start_screen(config, option_dirs, CATALOG)
-    store = SessionStore(screen.create_session, screen.resume_session, 2)
+    build_table = partial(build_chosen_table, config, option_dirs)
+    screen = StartScreen(config, option_dirs, CATALOG, build_table)
+    store = SessionStore(screen.create_session, screen.resume_session)
     results = None if public else folder / "play"
     server = PageEndpoints("poker-rl", store, "key", "table", "", CATALOG, screen, results)
     return create_application(server, list_host_names("127.0.0.1", [], False))

@@ -59,10 +59,10 @@ def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     records = parse_position(definition, None, "AKs", "As7s2c", "rc")
     mean = compute_advice(definition, player, "it", records, False, "AKs")
     each = [compute_advice(definition, player, "it", one[None], False) for one in records]
-    for number, choice in enumerate(mean.actions):
-        chances = [one.actions[number].prob for one in each]
-        assert min(chances) < choice.prob < max(chances)
-        assert choice.prob == pytest.approx(np.mean(chances))
+    for action, prob in enumerate(mean.probs[1:], 1):  # nobody can fold here
+        probs = [one.probs[action] for one in each]
+        assert min(probs) < prob < max(probs)
+        assert prob == pytest.approx(np.mean(probs))
     expected = np.mean([one.expected_payoff for one in each])
     assert mean.expected_payoff == pytest.approx(expected, abs=1e-6)  # float32
     assert (mean.to_dict()["infoset"], mean.to_dict()["combinations"]) == ("0 AKs|As7s2c rc", 3)

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 from servers import CATALOG, make_start_app, make_table_setup, serve
 
-from poker_rl.play.network_address import list_host_names
+from poker_rl.play.network_access import list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
 from poker_rl.play.session import Session
 
@@ -48,7 +48,6 @@ def playing(game, folder):
     sittings = SessionStore(
         lambda: Session.create(table, folder, 3),
         lambda name: Session.resume(folder / f"{name}.jsonl", table),
-        max_sessions=100,
     )
     page = PageEndpoints(game, sittings, "key", game, "", CATALOG)
     app = create_application(page, list_host_names("127.0.0.1", [], False))

@@ -35,7 +35,7 @@ def test_a_hand_of_holdem(play):
     out = play(session, "r 3\nr\nx\nr 12\nh\nc\nc\nc\nv\ns\n\n")
     assert "from 4 to 200" in out
     assert "Type an amount too" in out
-    assert "That is no move here; ? lists" in out
+    assert "That is no legal move; ? lists" in out
     assert "you: Raise to 12\ncall: Call 10\nflop" in out
     assert "call would\n  100.0 %  Check" in out
     assert re.search(r"You (win|lose) \d+ chips|You come out even", out)
@@ -51,7 +51,7 @@ def test_a_line_that_is_no_move_changes_nothing(play, line):
     session = Session.create(make_table_setup("nolimit_holdem", "call"), None, 3)
     before = session.build_view()["turn"]
     out = play(session, f"{line}\n")
-    assert re.search(r"That is no move|no legal play|whole number of chips", out)
+    assert re.search(r"That is no legal move|whole number of chips", out)
     assert session.build_view()["turn"] == before
 
 
@@ -59,7 +59,7 @@ def test_cards_are_typed(play):
     session = Session.create(make_table_setup("big2", "lowest", "lowest", "lowest"), None, 3)
     move = next(move for move in session.build_view()["moves"] if move["cards"])
     out = play(session, f"3d 4d 6s\n{' '.join(move['cards']).upper()}\n")
-    assert "These cards are no legal play" in out
+    assert "That is no legal move" in out
     assert f"you: {move['label']}\n" in out
 
 
@@ -72,10 +72,9 @@ def test_a_session_of_a_changed_game_is_resumed(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.StringIO("s\n"))
     assert run_command(*resume[1:]) == 0
     assert re.search(r"(Hands|Games) +1\n", capsys.readouterr().out)
-    assert run_command(*resume[1:], "game=kuhn") == 2
-    assert "is of a table with another game; leave game out" in capsys.readouterr().err
-    assert run_command(*resume[1:], "run=outputs") == 2
-    assert "run: a session has its own game and players" in capsys.readouterr().err
+    for other in ("game=kuhn", "run=outputs"):
+        assert run_command(*resume[1:], other) == 2
+        assert "session: has its own game and players" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("working_folder")
@@ -85,12 +84,6 @@ def test_the_best_released_player_advises(monkeypatch, capsys):
         monkeypatch.setattr(sys, "stdin", io.StringIO("h\n"))
         assert run_command("play", "ui=terminal", "seed=1", f"game={game}", "against=[call]") == 0
         assert words in capsys.readouterr().out
-
-
-def test_quitting_at_once_waits_for_the_warm_up(tmp_path):
-    """A process that ends while one of its threads is inside torch is aborted."""
-    done = subprocess.run(COMMAND, cwd=tmp_path, input=b"q\n", capture_output=True)
-    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_ctrl_c_leaves(tmp_path):

@@ -16,8 +16,8 @@ from poker_rl.cli import run_command
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values, exploitability
 from poker_rl.games import Tables, get_tree, load_game
-from poker_rl.play.live_hand import NamedPlayer, TableSetup
 from poker_rl.play.session import Session
+from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.players import load_player
 
 World = tuple[Fraction, tuple[int, ...], tuple[int, ...]]  # chance, the prizes, the other's bids

@@ -142,7 +142,6 @@ async function showView(next, isNext = true) {
   $("against").title = [...new Set(view.players.slice(1).map((place) => place.full_name))].join("\n");
   if (!isNext) $("log").replaceChildren(); // moves in another tab would be missing in it
   if (fresh || !isNext) line(`${title(view.session.hand_noun)} ${view.hand}`, "new");
-  if (fresh && view.session.notice) line(view.session.notice);
   for (const past of isNext ? [] : [...view.past, ...view.events]) line(said(past));
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const wait = still ? 0 : Math.min(WAIT, LONGEST / view.events.length);
@@ -530,21 +529,15 @@ function drawStats(stats) {
       ["VPIP", percent(stats.style.vpip), "how often you put chips into the pot before the flop, blinds not counted"],
       ["PFR", percent(stats.style.pfr), "how often you raise before the flop"],
       ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1), "your bets and raises divided by your calls"]);
-  if (stats.places) rows.push([`Places 1 to ${stats.places.length}`, stats.places.join(" · ")]);
   const explained = make("p", { class: "more", role: "status" });
   const term = (name, meaning) => make("button", { type: "button", class: "term", title: meaning,
     click: () => (explained.textContent = `${name}: ${meaning}.`) }, name);
   const table = make("dl", {}, ...rows.flatMap(([name, value, meaning]) =>
     [make("dt", {}, meaning ? term(name, meaning) : name), make("dd", {}, value)]));
   const made = [table, explained, curve(stats.curve, unit, stats.hands)];
-  if (stats.opponents.length > 1)
-    made.push(make("table", {}, make("caption", {}, `What each opponent has won, ${stats.unit}`),
-      ...stats.opponents.map((one) => make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, range(one))))));
-  if (stats.more_hands)
-    made.push(make("p", { class: "more" }, `About ${number(stats.more_hands)} more ${word}s until this is known to ±${number(stats.goal, stats.goal < 1 ? 2 : 0)}.`));
-  const kinds = [["text", "Save all hands as text"], ...(view.session.phh ? [["phh", "as PHH"]] : [])];
+  const kinds = [["text", "hands.txt", "Save all hands as text"], ...(view.session.phh ? [["phh", "hands.phhs", "as PHH"]] : [])];
   if (stats.hands)
-    made.push(make("p", { class: "more" }, ...kinds.flatMap(([kind, text]) => [make("a", { href: `hands/${kind}`, download: true }, text), " "])));
+    made.push(make("p", { class: "more" }, ...kinds.flatMap(([kind, download, text]) => [make("a", { href: `hands/${kind}`, download }, text), " "])));
   $("stats").replaceChildren(...made.filter((one) => one !== null));
 }
 

@@ -6,10 +6,8 @@ let shown = []; // names of the players whose grids are shown
 
 /** Show the position after these actions; without `actions`, the position of the present hand. */
 async function explore(actions = null, board = "") {
-  const query = new URLSearchParams({ ...(actions && { actions: actions.join(".") }), board });
-  for (const name of shown) query.append("player", name);
   $("ranges-error").replaceChildren(working("Computing the ranges"));
-  const { ok, answer } = await ask(`ranges?${query}`);
+  const { ok, answer } = await ask("ranges", { actions, board, names: shown });
   $("ranges-error").textContent = ok ? "" : answer.error;
   if (!ok) return;
   position = answer;

@@ -1,0 +1,122 @@
+"""Access to the page over the network: its socket, its names, and checks of requests.
+
+- The Host header must contain a known name, which prevents DNS rebinding.
+- A POST must come from the page itself, which prevents CSRF. The header Sec-Fetch-Site contains the
+  origin's relation to the page; if a browser does not send it, Origin must equal Host.
+- The headers of answers forbid the browser to load anything from other servers, to guess content
+  types, to send a referrer and to cache.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from poker_rl.config.validation import ConfigError
+
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+WILDCARD_HOSTS = ("0.0.0.0", "::")
+# Reserved outside address (RFC 5737) that reveals the outgoing interface; nothing is sent to it.
+PROBE_ADDRESS = "192.0.2.1"
+RESPONSE_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
+    """Create a listening socket.
+
+    Raises:
+        ConfigError: if the host is not a loopback address and `allow_public` is false, or nothing
+            can listen at this host and port.
+    """
+    if not (allow_public or is_loopback(host)):
+        raise ConfigError(
+            f"host: {host} may be reached by others, which needs public=true; allowed without:"
+            f" {', '.join(LOOPBACK_HOSTS)}"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
+    except OSError as error:
+        raise ConfigError(f"host, port: {error.strerror}; port=0 takes a free port") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach the host."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def list_host_names(host: str, extra_names: Sequence[str], allow_public: bool) -> frozenset[str]:
+    """Return the host names that the Host header of a request may contain, without a port."""
+    own_names = {socket.gethostname(), find_outward_address()} if allow_public else set()
+    return frozenset(
+        name.lower().strip("[]") for name in {*LOOPBACK_HOSTS, host, *own_names, *extra_names}
+    )
+
+
+def format_url(host: str, port: int, prefix: str) -> str:
+    """Return the URL of the page."""
+    host_name = find_outward_address() if host in WILDCARD_HOSTS else host
+    return f"http://{f'[{host_name}]' if ':' in host_name else host_name}:{port}{prefix}/"
+
+
+def find_outward_address() -> str:
+    """Return this machine's address in its network; without a network, its name."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((PROBE_ADDRESS, 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()
+
+
+class RequestGuard:
+    """ASGI middleware that rejects requests from other sites and adds security headers.
+
+    Args:
+        app: the application that gets the accepted requests.
+        hosts: allowed host names, without a port and in lower case.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        self.app, self.hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(RESPONSE_HEADERS)
+            await send(message)
+
+        rejection = self._find_rejection(scope) if scope["type"] == "http" else None
+        app = self.app if rejection is None else rejection
+        await app(scope, receive, send_with_headers)
+
+    def _find_rejection(self, scope: Scope) -> JSONResponse | None:
+        """Return the answer to a request that must be rejected, else None."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        try:
+            is_known = urlsplit(f"//{host}").hostname in self.hosts
+        except ValueError:
+            is_known = False
+        if not is_known:
+            return JSONResponse({"error": "This server does not have that name."}, 421)
+        is_same_origin = headers.get("origin", "").partition("://")[2] == host
+        if "sec-fetch-site" in headers:
+            is_same_origin = headers["sec-fetch-site"] in ("same-origin", "none")
+        if is_same_origin or scope["method"] in ("GET", "HEAD"):
+            return None
+        return JSONResponse({"error": "Only the page itself may ask for this."}, 403)

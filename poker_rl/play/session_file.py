@@ -1,0 +1,132 @@
+"""File of a session: JSON lines for the table, each deal and each finished hand.
+
+    {"session": "5f…", "seed": 7, "table": {"game": {…}, "against": ["uniform"], "adviser": null}}
+    {"dealt": 1}
+    {"hand": 1, "variant": 0, "deck": [2, 0], "player_of_seat": [0, 1], "actions": [1, 2], "won": …}
+
+`player_of_seat` is the player index of each seat (0 is the human player). `won` is the payoff of
+each player in chips. `ev_adjusted` is the human player's payoff in chips, adjusted for luck by
+AIVAT, or null. A hand with a line `dealt` but no line `hand` was not finished.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.root_config import FILE_NAME_PATTERN
+from poker_rl.config.untrusted_files import MIB, open_regular_file
+from poker_rl.config.validation import ConfigError
+from poker_rl.play.live_hand import PERSON_INDEX
+from poker_rl.storage.disk import fsync_path, name_path_in_errors
+
+MAX_FILE_BYTES = 64 * MIB  # enough for 100,000 hands
+
+
+@dataclass(frozen=True)
+class SavedSession:
+    """Content of a session's file."""
+
+    session_id: str
+    seed: int
+    table: dict[str, Any]  # values of `TableSetup.to_dict`
+    hands: list[dict[str, Any]]  # lines of the finished hands
+    hands_dealt: int  # number of hands dealt, finished or not
+
+
+def read_session(path: Path) -> SavedSession:
+    """Read a session's file, without replaying its hands.
+
+    A last line without a newline is incomplete because of a crash, and is ignored.
+
+    Raises:
+        ConfigError: if the file is not that of a session.
+    """
+    try:
+        with open_regular_file(path, MAX_FILE_BYTES) as file:
+            data = file.read()
+        complete_lines = data[: data.rfind(b"\n") + 1].splitlines()
+        first_line, *lines = map(json.loads, complete_lines)
+        session_id, seed, table = first_line["session"], first_line["seed"], first_line["table"]
+        game = table["game"]
+        texts = [session_id, game["name"], game["unit"], *table["against"], table["adviser"] or ""]
+        hands = [line for line in lines if "hand" in line]
+        dealt = [0, *(line["dealt"] for line in lines if "dealt" in line)]
+        payoffs = [hand["won"][PERSON_INDEX] for hand in hands]
+        payoffs += [hand["ev_adjusted"] or 0.0 for hand in hands]
+        if not (
+            isinstance(seed, int)
+            and all(isinstance(text, str) for text in texts)
+            and FILE_NAME_PATTERN.fullmatch(game["name"])
+            and np.isfinite([*dealt, *payoffs, game["unit_chips"]]).all()
+        ):
+            raise ValueError
+    except (OSError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError):
+        raise ConfigError(f"{path} is not a file of a session") from None
+    return SavedSession(session_id, seed, table, hands, max(dealt))
+
+
+class SessionFile:
+    """Locked file of one session, to which lines are appended.
+
+    The lock prevents two programs from dealing the same hand. The kernel releases it when the
+    process ends.
+
+    Raises:
+        ConfigError: if there is no such file, or its session is already open, in any process.
+        OSError: naming the file, if it can't be written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        # A symbolic link could point to a file outside the folder of sessions.
+        if path.is_symlink() or not path.is_file():
+            raise ConfigError(f"{path} is not a file")
+        self.path = path
+        with name_path_in_errors(path):
+            self._locked_file = path.open("r+b")
+            try:
+                fcntl.flock(self._locked_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._locked_file.close()
+                raise ConfigError(f"{path} is in use: its session is open elsewhere") from None
+            self._locked_file.truncate(self._locked_file.read().rfind(b"\n") + 1)
+
+    @classmethod
+    def create(cls, path: Path, first_line: dict[str, Any]) -> SessionFile:
+        """Create a new file with its first line; create its folder if necessary."""
+        with name_path_in_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(exist_ok=False)
+            file = cls(path)
+            file.append_line(first_line)
+            fsync_path(path.parent)
+        return file
+
+    def append_line(self, line: dict[str, Any]) -> None:
+        """Append a line and flush it to the disk; a failure leaves the file unchanged.
+
+        Raises:
+            OSError: naming the file.
+        """
+        with name_path_in_errors(self.path):
+            end_offset = self.path.stat().st_size
+            try:
+                with self.path.open("ab") as file:
+                    file.write(json.dumps(line).encode() + b"\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError:
+                with suppress(OSError):
+                    os.truncate(self.path, end_offset)
+                raise
+
+    def close(self) -> None:
+        """Close the file, which releases its lock."""
+        self._locked_file.close()

@@ -1,0 +1,165 @@
+"""Table of a session: the game, the opponents and the adviser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.root_config import FILE_NAME_PATTERN
+from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.games.game import Game
+from poker_rl.games.table_view import DisplayedGame
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import CPU, load_player, parse_bot_name, resolve_spec
+
+TIMED_RUN_PATTERN = re.compile(r"\d{4}-\d\d-\d\d_\d\d-")  # start time in a run's default name
+
+
+@dataclass(frozen=True)
+class NamedPlayer:
+    """Player and its display name."""
+
+    name: str
+    player: Player
+
+
+@dataclass(frozen=True)
+class TableSetup:
+    """Game, opponents and adviser of a session.
+
+    Args:
+        opponents: one for each seat but the human player's, clockwise from that player's left.
+        adviser: the player that gives hints and whose policy grades moves, or None.
+
+    Raises:
+        ConfigError: if there are too many or too few opponents, or the game can't be displayed.
+    """
+
+    game: DisplayedGame
+    opponents: Sequence[NamedPlayer]
+    adviser: NamedPlayer | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.game, DisplayedGame):  # a game of a plug-in may have no display
+            raise ConfigError(f"game: {self.game.name} has no view to play it by")
+        if len(self.opponents) != self.game.seats - 1:
+            raise ConfigError(
+                f"against: {len(self.opponents)} opponents; {self.game.name} needs"
+                f" {self.game.seats - 1}, one for each other seat, or a single one for all"
+            )
+
+    @cached_property
+    def short_names(self) -> dict[str, str]:
+        """Short display name for each full name of an opponent or the adviser."""
+        return shorten_names([one.name for one in (*self.opponents, self.adviser) if one])
+
+    def list_player_names(self) -> list[str]:
+        """Return the short display names of all players, the human player first.
+
+        Equal names get numbers.
+        """
+        names = [self.short_names[one.name] for one in self.opponents]
+        numbered = [
+            name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
+            for i, name in enumerate(names)
+        ]
+        return ["you", *numbered]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return game, opponents and adviser as plain values, for the session's file."""
+        return {
+            "game": self.game.to_dict(),
+            "against": [one.name for one in self.opponents],
+            "adviser": self.adviser and self.adviser.name,
+        }
+
+
+def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
+    """Return a unique short display name for each full name.
+
+    A trained player is named by its run, or by its algorithm if the run is named by its start time.
+    If short names would be equal, the last parts of the full names are used, such as
+    `x@300000:average`, or else the full names.
+    """
+
+    def name_run(full_name: str) -> str:
+        path, separator, player = full_name.rpartition(":")
+        if not separator or player == "greedy":  # a bot
+            return Path(full_name).stem
+        run = Path(path.partition("@")[0])
+        is_timed = TIMED_RUN_PATTERN.search(run.name)
+        return run.parent.name if is_timed else run.name.removesuffix(".pt")
+
+    for shorten in (name_run, lambda full_name: Path(full_name).name):
+        short_names = {full_name: shorten(full_name) for full_name in full_names}
+        if len(set(short_names.values())) == len(short_names):
+            return short_names
+    return {full_name: full_name for full_name in full_names}
+
+
+def build_table_setup(
+    game_config: Mapping[str, Any],
+    option_dirs: Sequence[Path],
+    against: Sequence[str],
+    adviser: str | None,
+    default_opponents: Sequence[str] = (),
+    default_advisers: Sequence[str] = (),
+) -> TableSetup:
+    """Build a table from the names of its players.
+
+    Args:
+        game_config: settings with the key `game`.
+        option_dirs: folders of YAML options, such as `conf`.
+        against: names of the opponents; a single one takes all seats, [] stands for the first
+            player in `default_opponents` that plays the game.
+        adviser: name of the adviser; None for the first opponent that is a run, else the first
+            player in `default_advisers` that plays the game, without `default_advisers` for none.
+
+    Raises:
+        ConfigError: if a seat has no player, or a player can't play this game.
+    """
+    game: DisplayedGame = build_instance_of(Game, game_config["game"], "game")
+    if not FILE_NAME_PATTERN.fullmatch(game.name):
+        raise ConfigError(f"game.name: {game.name!a} can't be the name of a folder")
+    players: dict[str, NamedPlayer] = {}
+
+    def load(spec: str, setting: str) -> NamedPlayer:
+        if spec not in players:
+            with error_prefix(setting):
+                player = load_player(spec, game, CPU, option_dirs)
+                players[spec] = NamedPlayer(resolve_spec(spec), player)
+        return players[spec]
+
+    def load_first(specs: Sequence[str]) -> NamedPlayer | None:
+        for spec in specs:
+            with suppress(ConfigError):
+                return load(spec, "")
+        return None
+
+    opponents = [load(spec, "against") for spec in against]
+    if not opponents:
+        if (default := load_first(default_opponents)) is None:
+            raise ConfigError("against: give a player; none of `default_opponents` plays this game")
+        opponents = [default]
+    if len(opponents) == 1:
+        opponents *= game.seats - 1
+    if adviser is not None:
+        advising: NamedPlayer | None = load(adviser, "adviser")
+    else:
+        runs = [spec for spec in against if parse_bot_name(spec) is None]
+        advising = load_first([*runs, *default_advisers] if default_advisers else [])
+    return TableSetup(game, opponents, advising)
+
+
+def rebuild_table_setup(table: Mapping[str, Any], option_dirs: Sequence[Path]) -> TableSetup:
+    """Build the table of a session from the values of `TableSetup.to_dict` in its file."""
+    config = compose_plain_config([f"game={table['game']['name']}"], option_dirs)
+    config["game"] |= table["game"]  # saved settings replace those of conf/game
+    return build_table_setup(config, option_dirs, table["against"], table["adviser"])
