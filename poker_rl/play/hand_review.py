@@ -9,7 +9,6 @@ they are the adviser's action values; if the adviser has none, the cost is unkno
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -83,23 +82,12 @@ def grade_move(
     return MoveGrade(choose_grade_word(prob, cost), prob, cost, adviser.name)
 
 
-def explain_grades(unit: str, costs: Sequence[float | None], is_solved: bool) -> str:
-    """Explain to the person which costs and probabilities decide the grades of some moves.
-
-    Args:
-        unit: the game's unit.
-        costs: the cost of each move, None if unknown.
-        is_solved: whether an equilibrium grades the moves.
-    """
-    known = f"An inaccuracy costs at least {INACCURACY_COST} {unit}s, a mistake {MISTAKE_COST}."
-    if is_solved:
-        known += " Other equilibria may have other probabilities."
-    unknown = f"a move with a probability below {100 * MISTAKE_PROB:g} % is a mistake."
-    if None not in costs:
-        return known
-    if all(cost is None for cost in costs):
-        return f"No cost is known, as this player has no action values; {unknown}"
-    return f"{known} Where no cost is known, {unknown}"
+def explain_grades(unit: str) -> str:
+    """Return sentences about the costs and probabilities that decide grades in the game's unit."""
+    return (
+        f"An inaccuracy costs at least {INACCURACY_COST} {unit}s, a mistake {MISTAKE_COST}. Where"
+        f" no cost is known, a move with a probability below {100 * MISTAKE_PROB:g} % is a mistake."
+    )
 
 
 def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:

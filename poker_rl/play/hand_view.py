@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, TableView
+from poker_rl.games.table_view import DisplayedGame, LegalMove, TableView
 from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, MoveStep
 
 KEY_OF_ACTION_TYPE = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
@@ -28,9 +28,7 @@ def hand_to_dict(
 ) -> dict[str, Any]:
     """Return the hand as plain values, as its human player sees it.
 
-    Args:
-        first_unseen_step: index of the first move that the human player has not seen yet.
-        player_names: display names by player index.
+    `first_unseen_step` is the index of the first move that the player has not seen yet.
     """
     game, record = hand.setup.game, hand.record[0]
     moves = [] if hand.is_over else game.list_moves(record)
@@ -115,39 +113,22 @@ def find_requested_move(
     Raises:
         MoveNotAllowedError: if the seat to act has no such move.
     """
-    moves, bet_range = game.list_moves(record), game.get_bet_range(record)
-    if isinstance(action, dict):
-        action = find_bet_action(bet_range, action.get("to"))
-        moves += game.list_moves(record, [action])
-    for move in moves:
+    bet_range = game.get_bet_range(record)
+    if isinstance(action, dict) and bet_range is not None:
+        low, high, raise_to = bet_range.min_bet, bet_range.max_bet, action.get("to")
+        if type(raise_to) is int and low <= raise_to <= high:
+            return game.list_moves(record, [bet_range.min_bet_action + raise_to - low])[0]
+        raise MoveNotAllowedError(
+            f"You may bet or raise to a whole number of chips from {low} to {high}."
+        )
+    for move in game.list_moves(record):
         if type(action) is int and move.action == action:
             return move
     raise MoveNotAllowedError("That is not one of your moves.")
 
 
-def find_bet_action(bet_range: BetRange | None, raise_to: object) -> int:
-    """Return the number of the action that bets or raises to `raise_to` chips.
-
-    Raises:
-        MoveNotAllowedError: if the amount is not allowed.
-    """
-    if bet_range is None:
-        raise MoveNotAllowedError("You can't choose an amount here.")
-    if type(raise_to) is not int or not bet_range.min_bet <= raise_to <= bet_range.max_bet:
-        raise MoveNotAllowedError(
-            f"You may bet or raise to a whole number of chips from {bet_range.min_bet} to"
-            f" {bet_range.max_bet}."
-        )
-    return bet_range.min_bet_action + raise_to - bet_range.min_bet
-
-
 def format_hand(hand: LiveHand, player_names: Sequence[str]) -> str:
-    """Return the cards of each player, the moves by street, and the payoffs, as lines of text.
-
-    Args:
-        hand: a finished hand.
-        player_names: display names by player index.
-    """
+    """Return the cards of each player, the moves by street, and the payoffs of a finished hand."""
     game = hand.setup.game
     records = [*(step.record for step in hand.steps), hand.record]
     views = [game.build_view(record[0], None) for record in records]

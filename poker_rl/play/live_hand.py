@@ -149,11 +149,7 @@ def rebuild_hand(
     player_of_seat: Sequence[int],
     history: HandHistory,
 ) -> LiveHand:
-    """Replay a saved hand and return it with all its moves.
-
-    Raises:
-        ValueError: if the history does not fit the game.
-    """
+    """Replay a saved hand and return it with all its moves."""
     records = list(replay_hand(setup.game, history))
     steps = [
         MoveStep(record, int(record["to_act"][0]), setup.game.list_moves(record[0], [action])[0])

@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -127,39 +128,31 @@ class PageEndpoints:
         )
 
     def build_routes(self) -> list[Route | Mount]:
-        answers_by_hand: dict[str, Callable[[Session, int], Any]] = {
-            "review": Session.review_hand,
-            "text": Session.format_hand,
-            "phh": lambda session, hand: session.format_hand(hand, "phh"),
-        }
-        answers_by_turn: dict[str, Callable[[Session, int], Any]] = {
-            "next": Session.deal_next_hand,
-            "hint": Session.get_hint,
-            "grid": Session.get_grid,
-        }
-        return [
+        endpoint, post = self._create_endpoint, ["POST"]
+
+        def format_phh(session: Session, hand_number: int) -> str:
+            return session.format_hand(hand_number, "phh")
+
+        routes = [
             Route("/", self._serve_index),
             Route("/view", self._serve_view),
-            Route("/start", self._serve_start),
-            Route("/players/{game}", self._serve_players),
-            Route("/results", self._serve_results),
-            Route("/begin", self._serve_begin, methods=["POST"]),
-            Route("/act", self._create_endpoint(_act, dict), methods=["POST"]),
-            Route("/ranges", self._create_endpoint(self._explore, _parse_line), methods=["POST"]),
-            Route(
-                "/hands/{kind}",
-                self._create_endpoint(Session.format_all_hands, lambda data: data["kind"]),
-            ),
-            *(
-                Route(f"/{name}/{{hand}}", self._create_endpoint(answer, _parse_hand_number))
-                for name, answer in answers_by_hand.items()
-            ),
-            *(
-                Route(f"/{name}", self._create_endpoint(answer, _parse_turn_id), methods=["POST"])
-                for name, answer in answers_by_turn.items()
-            ),
-            Mount("/static", StaticFiles(directory=PAGES_FOLDER)),
+            Route("/review/{hand}", endpoint(Session.review_hand, _parse_hand_number)),
+            Route("/text/{hand}", endpoint(Session.format_hand, _parse_hand_number)),
+            Route("/phh/{hand}", endpoint(format_phh, _parse_hand_number)),
+            Route("/hands/{kind}", endpoint(Session.format_all_hands, itemgetter("kind"))),
+            Route("/begin", self._serve_begin, methods=post),
+            Route("/act", endpoint(_act, dict), methods=post),
+            Route("/next", endpoint(Session.deal_next_hand, _parse_turn_id), methods=post),
+            Route("/hint", endpoint(Session.get_hint, _parse_turn_id), methods=post),
+            Route("/grid", endpoint(Session.get_grid, _parse_turn_id), methods=post),
+            Route("/ranges", endpoint(self._explore_ranges, dict), methods=post),
         ]
+        if self.start_screen is not None:
+            routes.append(Route("/start", self._serve_start))
+            routes.append(Route("/players/{game}", self._serve_players))
+        if self.results_folder is not None:
+            routes.append(Route("/results", self._serve_results))
+        return [*routes, Mount("/static", StaticFiles(directory=PAGES_FOLDER))]
 
     async def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function in a thread, when no other one runs, and return its result."""
@@ -182,21 +175,24 @@ class PageEndpoints:
 
     async def _serve_start(self, request: Request) -> Response:
         """Return the games to choose from, and a summary of the visitor's last session."""
-        list_choices = self._get_start_screen().list_choices
-        return JSONResponse(await self._run(list_choices, self._get_session_id(request)))
+        assert self.start_screen is not None
+        session_id = self._get_session_id(request)
+        return JSONResponse(await self._run(self.start_screen.list_choices, session_id))
 
     async def _serve_players(self, request: Request) -> Response:
-        describe_game = self._get_start_screen().describe_game
-        return JSONResponse(await self._run(describe_game, request.path_params["game"]))
+        assert self.start_screen is not None
+        game = request.path_params["game"]
+        return JSONResponse(await self._run(self.start_screen.describe_game, game))
 
     async def _serve_results(self, request: Request) -> Response:
-        if self.results_folder is None:
-            raise HTTPException(404, "This server shows no results over sessions.")
         return JSONResponse(await self._run(summarize_sessions, self.results_folder))
 
     async def _serve_begin(self, request: Request) -> Response:
         request_data = await _read_json_body(request)
-        choice = () if self.start_screen is None else _parse_choice(request_data)
+        choice: tuple[Any, ...] = ()
+        if self.start_screen is not None:
+            against = _get_list(request_data, "against", str)
+            choice = _get_value(request_data, "game", str), against
 
         def begin_session() -> tuple[str, dict[str, Any]]:
             session = self.session_store.begin_session(*choice)
@@ -219,9 +215,8 @@ class PageEndpoints:
     ) -> Callable[[Request], Awaitable[Response]]:
         """Create an endpoint that answers from the visitor's session.
 
-        Args:
-            answer: function of the session and of what `parse` returns.
-            parse: function of the JSON of a POST, or of the parameters in the path of a GET.
+        `parse` gets the JSON of a POST, or the parameters in the path of a GET, and `answer` gets
+        the session and what `parse` returns.
         """
 
         async def endpoint(request: Request) -> Response:
@@ -246,13 +241,15 @@ class PageEndpoints:
 
         return endpoint
 
-    def _explore(self, session: Session, line: dict[str, Any]) -> dict[str, Any]:
-        return explore_ranges(session.current_hand, self.catalog, **line)
-
-    def _get_start_screen(self) -> StartScreen:
-        if self.start_screen is None:
-            raise HTTPException(404, "This server has only one table.")
-        return self.start_screen
+    def _explore_ranges(self, session: Session, request_data: dict[str, Any]) -> dict[str, Any]:
+        actions = request_data.get("actions")
+        return explore_ranges(
+            session.current_hand,
+            self.catalog,
+            None if actions is None else _get_list(request_data, "actions", int),
+            _get_value(request_data, "board", str),
+            _get_list(request_data, "names", str),
+        )
 
     def _get_session_id(self, request: Request) -> str | None:
         """Return the id of the visitor's session, from the cookie; None without a valid one."""
@@ -263,18 +260,18 @@ class PageEndpoints:
 
 
 def create_application(server: PageEndpoints, hosts: frozenset[str]) -> RequestGuard:
-    """Create the ASGI application from its endpoints, with the checks of requests.
+    """Create the ASGI application, which answers requests to the names in `hosts`."""
 
-    Args:
-        hosts: host names that the Host header of a request may contain, without a port.
-    """
+    def answer_error(status: int, message: str) -> JSONResponse:
+        return JSONResponse({"error": message}, status)
+
     internal_error = "Internal error; see the terminal of the server."
     exception_handlers: dict[Any, Any] = {
-        HTTPException: lambda _, error: _create_error_response(error.status_code, error.detail),
-        ConfigError: lambda _, error: _create_error_response(410, str(error)),
-        MoveNotAllowedError: lambda _, error: _create_error_response(422, str(error)),
-        OSError: lambda _, error: _create_error_response(503, format_os_error(error)),
-        Exception: lambda *_: _create_error_response(500, internal_error),
+        HTTPException: lambda _, error: answer_error(error.status_code, error.detail),
+        ConfigError: lambda _, error: answer_error(410, str(error)),
+        MoveNotAllowedError: lambda _, error: answer_error(422, str(error)),
+        OSError: lambda _, error: answer_error(503, format_os_error(error)),
+        Exception: lambda *_: answer_error(500, internal_error),
     }
     routes = server.build_routes()
     starlette_app = Starlette(
@@ -282,10 +279,6 @@ def create_application(server: PageEndpoints, hosts: frozenset[str]) -> RequestG
         exception_handlers=exception_handlers,
     )
     return RequestGuard(starlette_app, hosts)
-
-
-def _create_error_response(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status)
 
 
 async def _read_json_body(request: Request) -> dict[str, Any]:
@@ -314,40 +307,24 @@ def _parse_hand_number(path_params: dict[str, str]) -> int:
         raise HTTPException(404, "Hands are numbered from 1.") from None
 
 
-def _parse_choice(request_data: dict[str, Any]) -> tuple[str, list[str]]:
-    """Return the game and the opponents that a visitor has chosen."""
-    game, against = request_data.get("game"), request_data.get("against")
-    if not isinstance(against, list) or not all(isinstance(one, str) for one in (game, *against)):
-        raise HTTPException(400, "Choose a game and opponents.")
-    return str(game), against
-
-
-def _parse_line(request_data: dict[str, Any]) -> dict[str, Any]:
-    """Return actions, board and names of players in a request to the range explorer."""
-    actions, board, names = (request_data.get(key) for key in ("actions", "board", "names"))
-    if not (
-        (actions is None or isinstance(actions, list))
-        and all(type(action) is int for action in actions or [])
-        and isinstance(names, list)
-        and all(isinstance(text, str) for text in [board, *names])
-    ):
-        raise HTTPException(400, "Give actions, board and names.")
-    return {"actions": actions, "board": board, "names": names}
-
-
 def _parse_turn_id(request_data: dict[str, Any]) -> int:
-    return _parse_integer(request_data, "turn")
+    return int(_get_value(request_data, "turn", int))
 
 
 def _act(session: Session, request_data: dict[str, Any]) -> dict[str, Any]:
     turn_id = _parse_turn_id(request_data)
     if "to" in request_data:
-        return session.act(turn_id, {"to": _parse_integer(request_data, "to")})
-    return session.act(turn_id, _parse_integer(request_data, "action"))
+        return session.act(turn_id, {"to": _get_value(request_data, "to", int)})
+    return session.act(turn_id, _get_value(request_data, "action", int))
 
 
-def _parse_integer(request_data: dict[str, Any], key: str) -> int:
+def _get_value(request_data: dict[str, Any], key: str, kind: type) -> Any:
     value = request_data.get(key)
-    if type(value) is not int:
-        raise HTTPException(400, f"{key}: a whole number is needed.")
+    if type(value) is not kind:  # isinstance would accept true as an int
+        raise HTTPException(400, f"{key}: a value of another type is needed.")
     return value
+
+
+def _get_list(request_data: dict[str, Any], key: str, kind: type) -> list[Any]:
+    values: list[Any] = _get_value(request_data, key, list)
+    return [_get_value({key: value}, key, kind) for value in values]

@@ -28,7 +28,7 @@ from poker_rl.storage.disk import (
     atomic_replacement,
     check_file_path,
     check_folder_path,
-    name_path_in_errors,
+    create_writable_folder,
     print_line,
 )
 from poker_rl.training.device import prepare_process
@@ -69,16 +69,7 @@ def start_play(
     game_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Play in the terminal, or serve the page until it is stopped.
-
-    Args:
-        settings_dict: the settings of conf/play.yaml, changed by the command line.
-        game_config: the config with the key `game`; None without game=… on the command line.
-        option_dirs: folders of YAML options, such as `conf`.
-
-    Raises:
-        ConfigError: if a setting is not allowed, or packages are missing.
-    """
+    """Play in the terminal, or serve the page until it is stopped."""
     config = PlayConfig(**convert_fields(PlayConfig, settings_dict, "", {}))
     if config.ui == "page" and any(find_spec(name) is None for name in PAGE_PACKAGES):
         raise ConfigError("ui: the page needs more packages: pip install 'poker-rl[play]'")
@@ -127,17 +118,15 @@ def build_chosen_table(
     )
 
 
-def start_or_resume(config: PlayConfig, setup: TableSetup) -> Session:
-    """Resume the session that the settings name, or start a new one."""
-    if config.session is not None:
-        return Session.resume(Path(config.session), setup)
-    return Session.create(setup, Path(config.outputs) / setup.game.name, config.seed)
-
-
 def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequence[Path]) -> None:
     """Play a session in the terminal until the player quits."""
-    session = start_or_resume(config, setup)
-    path = config.session or Path(config.outputs, setup.game.name, f"{session.session_id}.jsonl")
+    if config.session is not None:
+        path = Path(config.session)
+        session = Session.resume(path, setup)
+    else:
+        folder = Path(config.outputs) / setup.game.name
+        session = Session.create(setup, folder, config.seed)
+        path = folder / f"{session.session_id}.jsonl"
     flags = [f"--config-dir={option_dir}" for option_dir in list_user_option_dirs(option_dirs)]
     try:
         run_input_loop(session, shlex.join([f"session={path}", *flags]))
@@ -146,13 +135,7 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
 
 
 def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequence[Path]) -> None:
-    """Serve the page until Ctrl-C.
-
-    Args:
-        config: the settings.
-        setup: game, opponents and adviser; None if each visitor chooses on a start screen.
-        option_dirs: folders of YAML options, such as `conf`.
-    """
+    """Serve the page until Ctrl-C; without `setup`, visitors choose game and opponents."""
     import uvicorn
 
     from poker_rl.play.network_access import create_listener, format_url, list_host_names
@@ -217,20 +200,14 @@ def create_server_config(app: ASGIApp) -> uvicorn.Config:
 
 
 def load_cookie_key(folder: Path) -> str:
-    """Load the key that signs cookies; create its file at the first start.
-
-    Raises:
-        OSError: naming the file, if it can't be written.
-    """
+    """Load the key that signs cookies; create its file at the first start."""
     path = folder / COOKIE_KEY_FILE
-    check_folder_path(folder)
+    create_writable_folder(folder)
     check_file_path(path)
-    with name_path_in_errors(path):
-        folder.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            with atomic_replacement(path, 0o600) as temporary_path:
-                temporary_path.write_text(secrets.token_urlsafe(COOKIE_KEY_BYTES))
-        return path.read_text()
+    if not path.exists():
+        with atomic_replacement(path, 0o600) as temporary_path:
+            temporary_path.write_text(secrets.token_urlsafe(COOKIE_KEY_BYTES))
+    return path.read_text()
 
 
 def derive_url_token(cookie_key: str) -> str:

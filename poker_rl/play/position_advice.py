@@ -211,16 +211,7 @@ def print_advice(
     game_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Print a player's policy at a position, and save a figure of the hand grid if requested.
-
-    Args:
-        settings_dict: the settings of conf/advise.yaml, changed by the command line.
-        game_config: the config with the key `game`; None for the game of the run.
-        option_dirs: folders of YAML options, such as `conf`.
-
-    Raises:
-        ConfigError: if a setting is not allowed.
-    """
+    """Print a player's policy at a position, and save a figure of the hand grid if requested."""
     config = AdviseConfig(**convert_fields(AdviseConfig, settings_dict, "", {}))
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
     if not isinstance(game, DisplayedPoker):
@@ -271,9 +262,6 @@ def compute_advice(
     """Return a player's policy and expected payoff at a position, for the seat to act.
 
     Args:
-        game: the game of the position.
-        player: the player that advises.
-        player_name: display name of the player.
         records: the position with each hand of `hand_class`, shape [hands]; the results are
             averaged over the hands.
         with_grid: whether to compute the grid of starting hands too, if the game is hold'em.

@@ -58,13 +58,7 @@ def review_hands(
     game_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Grade the decisions in a file of hands; print the worst, and write all as CSV or HTML.
-
-    Args:
-        settings_dict: the settings of conf/review.yaml, changed by the command line.
-        game_config: the config with the key `game`; None for the game of the run.
-        option_dirs: folders of YAML options, such as `conf`.
-    """
+    """Grade the decisions in a file of hands; print the worst, and write all as CSV or HTML."""
     config = ReviewConfig(**convert_fields(ReviewConfig, settings_dict, "", {}))
     if config.hands is None:
         raise ConfigError("hands: missing; give hands=FILE.phhs, FILE.phh or a folder of them")
@@ -90,7 +84,7 @@ def review_hands(
     ]
     tables = [table for table in tables if len(table.rows) > 1]
     worst = sorted(rows, key=lambda row: (-(row["cost"] or 0), row["probability"]))
-    note = explain_grades(full_game.unit, [row["cost"] for row in rows], is_solved=False)
+    note = explain_grades(full_game.unit)
     printed = build_decision_table(worst[:PRINTED_DECISIONS])
     print_line(format_text([heading, *tables, printed, note], [player_name]))
     if config.out is None:
@@ -163,15 +157,18 @@ def build_summary(
         own_rows = [row for row in rows if row["player"] == name]
         grades = Counter(row["grade"] for row in own_rows)
         costs = [row["cost"] for row in own_rows if row["cost"] is not None]
-        counts = [len(set(own.hand.tolist())), len(own_rows)]
-        graded = [grades["inaccuracy"], grades["mistake"]]
-        cost = f"{sum(costs):.2f}" if costs else "-"
-        numbers = [
-            *map("{:,}".format, counts),
-            agreement.formatted_value,
-            likelihood.formatted_value,
-        ]
-        table.append([name, *numbers, *map("{:,}".format, graded), cost])
+        table.append(
+            [
+                name,
+                f"{len(set(own.hand.tolist())):,}",
+                f"{len(own_rows):,}",
+                agreement.formatted_value,
+                likelihood.formatted_value,
+                f"{grades['inaccuracy']:,}",
+                f"{grades['mistake']:,}",
+                f"{sum(costs):.2f}" if costs else "-",
+            ]
+        )
     return TextTable(table, "Recorded players")
 
 

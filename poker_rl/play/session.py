@@ -30,12 +30,7 @@ from poker_rl.games.hand_history import HandHistory
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.play.hand_review import (
-    compute_probs,
-    explain_grades,
-    review_decisions,
-    solve_small_game,
-)
+from poker_rl.play.hand_review import compute_probs, explain_grades, review_decisions
 from poker_rl.play.hand_view import (
     MoveNotAllowedError,
     find_requested_move,
@@ -60,7 +55,8 @@ class StaleRequestError(Exception):
 class Session:
     """Session of one human player at one table, started by `create` or `resume`.
 
-    Requests raise a StaleRequestError if their `turn_id` is not the present one.
+    Requests with a `turn_id` raise a StaleRequestError if it is not that of the last view. Requests
+    that are not allowed now, or not possible in the game, raise a MoveNotAllowedError.
 
     Args:
         setup: game, opponents and adviser.
@@ -83,13 +79,7 @@ class Session:
     def create(
         cls, setup: TableSetup, folder: Path | None = None, seed: int | None = None
     ) -> Session:
-        """Start a session with its first hand.
-
-        Args:
-            setup: game, opponents and adviser.
-            folder: folder for the session's file; None to save nothing.
-            seed: seed of all randomness in the session; None for a random one.
-        """
+        """Start a session with its first hand; `folder` is that of its file, or None."""
         seed = secrets.randbits(60) if seed is None else seed
         session_id = secrets.token_hex(8)
         file = None
@@ -120,8 +110,9 @@ class Session:
                 session._deal_next_hand()
             else:
                 hand = session._rebuild_finished_hand(max(session._finished_hands))
-                seats = [hand.player_of_seat[step.seat] for step in hand.steps]
-                session._set_current_hand(hand, len(hand.steps), seats.count(PERSON_INDEX))
+                players = [hand.player_of_seat[step.seat] for step in hand.steps]
+                session.current_hand, session._steps_seen = hand, len(hand.steps)
+                session._decision_count = players.count(PERSON_INDEX)
         except BaseException:
             file.close()
             raise
@@ -186,10 +177,6 @@ class Session:
             if self._file is not None:
                 self._file.append_line(line)
             self._add_finished_hand(hand, line)
-        self._set_current_hand(hand, steps_seen, decision_count)
-
-    def _set_current_hand(self, hand: LiveHand, steps_seen: int, decision_count: int) -> None:
-        """Set the present hand; the arguments are those of `_advance_to`."""
         self.current_hand, self._steps_seen = hand, steps_seen
         self._decision_count = decision_count
 
@@ -224,9 +211,6 @@ class Session:
         Args:
             turn_id: `turn_id` in the view from which the move was made.
             action: number of the action, or `{"to": chips}` for a bet or raise.
-
-        Raises:
-            MoveNotAllowedError: if the hand is over or the move is illegal.
         """
         self._check_turn(turn_id, is_over=False)
         move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
@@ -235,11 +219,7 @@ class Session:
         return self.build_view()
 
     def deal_next_hand(self, turn_id: int) -> dict[str, Any]:
-        """Deal the next hand and return its view.
-
-        Raises:
-            MoveNotAllowedError: if the present hand is not over.
-        """
+        """Deal the next hand and return its view."""
         self._check_turn(turn_id, is_over=True)
         self._deal_next_hand()
         return self.build_view()
@@ -248,9 +228,6 @@ class Session:
         """Return the adviser's policy by groups of moves, and the expected payoff of the hand.
 
         The payoff is in the unit of the statistics, and None if the adviser has no critic.
-
-        Raises:
-            MoveNotAllowedError: if the hand is over, or there is no adviser.
         """
         adviser, game = self._get_available_adviser(turn_id).player, self.setup.game
         record = self.current_hand.record
@@ -263,11 +240,7 @@ class Session:
         return {"probs": [vars(group) for group in groups], "value": value}
 
     def get_grid(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's policy for every starting hand, as a grid in plain values.
-
-        Raises:
-            MoveNotAllowedError: if the hand is over, there is no adviser, or it is not hold'em.
-        """
+        """Return the adviser's policy for every starting hand, as a grid in plain values."""
         adviser, game = self._get_available_adviser(turn_id).player, self.setup.game
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
             raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
@@ -285,13 +258,8 @@ class Session:
         """Return a finished hand with all cards face up and the human player's moves graded.
 
         `before` and `after` in the result are the numbers of the adjacent finished hands, or None.
-
-        Raises:
-            MoveNotAllowedError: if there is no such hand.
         """
         hand, game = self._rebuild_finished_hand(hand_number), self.setup.game
-        steps = review_decisions(hand)
-        costs = [step["grade"]["cost"] for step in steps if step["grade"]]
         return {
             "hand": hand_number,
             "before": max((one for one in self._finished_hands if one < hand_number), default=None),
@@ -299,16 +267,12 @@ class Session:
             "won": hand.compute_payoffs(),
             "players": players_to_dicts(hand, self._player_names),
             "shown": view_to_dict(game.build_view(hand.record[0], None)),
-            "steps": steps,
-            "grades": explain_grades(game.unit, costs, solve_small_game(game) is not None),
+            "steps": review_decisions(hand),
+            "grades": explain_grades(game.unit),
         }
 
     def format_hand(self, hand_number: int, kind: str = "text") -> str:
-        """Return a finished hand as text, or in PokerKit's PHH format if `kind` is "phh".
-
-        Raises:
-            MoveNotAllowedError: if there is no such hand, or PHH does not support the game.
-        """
+        """Return a finished hand as text, or in PokerKit's PHH format if `kind` is "phh"."""
         hand = self._rebuild_finished_hand(hand_number)
         if kind != "phh":
             return format_hand(hand, self._player_names)

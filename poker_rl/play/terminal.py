@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.result import format_number
 from poker_rl.play.hand_view import MoveNotAllowedError
 from poker_rl.play.session import Session
-from poker_rl.storage.disk import name_path_in_errors, print_line
+from poker_rl.storage.disk import print_line
 
 MAX_LISTED_PROBS = 8  # number of the most probable moves that a hint lists
 HELP = """\
@@ -30,44 +29,25 @@ View = Mapping[str, Any]
 
 
 def run_input_loop(session: Session, resume_arguments: str) -> None:
-    """Play a session until the person quits or the input ends.
-
-    Args:
-        resume_arguments: arguments to print in the `poker-rl play` command for resuming.
-
-    Raises:
-        ConfigError: if standard input is closed.
-    """
-    if sys.stdin is None:
-        raise ConfigError("ui: a terminal needs standard input, which is closed")
+    """Play a session until the person quits or the input ends; then print how to resume it."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="ignore")
     print_line(format_table(session.build_view(), session))
     try:
-        while (line := _read_line()) is not None and line.split() != ["q"]:
+        while (words := input("> ").lower().split()) != ["q"]:
             try:
-                print_line(answer_line(session, line.lower().split()))
+                print_line(answer_line(session, words))
             except MoveNotAllowedError as error:
                 print_line(str(error))
+    except EOFError:
+        return
     finally:
         with suppress(OSError):  # the terminal may have been closed
             print_line(f"\nResume with: poker-rl play ui=terminal {resume_arguments}")
 
 
-def _read_line() -> str | None:
-    """Print a prompt and return the next line of input, or None at the end of the input."""
-    with name_path_in_errors("standard output"):
-        sys.stdout.write("> ")
-        sys.stdout.flush()
-    return sys.stdin.readline() or None
-
-
 def answer_line(session: Session, words: list[str]) -> str:
-    """Carry out an input line, split into `words`, and return the text to print.
-
-    Raises:
-        MoveNotAllowedError: if the line is neither a command nor a legal move.
-    """
+    """Carry out an input line, split into `words`, and return the text to print."""
     view = session.build_view()
     is_over = view["phase"] == "over"
     if words == ["?"]:
@@ -86,11 +66,7 @@ def answer_line(session: Session, words: list[str]) -> str:
 
 
 def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
-    """Return the move that a line names: an action number or `{"to": chips}`.
-
-    Raises:
-        MoveNotAllowedError: if the line names no move, or one that is not legal now.
-    """
+    """Return the move that a line names: an action number or `{"to": chips}`."""
     bets = [move for move in view["moves"] if move["raise_to"] is not None]
     if words == ["r"] and len(bets) > 1:
         raise MoveNotAllowedError("Type an amount too, such as r 12.")
@@ -106,10 +82,7 @@ def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
 
 
 def format_table(view: View, session: Session) -> str:
-    """Return a text with the moves since the person's last decision, and the table.
-
-    At a decision the text ends with the legal moves, and after the hand with its outcome.
-    """
+    """Return the moves since the person's last decision, the table, and the moves or outcome."""
     is_over = view["phase"] == "over"
     table = view["result"]["shown"] if is_over else view["table"]
     name_of_seat = {player["seat"]: player["name"] for player in view["players"]}
