@@ -108,11 +108,7 @@ def moves_to_dicts(moves: Sequence[LegalMove], any_amount: bool) -> list[dict[st
 def find_requested_move(
     game: DisplayedGame, record: np.void, action: int | dict[str, int]
 ) -> LegalMove:
-    """Return the legal move that is named by an action number, or by the bet `{"to": chips}`.
-
-    Raises:
-        MoveNotAllowedError: if the seat to act has no such move.
-    """
+    """Return the legal move that is named by an action number, or by the bet `{"to": chips}`."""
     bet_range = game.get_bet_range(record)
     if isinstance(action, dict) and bet_range is not None:
         low, high, raise_to = bet_range.min_bet, bet_range.max_bet, action.get("to")

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -33,13 +32,8 @@ RESPONSE_HEADERS = {
 
 
 def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
-    """Create a listening socket.
-
-    Raises:
-        ConfigError: if the host is not a loopback address and `allow_public` is false, or nothing
-            can listen at this host and port.
-    """
-    if not (allow_public or is_loopback(host)):
+    """Create a listening socket; only with `allow_public` may other machines reach its host."""
+    if not (allow_public or host in LOOPBACK_HOSTS):
         raise ConfigError(
             f"host: {host} may be reached by others, which needs public=true; allowed without:"
             f" {', '.join(LOOPBACK_HOSTS)}"
@@ -49,14 +43,6 @@ def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
         return socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
     except OSError as error:
         raise ConfigError(f"host, port: {error.strerror}; port=0 takes a free port") from None
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach the host."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def list_host_names(host: str, extra_names: Sequence[str], allow_public: bool) -> frozenset[str]:

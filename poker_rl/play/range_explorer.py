@@ -61,9 +61,6 @@ def explore_ranges(
         board: board cards such as `Kd7s2c`. Cards of streets that the actions do not reach are
             ignored; if there are too few cards, some of `EXAMPLE_BOARD` are added.
         names: names of players in `list_range_players`, at most `MAX_PLAYERS`; [] for the first.
-
-    Raises:
-        MoveNotAllowedError: if the game is not hold'em, or an action, card or name is not allowed.
     """
     game = hand.setup.game
     if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):

@@ -78,11 +78,9 @@ def review_hands(
             prepare_output_file(Path(config.out), config.overwrite)
     rows = grade_decisions(full_game, player, decisions)
     heading = f"{config.hands}, {full_game.name}: {len(rows):,} decisions graded by {player_name}"
-    tables = [
-        build_summary(full_game, player, player_name, decisions, rows),
-        build_left_out_table(decisions),
-    ]
-    tables = [table for table in tables if len(table.rows) > 1]
+    tables = [build_summary(full_game, player, player_name, decisions, rows)]
+    left_out = build_left_out_table(decisions)
+    tables += [left_out] * (len(left_out.rows) > 1)
     worst = sorted(rows, key=lambda row: (-(row["cost"] or 0), row["probability"]))
     note = explain_grades(full_game.unit)
     printed = build_decision_table(worst[:PRINTED_DECISIONS])

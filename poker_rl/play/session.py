@@ -39,13 +39,13 @@ from poker_rl.play.hand_view import (
     players_to_dicts,
     view_to_dict,
 )
-from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, deal_hand, rebuild_hand
+from poker_rl.play.live_hand import LiveHand, deal_hand, rebuild_hand
 from poker_rl.play.move_groups import group_moves
 from poker_rl.play.session_file import SessionFile, read_session
 from poker_rl.play.session_statistics import summarize_session
 from poker_rl.play.table_setup import NamedPlayer, TableSetup
 
-MAX_DECISIONS_PER_HAND = 1000  # no hand has more, which makes each `turn_id` unique
+MAX_MOVES_PER_HAND = 10_000  # no hand has more, which makes each `turn_id` unique
 
 
 class StaleRequestError(Exception):
@@ -110,9 +110,7 @@ class Session:
                 session._deal_next_hand()
             else:
                 hand = session._rebuild_finished_hand(max(session._finished_hands))
-                players = [hand.player_of_seat[step.seat] for step in hand.steps]
                 session.current_hand, session._steps_seen = hand, len(hand.steps)
-                session._decision_count = players.count(PERSON_INDEX)
         except BaseException:
             file.close()
             raise
@@ -152,16 +150,13 @@ class Session:
         hand_number = self._hands_dealt + 1
         if self._file is not None:
             self._file.append_line({"dealt": hand_number})
-        self._advance_to(deal_hand(self.setup, self._seed, hand_number).play_to_person(), 0, 0)
+        self._advance_to(deal_hand(self.setup, self._seed, hand_number).play_to_person(), 0)
         self._hands_dealt = hand_number
 
-    def _advance_to(self, hand: LiveHand, steps_seen: int, decision_count: int) -> None:
+    def _advance_to(self, hand: LiveHand, steps_seen: int) -> None:
         """Make this hand the present one; a finished hand is saved before the person sees its end.
 
-        Args:
-            hand: the hand after the last move.
-            steps_seen: number of its moves that the person has seen before.
-            decision_count: number of the person's decisions in it so far.
+        `steps_seen` is the number of its moves that the person has seen before.
         """
         if hand.is_over:
             history = hand.deck_and_actions
@@ -178,12 +173,11 @@ class Session:
                 self._file.append_line(line)
             self._add_finished_hand(hand, line)
         self.current_hand, self._steps_seen = hand, steps_seen
-        self._decision_count = decision_count
 
     @property
     def turn_id(self) -> int:
-        """Number of the present decision, which grows during the whole session."""
-        return self.current_hand.hand_number * MAX_DECISIONS_PER_HAND + self._decision_count
+        """Id of the present view, which grows during the whole session."""
+        return self.current_hand.hand_number * MAX_MOVES_PER_HAND + len(self.current_hand.steps)
 
     def build_view(self) -> dict[str, Any]:
         """Return everything that the human player may know now, as plain values."""
@@ -215,7 +209,7 @@ class Session:
         self._check_turn(turn_id, is_over=False)
         move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
         hand = self.current_hand.play_move(move).play_to_person()
-        self._advance_to(hand, len(self.current_hand.steps), self._decision_count + 1)
+        self._advance_to(hand, len(self.current_hand.steps))
         return self.build_view()
 
     def deal_next_hand(self, turn_id: int) -> dict[str, Any]:

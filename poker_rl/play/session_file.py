@@ -78,10 +78,6 @@ class SessionFile:
 
     The lock prevents two programs from dealing the same hand. The kernel releases it when the
     process ends.
-
-    Raises:
-        ConfigError: if there is no such file, or its session is already open, in any process.
-        OSError: naming the file, if it can't be written to.
     """
 
     def __init__(self, path: Path) -> None:
@@ -110,11 +106,7 @@ class SessionFile:
         return file
 
     def append_line(self, line: dict[str, Any]) -> None:
-        """Append a line and flush it to the disk; a failure leaves the file unchanged.
-
-        Raises:
-            OSError: naming the file.
-        """
+        """Append a line and flush it to the disk; a failure leaves the file unchanged."""
         with name_path_in_errors(self.path):
             end_offset = self.path.stat().st_size
             try:

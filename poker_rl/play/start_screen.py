@@ -36,11 +36,7 @@ MAX_RUNS = 20  # number of newest runs that are listed as opponents
 
 
 class PlayerCatalog:
-    """Players of `conf/player`, loaded once for each game that is played on the page.
-
-    Args:
-        option_dirs: folders of YAML options, such as `conf`.
-    """
+    """Players of `conf/player`, loaded once for each game that is played on the page."""
 
     def __init__(self, option_dirs: Sequence[Path]) -> None:
         self._option_dirs = option_dirs
@@ -64,10 +60,9 @@ class PlayerCatalog:
 class StartScreen:
     """Games and opponents to choose from, and sessions with the chosen ones.
 
+    Requests for a game or player that is not listed raise a MoveNotAllowedError.
+
     Args:
-        config: settings of `poker-rl play`.
-        option_dirs: folders of YAML options, such as `conf`.
-        catalog: the players of `conf/player`.
         build_table_setup: function that builds a table from the settings with the key `game`, and
             the names of its opponents.
     """
@@ -113,11 +108,7 @@ class StartScreen:
         return {"games": games, "game": self.config.game, "last": last_session}
 
     def describe_game(self, game_name: str) -> dict[str, Any]:
-        """Return the number of seats of a game, and its possible opponents with descriptions.
-
-        Raises:
-            MoveNotAllowedError: if there is no such game, or it can't be displayed.
-        """
+        """Return the number of seats of a game, and its possible opponents with descriptions."""
         if game_name not in self._path_by_game:
             raise MoveNotAllowedError("There is no such game.")
         game: Game = build_instance_of(Game, self._compose_game(game_name)["game"], "game")
@@ -134,12 +125,7 @@ class StartScreen:
         return {"seats": game.seats, "players": players}
 
     def create_session(self, game_name: str, against: Sequence[str]) -> Session:
-        """Start a session against these opponents; a single opponent plays in all other seats.
-
-        Raises:
-            MoveNotAllowedError: if there is no such game, or a player is not one of those listed.
-            ConfigError: if the number of opponents is wrong.
-        """
+        """Start a session against these opponents; a single opponent plays in all other seats."""
         known_specs = {player["spec"] for player in self.describe_game(game_name)["players"]}
         if not against or not known_specs.issuperset(against):
             raise MoveNotAllowedError("There is no such player of this game.")
@@ -147,10 +133,6 @@ class StartScreen:
         return Session.create(setup, self._folder / game_name, self.config.seed)
 
     def resume_session(self, session_id: str) -> Session:
-        """Resume a session from its file.
-
-        Raises:
-            ConfigError: if its file is gone, or a player of its table can't be loaded.
-        """
+        """Resume a session from its file; raise a ConfigError if that is impossible."""
         path = self._find_session(session_id)
         return Session.resume(path, rebuild_table_setup(read_session(path).table, self.option_dirs))

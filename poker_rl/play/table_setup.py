@@ -37,9 +37,6 @@ class TableSetup:
     Args:
         opponents: one for each seat but the human player's, clockwise from that player's left.
         adviser: the player that gives hints and whose policy grades moves, or None.
-
-    Raises:
-        ConfigError: if there are too many or too few opponents, or the game can't be displayed.
     """
 
     game: DisplayedGame
@@ -121,9 +118,6 @@ def build_table_setup(
             player in `default_opponents` that plays the game.
         adviser: name of the adviser; None for the first opponent that is a run, else the first
             player in `default_advisers` that plays the game, without `default_advisers` for none.
-
-    Raises:
-        ConfigError: if a seat has no player, or a player can't play this game.
     """
     game: DisplayedGame = build_instance_of(Game, game_config["game"], "game")
     if not FILE_NAME_PATTERN.fullmatch(game.name):

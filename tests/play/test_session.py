@@ -169,9 +169,10 @@ def test_hints_have_values_and_grids():
         assert len(grid["probs"]) == 13
         assert sum(grid["probs"][0][0]) == pytest.approx(1)
         view = session.act(view["turn"], 1)
-    assert Session.create(table("leduc", "call", "raise"), None, 1).get_hint(1000)["value"] is None
+    leduc = Session.create(table("leduc", "call", "raise"), None, 1)
+    assert leduc.get_hint(leduc.turn_id)["value"] is None
     with pytest.raises(MoveNotAllowedError, match="Only hold'em"):
-        Session.create(table("leduc", "call", "raise"), None, 1).get_grid(1000)
+        leduc.get_grid(leduc.turn_id)
 
 
 def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path):
