@@ -14,18 +14,14 @@ import numpy as np
 from poker_rl.games.cards import card_name
 from poker_rl.games.poker.display.hand_names import describe_hand
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
+from poker_rl.games.poker.record_dtypes import CALL, FULL_POT, RAISE
 from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import tables_from_records
 
 BLIND_NAMES = ("small blind", "big blind")  # by size; larger blinds are straddles
 STREET_NAMES = ("preflop", "flop", "turn", "river")
-BET_SIZE_NAMES = {
-    50: "half pot",
-    67: "two thirds of the pot",
-    100: "pot",
-}  # keyed by hundredths of the pot
-USUAL_BET_SIZES = (50, 67, 100)  # hundredths of the pot; shown if any number of chips is legal
+# Names of bet sizes in hundredths of the pot, which are shown if any number of chips is legal.
+BET_SIZE_NAMES = {50: "half pot", 67: "two thirds of the pot", 100: "pot"}
 
 
 class DisplayedPoker(DisplayedGame):
@@ -117,9 +113,11 @@ class DisplayedPoker(DisplayedGame):
             if is_raise and variant_game.raise_size_options:
                 size = variant_game.raise_size_options[action - RAISE]
                 size_names[action] = name_listed_size(variant_game, record, size, chips_after)
-            action_type = name_action_type(
-                action, int(record["price"]), chips_before, bet_before_street
-            )
+            action_type = "fold"
+            if is_raise:
+                action_type = "raise" if record["price"] > bet_before_street else "bet"
+            elif action == CALL:
+                action_type = "call" if chips_before < record["price"] else "check"
             legal_moves.append(
                 LegalMove(
                     action=action,
@@ -186,10 +184,9 @@ def build_seat_view(
     variant_game: PokerGame, record: np.void, seat: int, show_cards: bool, bet: int
 ) -> SeatView:
     """Return the view of a seat, with its hole cards if `show_cards`."""
-    folded = bool(record["folded"][seat])
+    folded, stacks = bool(record["folded"][seat]), variant_game.starting_stacks
     paid = int(record["paid"][seat]) + variant_game.dead_antes[seat]
-    starting_stacks = variant_game.starting_stacks
-    stack = None if starting_stacks is None else starting_stacks[seat] - paid
+    stack = None if stacks is None else stacks[seat] - paid
     hole_cards = name_cards(variant_game, get_hole_cards(variant_game, record, seat))
     return SeatView(
         cards=hole_cards if show_cards else (),
@@ -269,15 +266,6 @@ def is_whole_stack(variant_game: PokerGame, record: np.void, chips_in: int) -> b
     return stacks is not None and chips_in == stacks[seat] - variant_game.dead_antes[seat]
 
 
-def name_action_type(action: int, price: int, paid: int, bet_before_street: int) -> str:
-    """Return fold, check, call, bet or raise, which depends on the bets on the street."""
-    if action == FOLD:
-        return "fold"
-    if action == CALL:
-        return "call" if paid < price else "check"
-    return "raise" if price > bet_before_street else "bet"
-
-
 def name_usual_raises(
     variant_game: PokerGame, record: np.void, low: int, high: int
 ) -> dict[int, str]:
@@ -287,10 +275,10 @@ def name_usual_raises(
     sizes has the name of the larger size.
     """
     size_names = {low: "minimum"}
-    for size in USUAL_BET_SIZES:
+    for size, name in BET_SIZE_NAMES.items():
         target = compute_pot_raise_to(variant_game, record, size)
         if low < target < high:
-            size_names[target] = BET_SIZE_NAMES[size]
+            size_names[target] = name
     return size_names | {high: "all-in"}
 
 
