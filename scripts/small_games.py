@@ -36,10 +36,10 @@ from poker_rl.evaluation.plots.plotting import (
     label_axes,
 )
 from poker_rl.evaluation.result import format_number
-from poker_rl.reports.comparison import CompareConfig, Comparison, average_curves
+from poker_rl.reports.comparison import CompareConfig, Comparison
 from poker_rl.reports.run_data import SECONDS_TAG, list_runs_at, read_run
 from poker_rl.reports.run_groups import RunGroup, group_runs
-from poker_rl.reports.seed_statistics import estimate
+from poker_rl.reports.seed_statistics import average_curves, estimate
 from poker_rl.storage.disk import atomic_replacement
 from poker_rl.storage.run_folder import write_text_atomically
 

@@ -9,13 +9,8 @@ from typing import Any
 
 from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, error_prefix
-from poker_rl.reports.comparison import (
-    IMAGE_SUFFIXES,
-    CompareConfig,
-    Comparison,
-    format_pooled_table,
-)
-from poker_rl.reports.comparison_figure import describe_figure, draw_comparison, save_figure
+from poker_rl.reports.comparison import IMAGE_SUFFIXES, CompareConfig, Comparison
+from poker_rl.reports.comparison_figure import draw_comparison, save_figure
 from poker_rl.reports.run_data import TAG_OF_AXIS, RunData, read_runs
 from poker_rl.reports.text_tables import to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
@@ -26,15 +21,14 @@ def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> 
     """Print a comparison of runs, and write the output files that the settings name."""
     config = CompareConfig(**convert_fields(CompareConfig, settings_dict, "", {}))
     comparisons = build_comparisons(read_runs(run_specs), config)
-    for key, path in config.output_paths.items():
+    outputs = {"out": config.out, "curves": config.curves}
+    output_paths = {key: Path(path) for key, path in outputs.items() if path is not None}
+    for key, path in output_paths.items():
         with error_prefix(key):
             prepare_output_file(path, config.overwrite)
-    texts = [comparison.format_text() for comparison in comparisons]
-    if config.statistic == "iqm" and len(comparisons) > 1:
-        texts.append(format_pooled_table(comparisons))
-    text = "\n\n\n".join(texts)
-    print_line(f"{text}\n" if config.output_paths else text)
-    for key, path in config.output_paths.items():
+    text = "\n\n\n".join(comparison.format_text() for comparison in comparisons)
+    print_line(f"{text}\n" if output_paths else text)
+    for key, path in output_paths.items():
         write_comparisons(comparisons, key, path)
         print_line(f"written: {path}")
 
@@ -50,30 +44,30 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
                 f" {', '.join(recorded_axes)}"
             )
     for name in config.tags or ():
-        if not any(run.resolve_tag(name) in run.curves for run in runs):
-            tags = dict.fromkeys(
-                tag for run in runs for tag in run.curves if tag not in TAG_OF_AXIS
+        if not any(run.has_recorded(name) for run in runs):
+            tags = dict.fromkeys(tag for run in runs for tag in run.curves)
+            raise ConfigError(
+                f"tags: no run has recorded {name}; there are"
+                f" {', '.join(tag for tag in tags if tag not in TAG_OF_AXIS)}"
             )
-            raise ConfigError(f"tags: no run has recorded {name}; there are {', '.join(tags)}")
     games = dict.fromkeys(run.game_name for run in runs)
     return [Comparison([run for run in runs if run.game_name == game], config) for game in games]
 
 
 def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -> None:
-    """Write one output file; `key` is the setting that names it: "out", "curves" or "caption"."""
-    if key == "out" and path.suffix in IMAGE_SUFFIXES:
+    """Write one output file; `key` is the setting that names it: "out" or "curves"."""
+    if path.suffix in IMAGE_SUFFIXES:
         save_figure(draw_comparison(comparisons), path)
         return
-    records = [record for one in comparisons for record in one.records]
-    if key == "curves":
-        records = [record for one in comparisons for record in one.list_curve_records()]
-    if key == "caption":
-        text = f"{describe_figure(comparisons)}\n"
-        text = text.replace("%", r"\%") if path.suffix == ".tex" else text
-    elif path.suffix == ".md":
+    if path.suffix == ".md":
         text = "\n".join(comparison.format_markdown() for comparison in comparisons)
     elif path.suffix == ".json":
         text = json.dumps([comparison.to_dict() for comparison in comparisons], indent=2) + "\n"
     else:
+        records = [
+            record
+            for one in comparisons
+            for record in (one.records if key == "out" else one.list_curve_records())
+        ]
         text = to_csv(records, list(dict.fromkeys(key for record in records for key in record)))
     write_text_atomically(path, text)

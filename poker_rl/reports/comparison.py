@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from matplotlib.colors import is_color_like
 from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveFloat
 from poker_rl.evaluation.plots.plotting import CurveLine, format_step_count
 from poker_rl.evaluation.result import format_number
-from poker_rl.reports.run_data import SECONDS_TAG, RunData
+from poker_rl.reports.run_data import SECONDS_TAG, TAG_OF_AXIS, RunData
 from poker_rl.reports.run_groups import (
     RunGroup,
     format_setting,
@@ -23,13 +22,7 @@ from poker_rl.reports.run_groups import (
     list_differing_keys,
     shorten_key,
 )
-from poker_rl.reports.seed_statistics import (
-    Statistic,
-    bootstrap_interval,
-    compute_iqm,
-    estimate,
-    estimate_columns,
-)
+from poker_rl.reports.seed_statistics import Band, Statistic, average_curves, estimate
 from poker_rl.reports.text_tables import (
     TextRows,
     TextTable,
@@ -39,8 +32,7 @@ from poker_rl.reports.text_tables import (
     wrap_line,
 )
 
-TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
-CAPTION_SUFFIXES = (".txt", ".md", ".tex")
+TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png")
 # A measure whose name ends like this is better if it is smaller.
 LOWER_IS_BETTER = ("exploitability", "nash_conv")
 
@@ -58,43 +50,24 @@ class CompareConfig:
     curves: str | None = None
     overwrite: bool = False
     profile: bool = False
-    band: Literal["interval", "range"] = "interval"
+    band: Band = "interval"
     title: str | None = None
     labels: list[str] | None = None
     colors: list[str] | None = None
     width: PositiveFloat | None = None
     height: PositiveFloat | None = None
-    font_scale: PositiveFloat = 1.0
-    x_range: list[float] | None = None
-    y_range: list[float] | None = None
-    caption: str = "figure"
+    caption: Literal["figure", "none"] = "figure"
 
     def __post_init__(self) -> None:
-        if self.tags == []:
-            raise ConfigError("tags: is empty; tags=null compares the headline measures")
         for key, path, suffixes in (
             ("out", self.out, (*TEXT_SUFFIXES, *IMAGE_SUFFIXES)),
             ("curves", self.curves, (".csv",)),
-            ("caption", self.caption, ("figure", "none", *CAPTION_SUFFIXES)),
         ):
-            if path is not None and (Path(path).suffix or path) not in suffixes:
+            if path is not None and Path(path).suffix not in suffixes:
                 raise ConfigError(f"{key}: {path} ends in none of {', '.join(suffixes)}")
-        for key, limits in (("x_range", self.x_range), ("y_range", self.y_range)):
-            if limits is not None and (len(limits) != 2 or not limits[0] < limits[1]):
-                raise ConfigError(f"{key}: {limits} is not [LOW,HIGH]")
         for color in self.colors or ():
             if not is_color_like(color):
                 raise ConfigError(f"colors: {color} is no color; give one as red or '#0072B2'")
-        if self.out is not None and self.out.endswith(".pgf") and shutil.which("xelatex") is None:
-            raise ConfigError("out: .pgf needs xelatex, which is not installed; .pdf does not")
-
-    @property
-    def output_paths(self) -> dict[str, Path]:
-        """Path of each output file, by the setting that names it."""
-        paths = {"out": self.out, "curves": self.curves, "caption": self.caption}
-        return {
-            key: Path(path) for key, path in paths.items() if path not in (None, "figure", "none")
-        }
 
 
 class Comparison:
@@ -119,13 +92,10 @@ class Comparison:
                 replace(group, label=label)
                 for group, label in zip(self.groups, config.labels, strict=True)
             ]
-        measures = [name for run in runs for name in run.headline_measures]
-        if config.tags is not None:
-            measures = [
-                name
-                for name in config.tags
-                if any(run.resolve_tag(name) in run.curves for run in runs)
-            ]
+        if config.tags is None:
+            measures = [name for run in runs for name in run.headline_measures]
+        else:
+            measures = [name for name in config.tags if any(run.has_recorded(name) for run in runs)]
         self.measures = list(dict.fromkeys(measures))
         if not self.measures:
             missing_text = "the requested tags" if config.tags else "any measurement"
@@ -145,20 +115,6 @@ class Comparison:
         values = (run.get_value(measure, self.x_axis, self.x_value) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
-    def list_scores(self, group: RunGroup, measure: str, normalize: bool) -> np.ndarray:
-        """Return a score of each run that counts in the mean, where larger is better, [runs].
-
-        The score of a measure such as exploitability is its negative value. If `normalize`, each
-        run's score is divided by its value before training.
-        """
-        scores = []
-        for run in group.counted_runs:
-            value = run.get_value(measure, self.x_axis, self.x_value)
-            first_values = run.get_curve(measure, self.x_axis)[1][:1]
-            if value is not None:
-                scores.append(value / abs(first_values[0]) if normalize else value)
-        return np.array(scores) * (-1 if measure.endswith(LOWER_IS_BETTER) else 1)
-
     def build_group_curve(self, group: RunGroup, measure: str) -> CurveLine | None:
         """Return the averaged curve of a group's runs; None if no run has the measure."""
         points = [run.get_curve(measure, self.x_axis) for run in group.counted_runs]
@@ -169,41 +125,23 @@ class Comparison:
 
     def list_curve_records(self) -> list[dict[str, Any]]:
         """Return a record for each point of each curve, for CSV."""
-        return [
-            {
-                "game": self.game,
-                "group": group.label,
-                "figure": measure,
-                self.x_axis: x,
-                self.config.statistic: y,
-                "low": low,
-                "high": high,
-            }
-            for group in self.groups
-            for measure in self.measures
-            if (line := self.build_group_curve(group, measure)) is not None
-            for x, y, low, high in zip(
-                line.x,
-                line.y,
-                *(line.bands[0][1:] if line.bands else (line.y, line.y)),
-                strict=True,
-            )
-        ]
+        records = []
+        for group in self.groups:
+            for measure in self.measures:
+                line = self.build_group_curve(group, measure)
+                if line is None:
+                    continue
+                low_and_high = line.bands[0][1:] if line.bands else (line.y, line.y)
+                for x, y, low, high in zip(line.x, line.y, *low_and_high, strict=True):
+                    record = {"game": self.game, "group": group.label, "figure": measure}
+                    record |= {self.x_axis: x, self.config.statistic: y, "low": low, "high": high}
+                    records.append(record)
+        return records
 
-    def compute_mean_progress(self, group: RunGroup) -> float | None:
-        """Return the mean x value that the group's runs have reached, each at most `x_value`."""
-        positions = []
-        for run in group.counted_runs:
-            x_values = np.concatenate([run.get_curve(m, self.x_axis)[0] for m in self.measures])
-            if self.x_value is not None:
-                x_values = x_values[x_values <= self.x_value]
-            positions += [float(x_values.max())] if len(x_values) else []
-        return float(np.mean(positions)) if positions else None
-
-    def compute_mean_minutes(self, group: RunGroup) -> float | None:
-        """Return the mean training time of the group's runs up to `x_value`, in minutes."""
-        seconds = self.list_run_values(group, SECONDS_TAG)
-        return float(np.mean(seconds)) / 60 if seconds else None
+    def compute_mean(self, group: RunGroup, tag: str) -> float | None:
+        """Return the mean of a counter or a time at `x_value`, over the runs that count."""
+        values = self.list_run_values(group, tag)
+        return float(np.mean(values)) if values else None
 
     @property
     def title(self) -> str:
@@ -213,7 +151,7 @@ class Comparison:
             figures = f"figures at {self.x_value:,.0f} {self.x_axis}"
         statistic = "mean ± half the 95 % interval over seeds (Student)"
         if self.config.statistic == "iqm":
-            statistic = "interquartile mean [95 % interval over seeds, stratified bootstrap]"
+            statistic = "interquartile mean [95 % interval over seeds, bootstrap]"
         return f"{self.game}: {figures}, {statistic}"
 
     @cached_property
@@ -224,29 +162,26 @@ class Comparison:
             settings = {
                 f"settings/{shorten_key(key)}": format_setting(group.config, key) for key in keys
             }
+            seconds = self.compute_mean(group, SECONDS_TAG)
             for measure in self.measures:
                 values = self.list_run_values(group, measure)
                 value, low, high = (
                     estimate(values, self.config.statistic) if values else (None, None, None)
-                )
-                units, kinds = (
-                    [run.get_measurement_field(measure, field) for run in group.runs]
-                    for field in ("unit", "kind")
                 )
                 record: dict[str, Any] = {
                     "game": self.game,
                     "group": group.label,
                     "player": group.headline_player,
                     "figure": measure,
-                    "unit": next(filter(None, units), ""),
-                    "kind": next(filter(None, kinds), ""),
+                    "unit": group.get_measurement_field(measure, "unit"),
+                    "kind": group.get_measurement_field(measure, "kind"),
                     self.config.statistic: value,
                     "low": low,
                     "high": high,
                     "seeds": len(values),
                     "runs": len(group.runs),
-                    self.x_axis: self.compute_mean_progress(group),
-                    "minutes": self.compute_mean_minutes(group),
+                    self.x_axis: self.compute_mean(group, TAG_OF_AXIS[self.x_axis]),
+                    "minutes": None if seconds is None else seconds / 60,
                 }
                 records.append(record | settings)
         return records
@@ -297,17 +232,8 @@ class Comparison:
                 yield f"not in the means: {run.folder}, {status}"
             for run in group.superseded_runs:
                 yield f"not in the means: {run.folder}, another run of seed {run.seed} counts"
-        runs = [run for group in self.groups for run in group.runs]
-        machines = dict.fromkeys(run.machine for run in runs)
+        machines = dict.fromkeys(run.machine for group in self.groups for run in group.runs)
         yield f"machine{'s' * (len(machines) > 1)}: {' / '.join(machines)}"
-        versions_of_package: dict[str, dict[str, None]] = {}
-        for run in runs:
-            versions = run.manifest.get("versions")
-            for package, version in versions.items() if isinstance(versions, dict) else ():
-                versions_of_package.setdefault(package, {})[str(version)] = None
-        for package, version_set in versions_of_package.items():
-            if len(version_set) > 1:
-                yield f"versions of {package} differ: {', '.join(version_set)}"
 
     def format_text(self) -> str:
         """Format the table and notes for the screen, at most 120 columns wide."""
@@ -341,88 +267,17 @@ class Comparison:
         return {"figures": self.records, "runs": runs, "notes": notes}
 
 
-def pool_scores(
-    comparisons: Sequence[Comparison], measure: str, normalize: bool
-) -> dict[str, list[np.ndarray]]:
-    """Return for each group label a list with the scores of its runs, [runs], in each game."""
-    scores_by_label: dict[str, list[np.ndarray]] = {}
-    for comparison in comparisons:
-        for group in comparison.groups if measure in comparison.measures else ():
-            scores = comparison.list_scores(group, measure, normalize)
-            if len(scores):
-                scores_by_label.setdefault(group.label, []).append(scores)
-    return scores_by_label
-
-
-def format_pooled_table(comparisons: Sequence[Comparison]) -> str:
-    """Format interquartile means over the runs of all games, relative to untrained players."""
-    measures = dict.fromkeys(measure for one in comparisons for measure in one.measures)
-    rows = [["group", "games", "runs", *(f"{name} / before training" for name in measures)]]
-    pooled = {measure: pool_scores(comparisons, measure, normalize=True) for measure in measures}
-    for label in dict.fromkeys(label for scores in pooled.values() for label in scores):
-        cells, strata = [], []
-        for measure in measures:
-            sign = -1 if measure.endswith(LOWER_IS_BETTER) else 1
-            strata = [sign * scores for scores in pooled[measure].get(label, [])]
-            if strata:
-                values = [part[:, None] for part in strata]
-                low, high = (end.item() for end in bootstrap_interval(values, compute_iqm))
-                value = float(compute_iqm(np.concatenate(strata)))
-                cells.append(format_estimate(value, low, high, "iqm"))
-            else:
-                cells.append("-")
-        run_count = sum(map(len, strata))
-        rows.append([label, str(len(strata)), str(run_count), *cells])
-    title = "all games: interquartile mean over runs [95 % interval, stratified bootstrap]"
-    return format_text([title, TextTable(rows)], [row[0] for row in rows])
-
-
-def average_curves(
-    legend_name: str,
-    curves: Sequence[tuple[np.ndarray, np.ndarray]],
-    statistic: Statistic = "mean",
-    band: Literal["interval", "range"] = "interval",
-) -> CurveLine:
-    """Return the mean or IQM of the curves of runs, with a band if there are several runs.
-
-    The curve covers the range of the axis that all runs have reached.
-
-    Args:
-        curves: ascending x values and the y values of each run; at least one run.
-        band: the 95 % interval of the statistic, or the range from the lowest to the highest run.
-    """
-    x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
-    start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)
-    x_values = x_values[(x_values >= start) & (x_values <= end)]
-    values = np.stack([np.interp(x_values, run_x, run_values) for run_x, run_values in curves])
-    center, low, high = estimate_columns(values, statistic)
-    if band == "range":
-        low, high = values.min(0), values.max(0)
-    return CurveLine(legend_name, x_values, center, ((band, low, high),) * (len(curves) > 1))
-
-
 def format_cell(record: Mapping[str, Any], statistic: Statistic, counted_runs: int) -> str:
     """Format a table cell: the statistic, and the number of seeds unless all runs have a value."""
-    if record[statistic] is None:
+    value, low, high, seeds = (record[key] for key in (statistic, "low", "high", "seeds"))
+    if value is None:
         return "-"
-    number, seeds = (
-        format_estimate(record[statistic], record["low"], record["high"], statistic),
-        record["seeds"],
-    )
     if seeds == 1:
-        return f"{number} (1 seed)"
-    return number if seeds == counted_runs else f"{number} ({seeds} seeds)"
-
-
-def format_estimate(
-    value: float, low: float | None, high: float | None, statistic: Statistic
-) -> str:
-    """Format a statistic with its interval: a mean ± the half-width, an IQM with both ends."""
-    if low is None or high is None:
-        return format_number(value)
+        return f"{format_number(value)} (1 seed)"
+    number = f"{value:.3g} [{low:.3g}, {high:.3g}]"
     if statistic == "mean":
-        return format_number(value, (high - low) / 2)
-    return f"{value:.3g} [{low:.3g}, {high:.3g}]"
+        number = format_number(value, (high - low) / 2)
+    return number if seeds == counted_runs else f"{number} ({seeds} seeds)"
 
 
 def format_minutes(minutes: float | None) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from poker_rl.evaluation.plots.plotting import (
     FIGURE_DPI,
@@ -21,7 +20,7 @@ from poker_rl.evaluation.plots.plotting import (
     set_figure_title,
 )
 from poker_rl.evaluation.result import AGAINST, EXACT
-from poker_rl.reports.comparison import LOWER_IS_BETTER, CompareConfig, Comparison, pool_scores
+from poker_rl.reports.comparison import LOWER_IS_BETTER, Comparison
 from poker_rl.reports.seed_statistics import compute_profile
 from poker_rl.storage.disk import atomic_replacement
 
@@ -57,7 +56,8 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
         set_figure_title(figure, title)
     if config.caption == "figure":
         add_footnote(figure, describe_figure(comparisons))
-    apply_layout(figure, config)
+    figure.set_figwidth(config.width or figure.get_figwidth())
+    figure.set_figheight(config.height or figure.get_figheight())
     return figure
 
 
@@ -80,50 +80,34 @@ def list_curve_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
 
 
 def list_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
-    """Return a panel with performance profiles for each measure, over the runs of all games.
+    """Return a panel for every measure of every game, with a performance profile for each group.
 
-    A profile shows what share of runs is better than each threshold. With several games, scores
-    are divided by the values before training.
+    A profile shows what share of runs is better than each threshold.
     """
-    is_pooled = len(comparisons) > 1
     panels = []
-    for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):
-        scores_by_label = pool_scores(comparisons, measure, normalize=is_pooled)
-        all_scores = [scores for strata in scores_by_label.values() for scores in strata]
-        if not all_scores:
-            continue
-        low, high = float(np.concatenate(all_scores).min()), float(np.concatenate(all_scores).max())
-        margin = 0.05 * (high - low) or 0.05 * abs(high)
-        thresholds = np.linspace(low - margin, high + margin, 1001)
-        sign = -1 if measure.endswith(LOWER_IS_BETTER) else 1
-        lines = []
-        for label, strata in scores_by_label.items():
-            share, low_share, high_share = compute_profile(strata, thresholds)
-            band = ("interval", low_share, high_share)
-            lines.append(CurveLine(label, sign * thresholds, share, (band,)))
-        heading = comparisons[0].format_heading(measure)
-        heading = f"{measure} / value before training" if is_pooled else heading
-        relation = "below" if sign < 0 else "above"
-        title = "all games" if is_pooled else comparisons[0].game
-        panels.append(
-            Panel(f"{title}: {heading}", lines, f"share of runs {relation} the threshold")
-        )
+    for comparison in comparisons:
+        for measure in comparison.measures:
+            sign = -1 if measure.endswith(LOWER_IS_BETTER) else 1
+            scores_by_label = {
+                group.label: sign * np.array(values)
+                for group in comparison.groups
+                if (values := comparison.list_run_values(group, measure))
+            }
+            if not scores_by_label:
+                continue
+            all_scores = np.concatenate(list(scores_by_label.values()))
+            low, high = float(all_scores.min()), float(all_scores.max())
+            margin = 0.05 * (high - low) or 0.05 * abs(high)
+            thresholds = np.linspace(low - margin, high + margin, 1001)
+            lines = []
+            for label, scores in scores_by_label.items():
+                share, low_share, high_share = compute_profile(scores, thresholds)
+                band = ("interval", low_share, high_share)
+                lines.append(CurveLine(label, sign * thresholds, share, (band,)))
+            title = f"{comparison.game}: {comparison.format_heading(measure)}"
+            relation = "below" if sign < 0 else "above"
+            panels.append(Panel(title, lines, f"share of runs {relation} the threshold"))
     return panels
-
-
-def apply_layout(figure: Figure, config: CompareConfig) -> None:
-    """Set the figure size, the text size and the axis ranges that the user chose."""
-    for ax in figure.axes:
-        if config.x_range is not None:
-            ax.set_xlim(*config.x_range)
-        if config.y_range is not None:
-            ax.set_ylim(*config.y_range)
-        ax.tick_params(labelsize=9 * config.font_scale)
-    for text in figure.findobj(Text):
-        assert isinstance(text, Text)
-        text.set_fontsize(config.font_scale * text.get_fontsize())  # type: ignore[operator]
-    figure.set_figwidth(config.width or figure.get_figwidth())
-    figure.set_figheight(config.height or figure.get_figheight())
 
 
 def describe_figure(comparisons: Sequence[Comparison]) -> str:
@@ -138,10 +122,10 @@ def describe_figure(comparisons: Sequence[Comparison]) -> str:
         return "; ".join(parts)
     seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) + " seeds"
     if config.profile:
-        return "; ".join([*parts, seeds, "shaded: 95 % interval (stratified bootstrap)"])
+        return "; ".join([*parts, seeds, "shaded: 95 % interval (bootstrap)"])
     statistic, method = "mean", "Student"
     if config.statistic == "iqm":
-        statistic, method = "interquartile mean", "stratified bootstrap"
+        statistic, method = "interquartile mean", "bootstrap"
     bands = {"interval": f"95 % interval ({method})", "range": "lowest to highest run"}
     parts += [f"{statistic} over {seeds}", f"shaded: {bands[config.band]}"]
     parts.append("between the points of a run a straight line, and no curve beyond its end")
@@ -149,7 +133,7 @@ def describe_figure(comparisons: Sequence[Comparison]) -> str:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Save a figure in the format of its suffix: .pdf, .svg, .png or .pgf."""
+    """Save a figure in the format of its suffix: .pdf, .svg,.png."""
     file_format = path.suffix[1:]
     options: Any = {"metadata": METADATA[file_format]} if file_format in METADATA else {}
     with atomic_replacement(path) as temporary_path, rc_context(FIGURE_RC_PARAMS):

@@ -97,6 +97,10 @@ class RunData:
         """Return the headline player's tag of a measure; a name that is a tag is unchanged."""
         return name if name in self.curves else f"eval/{self.headline_player}/{name}"
 
+    def has_recorded(self, name: str) -> bool:
+        """Return whether metrics.jsonl has this tag, or this measure of the headline player."""
+        return self.resolve_tag(name) in self.curves
+
     def get_measurement_field(self, name: str, field: str) -> str:
         """Return the field "unit" or "kind" of a tag or measure; "" if the manifest lacks it."""
         measurements = self.manifest.get("measurements")

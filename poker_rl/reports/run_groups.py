@@ -44,6 +44,11 @@ class RunGroup:
         """The headline player; "-" if no run has been evaluated."""
         return next((run.headline_player for run in self.runs if run.headline_player), "-")
 
+    def get_measurement_field(self, name: str, field: str) -> str:
+        """Return the field "unit" or "kind" of a tag or measure; "" if no run has it."""
+        values = (run.get_measurement_field(name, field) for run in self.runs)
+        return next(filter(None, values), "")
+
 
 def flatten_run_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings by which runs are grouped, by dotted key: without seed and folders."""
@@ -101,35 +106,28 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
 
 def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig]) -> list[str]:
     """Return a unique label for each group: experiment or algorithm, and settings that differ."""
-    label_counts: Counter[str] = Counter()
-    group_labels = []
+    labels, counts = [], Counter[str]()
     for base_label, group_config in zip(base_labels, configs, strict=True):
-        similar_configs = [
-            config for name, config in zip(base_labels, configs, strict=True) if name == base_label
-        ]
-        keys = list_differing_keys(similar_configs)
+        keys = list_differing_keys(
+            [
+                config
+                for name, config in zip(base_labels, configs, strict=True)
+                if name == base_label
+            ]
+        )
         # If runs have different options, such as algo=ppo, the label names only the option.
         option_prefixes = tuple(f"{group}." for group in OPTION_GROUPS if group in keys)
-        keys = [key for key in keys if not key.startswith(option_prefixes)]
         parts = [base_label] if len(set(base_labels)) > 1 else []
-        # A config lacks keys such as `lr.end` if its `lr` is a number and not a schedule.
-        parts += [
-            format_setting_for_label(group_config, key) for key in keys if key in group_config
-        ]
-        parts = list(filter(None, parts))
+        for key in keys:
+            # A config lacks keys such as `lr.end` if its `lr` is a number and not a schedule.
+            if key in group_config and not key.startswith(option_prefixes):
+                # Of a path, only the name of the file or folder remains.
+                value = FOLDER_PATTERN.sub("", format_setting(group_config, key))
+                parts.append(f"{shorten_key(key)}={value}")
         label = " ".join(parts) or base_label
-        label_counts[label] += 1
-        count = label_counts[label]
-        group_labels.append(f"{label} ({count})" if count > 1 else label)
-    return group_labels
-
-
-def format_setting_for_label(config: FlatConfig, key: str) -> str:
-    """Format a setting for a label; of a path, only the name of the file or folder remains."""
-    text = FOLDER_PATTERN.sub("", format_setting(config, key))
-    if key == "warm_start":
-        return "" if config[key] is None else f"from {text.partition('@')[0]}"
-    return f"{shorten_key(key)}={text}"
+        counts[label] += 1
+        labels.append(f"{label} ({counts[label]})" if counts[label] > 1 else label)
+    return labels
 
 
 def list_differing_keys(configs: Sequence[FlatConfig]) -> list[str]:

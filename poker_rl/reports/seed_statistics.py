@@ -1,7 +1,7 @@
-"""Statistics over seeds: means, interquartile means, their 95 % intervals, performance profiles.
+"""Statistics over seeds: means, interquartile means, their 95 % intervals, curves and profiles.
 
-The interquartile mean (IQM), the stratified bootstrap and the performance profile are those of
-rliable (Agarwal et al., arXiv:2108.13264). A stratum consists of the runs of one game.
+The interquartile mean (IQM), its bootstrap interval and the performance profile are those of
+rliable (Agarwal et al., arXiv:2108.13264).
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from poker_rl.evaluation.plots.plotting import CurveLine
+
 Statistic = Literal["mean", "iqm"]
+Band = Literal["interval", "range"]
 RESAMPLE_COUNT = 2000  # number of bootstrap samples
 
 
@@ -48,7 +51,7 @@ def estimate_columns(
     if count == 1:
         return center, center, center
     if statistic == "iqm":
-        return compute_iqm(values), *bootstrap_interval([values], compute_iqm)
+        return compute_iqm(values), *bootstrap_interval(values, compute_iqm)
     deviation = values.std(0, ddof=1) / np.sqrt(count)
     half_width = compute_student_quantile(count - 1) * deviation
     return center, center - half_width, center + half_width
@@ -62,35 +65,49 @@ def compute_iqm(values: np.ndarray) -> np.ndarray:
 
 
 def bootstrap_interval(
-    strata: Sequence[np.ndarray], compute: Callable[[np.ndarray], np.ndarray]
+    values: np.ndarray, compute: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both ends [N] of the 95 % interval of a statistic of all runs, by the bootstrap.
-
-    Args:
-        strata: values of the runs of each game, [runs, N]; runs are resampled game by game.
-        compute: the statistic, [all runs, N] -> [N].
-    """
+    """Return both ends [N] of the 95 % bootstrap interval of a statistic [runs, N] -> [N]."""
     generator = np.random.default_rng(0)  # a fixed seed, so that equal runs have equal intervals
-    samples = []
-    for _ in range(RESAMPLE_COUNT):
-        resampled = [part[generator.integers(len(part), size=len(part))] for part in strata]
-        samples.append(compute(np.concatenate(resampled)))
+    count = len(values)
+    samples = [
+        compute(values[generator.integers(count, size=count)]) for _ in range(RESAMPLE_COUNT)
+    ]
     low, high = np.percentile(samples, (2.5, 97.5), axis=0)
     return low, high
 
 
 def compute_profile(
-    strata: Sequence[np.ndarray], thresholds: np.ndarray
+    scores: np.ndarray, thresholds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the share of runs whose score exceeds each threshold [N], with its interval.
+    """Return the share of runs whose score [runs] exceeds each threshold [N], with its interval."""
+    exceeds = (scores[:, None] > thresholds).astype(float)
+    share: np.ndarray = exceeds.mean(0)
+    return share, *bootstrap_interval(exceeds, lambda rows: np.asarray(rows.mean(0)))
+
+
+def average_curves(
+    legend_name: str,
+    curves: Sequence[tuple[np.ndarray, np.ndarray]],
+    statistic: Statistic = "mean",
+    band: Band = "interval",
+) -> CurveLine:
+    """Return the mean or IQM of the curves of runs, with a band if there are several runs.
+
+    The curve covers the range of the axis that all runs have reached.
 
     Args:
-        strata: the scores of the runs of each game, [runs].
+        curves: ascending x values and the y values of each run; at least one run.
+        band: the 95 % interval of the statistic, or the range from the lowest to the highest run.
     """
-    exceeds = [(scores[:, None] > thresholds).astype(float) for scores in strata]
-
-    share: np.ndarray = np.concatenate(exceeds).mean(0)
-    return share, *bootstrap_interval(exceeds, lambda rows: np.asarray(rows.mean(0)))
+    x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
+    start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)
+    x_values = x_values[(x_values >= start) & (x_values <= end)]
+    values = np.stack([np.interp(x_values, run_x, run_values) for run_x, run_values in curves])
+    center, low, high = estimate_columns(values, statistic)
+    if band == "range":
+        low, high = values.min(0), values.max(0)
+    return CurveLine(legend_name, x_values, center, ((band, low, high),) * (len(curves) > 1))
 
 
 @cache
