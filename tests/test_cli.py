@@ -303,12 +303,12 @@ def test_evaluate_exactly_by_the_public_tree(capsys):
     assert "exact: " in err
 
 
-def test_evaluate_prints_the_larger_of_two_bounds(capsys):
+def test_evaluate_prints_two_bounds(capsys):
     words = ["game=leduc", "player=raise", "lbr=true", "best_responses=[fold]", "deals=60"]
     words += ["evaluation.max_tree_nodes=1", "evaluation.opponents=[]"]
     assert run_command("evaluate", *words) == 0
     out = capsys.readouterr().out
-    assert re.search(r"exploitability of raise: at least .* ante/hand, lower_bound by lbr\n", out)
+    assert re.search(r"raise +bound/lbr +.* ante/hand +lower_bound +60\n", out)
     assert re.search(r"raise +bound/fold +-.*lower_bound, vacuous +60\n", out)
 
 

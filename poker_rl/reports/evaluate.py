@@ -1,28 +1,51 @@
-"""`poker-rl evaluate`: load the selected players and measure them, or list earlier reports."""
+"""`poker-rl evaluate`: measure the players of a run, any other player, or those of one table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.evaluation.agreement_with_records import (
+    allow_all_amounts,
+    measure_recorded_decisions,
+    to_full_game_player,
+)
+from poker_rl.evaluation.best_response.exploitability_bounds import (
+    compute_lbr_bound,
+    compute_trained_bound,
+)
+from poker_rl.evaluation.matches.duplicate_match import check_seat_count, play_mixed_table
+from poker_rl.evaluation.matches.match_results import measure_match
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.games.game import Game
+from poker_rl.games.poker.phh_reader import read_decisions
+from poker_rl.games.public.tree import check_heads_up
 from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.players.player import Player
-from poker_rl.players.player_loader import PLAYER_PATTERN, load_players, parse_spec, resolve_spec
+from poker_rl.players.player_loader import (
+    PLAYER_PATTERN,
+    get_snapshot_opponent_name,
+    list_earlier_snapshots,
+    load_players,
+    parse_spec,
+    resolve_spec,
+)
 from poker_rl.reports.evaluation_report import (
-    EVALUATIONS_FOLDER,
     EvaluateConfig,
     Evaluation,
-    format_report_tables,
+    EvaluationReport,
+    ResultTable,
+    print_reports,
 )
-from poker_rl.reports.measure_players import measure_mixed_table, measure_players
 from poker_rl.storage.disk import print_line
+from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.device import prepare_process
 from poker_rl.training.read_run_config import read_run_config
 from poker_rl.training.run_opponents import create_player_loader
@@ -30,9 +53,14 @@ from poker_rl.training.signals import interrupt_at_once
 
 SETTINGS_WITHOUT_SEATS = (  # settings that can't be combined with the setting `seats`
     *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
-    *("hands", "hands_seat", "round_amounts"),
-    *("variance_reduction", "control_player"),
+    *("hands", "hands_seat", "round_amounts", "variance_reduction", "control_player"),
 )
+PROTOCOLS = {  # how a match is played, by method of variance reduction
+    "none": "deals, each played in every seat",
+    "aivat": "deals, each played in every seat, with the variance reduced by aivat",
+    "control_variate": "hands in every seat, each with its own cards, with the variance reduced by"
+    " a control player",
+}
 
 
 def evaluate(
@@ -55,7 +83,7 @@ def evaluate(
         raise ConfigError(
             "run: missing; give run=FOLDER, or game=NAME and player=NAME or seats=[…]"
         )
-    check_evaluate_settings(config)
+    check_settings(config)
     device = prepare_process(config.device, config.threads, config.seed)
     evaluation = create_evaluation(config, group_config, option_dirs, device)
     with interrupt_at_once():
@@ -68,7 +96,7 @@ def evaluate(
         print_line("\nnothing was written; out=FOLDER saves it as JSON and CSV")
 
 
-def check_evaluate_settings(config: EvaluateConfig) -> None:
+def check_settings(config: EvaluateConfig) -> None:
     """Raise `ConfigError` if settings contradict each other."""
     if config.seats:
         for key in SETTINGS_WITHOUT_SEATS:
@@ -76,16 +104,14 @@ def check_evaluate_settings(config: EvaluateConfig) -> None:
                 raise ConfigError(
                     f"{key}: can't be used with seats, which name the player of every seat"
                 )
-    if config.run is not None:
-        return
-    if config.checkpoint is not None:
-        raise ConfigError("checkpoint: needs run=FOLDER; a player is named as FOLDER@DECISIONS")
-    if config.earlier_snapshots:
-        raise ConfigError("earlier_snapshots: needs run=FOLDER")
-    if config.figures and config.out is None:
-        raise ConfigError("figures: needs out=FOLDER, or run=FOLDER")
-    if config.player is None and not config.seats:
-        raise ConfigError("player: missing; give player=NAME or player=FOLDER")
+    if config.run is None:
+        for key in ("checkpoint", "earlier_snapshots"):
+            if getattr(config, key):
+                raise ConfigError(f"{key}: needs run=FOLDER")
+        if config.figures and config.out is None:
+            raise ConfigError("figures: needs out=FOLDER, or run=FOLDER")
+        if config.player is None and not config.seats:
+            raise ConfigError("player: missing; give player=NAME or player=FOLDER")
 
 
 def create_evaluation(
@@ -100,6 +126,8 @@ def create_evaluation(
     assert game_config is not None
     keys = ("deals", "variance_reduction", "control_player")
     changes = {key: getattr(config, key) for key in keys if getattr(config, key) is not None}
+    if config.seats:
+        changes |= {"variance_reduction": "none", "control_player": None}
     game: Game = build_instance_of(Game, game_config["game"], "game")
     opponent_files = None if run is None else OpponentFiles(run)
     evaluator: PlayerEvaluator = build_instance_of(
@@ -117,33 +145,155 @@ def load_measured_players(
     evaluation: Evaluation, device: torch.device
 ) -> tuple[Path | None, dict[str, Player]]:
     """Return the players to measure by name, and their snapshot file if they are from a run."""
-    config, spec = evaluation.config, evaluation.config.player
-    if config.run is None:
+    spec = evaluation.config.player
+    if evaluation.config.run is None:
         assert spec is not None
         with error_prefix("player"):
             return None, {resolve_spec(spec): evaluation.load_player(spec)}
-    if spec is not None and not PLAYER_PATTERN.fullmatch(spec):
-        raise ConfigError(
-            f"player: {spec} is not a name, as in current, current.2 or current:greedy"
-        )
     with error_prefix("checkpoint"):
-        suffix = "" if spec is None else f":{spec}"
-        snapshot, name, instance, is_greedy = parse_spec(evaluation.snapshot_spec + suffix)
-    with error_prefix("run" if spec is None else "player"):
-        if instance is None and not is_greedy:
-            return snapshot, load_players(snapshot, evaluation.game, device, name)
-        assert spec is not None
+        snapshot = parse_spec(evaluation.snapshot_spec)[0]
+    if spec is None:
+        with error_prefix("run"):
+            return snapshot, load_players(snapshot, evaluation.game, device)
+    with error_prefix("player"):
+        if (match := PLAYER_PATTERN.fullmatch(spec)) is None:
+            raise ConfigError(f"{spec} is not a name, as in current, current.2 or current:greedy")
+        if match[1] == spec:  # no instance and not greedy
+            return snapshot, load_players(snapshot, evaluation.game, device, spec)
         return snapshot, {spec: evaluation.load_player(f"{snapshot}:{spec}")}
 
 
-def print_reports(config: EvaluateConfig) -> None:
-    """Print a table of all reports of a run, or of those in the folder `out`."""
-    if config.out is not None:
-        folder = Path(config.out)
-    elif config.run is not None:
-        folder = Path(config.run) / EVALUATIONS_FOLDER
-        read_run_config(Path(config.run), "run")
-    else:
-        raise ConfigError("show: give run=FOLDER or out=FOLDER")
-    with error_prefix("show"):
-        print_line(format_report_tables(folder))
+def measure_mixed_table(evaluation: Evaluation) -> None:
+    """Measure the players of one table, with each deal played in every rotation of the players."""
+    game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
+    seats = config.seats
+    if config.run is not None:
+        seats = [evaluation.snapshot_spec if spec == "self" else spec for spec in seats]
+    with error_prefix("seats"):
+        check_seat_count(game, len(seats))
+        seat_order = [resolve_spec(spec) for spec in seats]
+        players = {name: evaluation.load_player(name) for name in dict.fromkeys(seat_order)}
+    evaluation.create_output_folder()
+    start_time, deals = datetime.now(), evaluator.deals
+    results = play_mixed_table(game, evaluator.tree, seat_order, players, deals, config.seed)
+    heading = (
+        f"{deals:,} deals, each played in every rotation of the players over the seats;"
+        f" {results[1].unit}, 95 % interval"
+    )
+    tables = [ResultTable(results, heading, is_wide=True)]
+    EvaluationReport(evaluation, start_time, tables).print_and_save()
+
+
+def measure_players(
+    evaluation: Evaluation, players: Mapping[str, Player], snapshot: Path | None = None
+) -> EvaluationReport:
+    """Check the settings, measure the players of a snapshot or others, and save the report."""
+    game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
+    deals, seed = evaluator.deals, config.seed
+    opponents = evaluation.load_players("against")
+    best_responses = evaluation.load_players("best_responses")
+    if opponents or best_responses or config.earlier_snapshots or config.lbr or config.hands:
+        for name, player in players.items():
+            if player.instance_count > 1:
+                raise ConfigError(
+                    f"player: matches, bounds and hands are of one instance, choose {name}.0 to"
+                    f" {name}.{player.instance_count - 1}"
+                )
+    pairings = [(name, *opponent) for name in players for opponent in opponents.items()]
+    if config.earlier_snapshots and snapshot is not None:
+        paths = list_earlier_snapshots(snapshot.parents[1], int(snapshot.stem))
+        count = min(config.earlier_snapshots, len(paths))
+        with error_prefix("earlier_snapshots"):
+            pairings += [
+                (name, get_snapshot_opponent_name(path), evaluation.load_player(f"{path}:{name}"))
+                for path in (paths[round(index)] for index in np.linspace(0, len(paths) - 1, count))
+                for name in players
+            ]
+    metrics_path = None if snapshot is None else snapshot.parents[1] / METRICS_FILE
+    _check_measurements(evaluation, players, metrics_path)
+    hand_tables = [] if config.hands is None else [_measure_agreement(evaluation, players)]
+
+    start_time = datetime.now()
+    measures = [
+        result
+        for name, player in players.items()
+        for result in evaluator.evaluate_player(name, player, config.exact)
+    ]
+    bounds, options = [], (deals, seed, evaluator.reducer_factory)
+    for name, player in players.items():
+        if config.lbr:
+            bounds.append(compute_lbr_bound(game, player, name, deals, seed))
+        if best_responses:
+            bounds.append(compute_trained_bound(game, player, name, best_responses, *options))
+    matches = [
+        measure_match(game, evaluator.tree, name, players[name], other_name, other, *options)
+        for name, other_name, other in pairings
+    ]
+    winnings = [result for match in matches for result in match.results]
+    returns = [result for match in matches for result in match.distribution.list_quantile_results()]
+    styles = [result for match in matches for result in match.styles]
+    protocol = PROTOCOLS[evaluator.variance_reduction]
+    protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
+    returns_heading = f"what a {game.hand_noun} won: minimum, percentiles and maximum"
+    tables = [
+        ResultTable(measures),
+        ResultTable(bounds, "lower bounds on exploitability; 95 % interval"),
+        ResultTable(winnings, f"{deals:,} {protocol}; 95 % interval", is_wide=True),
+        ResultTable(returns, returns_heading, is_wide=True),
+        ResultTable(styles, "playing style", is_wide=True),
+        *hand_tables,
+    ]
+    note = ""
+    if not bounds and all(result.measure != "exploitability" for result in measures):
+        note = "exploitability: not computed, because the game is too large to enumerate"
+    report = EvaluationReport(evaluation, start_time, tables, note, snapshot)
+    report.print_and_save()
+    if config.figures:
+        figures = evaluator.build_figures(players, metrics_path)
+        if matches:
+            from poker_rl.evaluation.plots.run_figures import draw_return_distributions
+
+            distributions = [match.distribution for match in matches]
+            figures["outcomes"] = draw_return_distributions(distributions)
+        report.save_figures(figures)
+    return report
+
+
+def _measure_agreement(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:
+    """Return how likely the players are to act as in the recorded hands of the file `hands`."""
+    game, config = evaluation.game, evaluation.config
+    assert config.hands is not None
+    with error_prefix("hands"):
+        full_game, options = allow_all_amounts(game), (config.hands_seat, config.round_amounts)
+        decisions = read_decisions(Path(config.hands), full_game, *options)
+        kind = f"hands of {config.hands_seat or 'all players'}"
+        results = [
+            result
+            for name, player in players.items()
+            for result in measure_recorded_decisions(
+                full_game, to_full_game_player(game, player), name, decisions, kind
+            )
+        ]
+    left_out = sum(map(len, decisions.left_out.values()))
+    heading = f"{len(decisions.hands):,} recorded hands, {left_out:,} more left out; 95 % interval"
+    return ResultTable(results, heading, is_wide=True)
+
+
+def _check_measurements(
+    evaluation: Evaluation, players: Mapping[str, Player], metrics_path: Path | None
+) -> None:
+    """Check that all measurements are possible, print their costs, and create the output folder."""
+    game, config = evaluation.game, evaluation.config
+    if config.lbr:
+        with error_prefix("lbr"):
+            check_heads_up(game)
+    if config.best_responses and game.seats != 2:
+        raise ConfigError(f"best_responses: {game.name} is not for two players, which it has to be")
+    if config.figures and metrics_path is not None:
+        with error_prefix("figures"):
+            read_metrics_rows(metrics_path)  # report a damaged metrics.jsonl before the matches
+    if config.exact:
+        with error_prefix("exact"):
+            for cost_line in evaluation.evaluator.describe_exact_costs(players):
+                print_line(cost_line)
+    evaluation.create_output_folder()

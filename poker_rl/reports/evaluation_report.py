@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from poker_rl.config.untrusted_files import read_json
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, Seed, error_prefix
-from poker_rl.evaluation.best_response.exploitability_bounds import (
-    BOUND_PREFIX,
-    LOWER_BOUND,
-    compute_lower_end,
-)
+from poker_rl.evaluation.best_response.exploitability_bounds import BOUND_PREFIX
 from poker_rl.evaluation.matches.duplicate_match import DealCount
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.evaluation.result import AGAINST, EXACT, Result
+from poker_rl.evaluation.result import AGAINST, Result
 from poker_rl.evaluation.variance_reduction.variance_reducers import VarianceReductionMethod
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
-from poker_rl.players.player_loader import read_headline_player
+from poker_rl.players.player_loader import read_headline_player, resolve_specs
 from poker_rl.reports.text_tables import (
     TextTable,
     build_long_rows,
     build_wide_rows,
     format_text,
-    mark_headline,
     results_to_csv,
     wrap_line,
 )
 from poker_rl.storage.disk import create_writable_folder, print_line
-from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.storage.run_folder import read_run_folder, write_text_atomically
+from poker_rl.training.read_run_config import read_run_config
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EVALUATIONS_FOLDER = "evaluations"
 LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")
+MAX_NAME_LENGTH = 100  # of the file of a figure
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -91,6 +92,12 @@ class Evaluation:
             return Path(self.config.run) / EVALUATIONS_FOLDER
         return None if self.config.out is None else Path(self.config.out)
 
+    def load_players(self, key: str) -> dict[str, Player]:
+        """Return the players that the setting `key` names, by name."""
+        with error_prefix(key):
+            specs = resolve_specs(getattr(self.config, key))
+            return {spec: self.load_player(spec) for spec in specs}
+
     def create_output_folder(self) -> None:
         """Create the output folder."""
         if self.output_folder is not None:
@@ -114,7 +121,6 @@ class EvaluationReport:
     Attributes:
         note: a line that is printed before the tables.
         snapshot: file of the players; None if they are not from a run.
-        config_changes: values of the evaluator's settings that this measurement has replaced.
     """
 
     evaluation: Evaluation
@@ -122,7 +128,6 @@ class EvaluationReport:
     tables: Sequence[ResultTable]
     note: str = ""
     snapshot: Path | None = None
-    config_changes: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def headline_player(self) -> str | None:
@@ -134,48 +139,18 @@ class EvaluationReport:
         """The results of all tables."""
         return [result for table in self.tables for result in table.results]
 
-    @property
-    def file_stem(self) -> str:
-        """The name of the report's files, without suffix."""
-        return f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
-
     def format_text(self) -> str:
         """Format the report for the screen."""
         heading = self.evaluation.game.name
         if self.snapshot is not None:
             heading += f", {int(self.snapshot.stem):,} decisions: {self.snapshot}"
-        lines = [line for line in (*self._list_exploitability_lines(), self.note) if line]
         tables = []
         for table in self.tables:
             if table.results:
                 build_rows = build_wide_rows if table.is_wide else build_long_rows
                 rows = build_rows(table.results, self.headline_player)
                 tables.append(TextTable(rows, table.heading, key_columns=2))
-        return format_text([heading, "\n".join(lines), *tables], list_player_names(self.results))
-
-    def _list_exploitability_lines(self) -> list[str]:
-        """Return for each player with lower bounds a line with its exact value or best bound."""
-        lines = []
-        bounds = select_bounds(self.results)
-        for name in dict.fromkeys(bound.player for bound in bounds):
-            best = max((bound for bound in bounds if bound.player == name), key=compute_lower_end)
-            responder = best.measure.removeprefix(BOUND_PREFIX)
-            exact = [
-                result
-                for result in self.results
-                if result.tag == f"{name}/exploitability" and result.kind == EXACT
-            ]
-            number = f"{best.formatted_value} {best.unit}"
-            name = mark_headline(name, self.headline_player)
-            statement = f"at least {number}, {LOWER_BOUND} by {responder}"
-            if exact:
-                statement = f"{exact[0].formatted_value} {exact[0].unit}, {EXACT}"
-            elif best.kind != LOWER_BOUND:
-                statement = (
-                    f"not known: what {responder} wins, {number}, says nothing ({best.kind})"
-                )
-            lines.append(f"exploitability of {name}: {statement}")
-        return lines
+        return format_text([heading, self.note, *tables], list_player_names(self.results))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
@@ -184,7 +159,7 @@ class EvaluationReport:
             "time": self.start_time.isoformat(sep=" ", timespec="seconds"),
             "command": shlex.join(["poker-rl", *sys.argv[1:]]),
             "game": self.evaluation.game.name,
-            "evaluation": asdict(evaluator) | dict(self.config_changes),
+            "evaluation": asdict(evaluator),
             "snapshot": None if self.snapshot is None else str(self.snapshot),
             "decisions": None if self.snapshot is None else int(self.snapshot.stem),
             "headline": self.headline_player,
@@ -193,19 +168,39 @@ class EvaluationReport:
             "results": [asdict(result) for result in self.results],
         }
 
+    @property
+    def path(self) -> Path | None:
+        """The path of the report's files without suffix; None if it is not saved."""
+        folder = self.evaluation.output_folder
+        return None if folder is None else folder / f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
+
     def print_and_save(self) -> None:
         """Print the report and save it as JSON and its results as CSV."""
         print_line(self.format_text())
-        if (folder := self.evaluation.output_folder) is not None:
-            path = folder / self.file_stem  # the stem has a dot, where with_suffix would cut it
-            write_text_atomically(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2) + "\n")
-            write_text_atomically(Path(f"{path}.csv"), results_to_csv(self.results))
-            print_line(f"\nsaved: {path}.json, .csv")
+        if self.path is not None:
+            text = json.dumps(self.to_dict(), indent=2) + "\n"
+            write_text_atomically(Path(f"{self.path}.json"), text)
+            write_text_atomically(Path(f"{self.path}.csv"), results_to_csv(self.results))
+            print_line(f"\nsaved: {self.path}.json, .csv")
 
+    def save_figures(self, figures: Mapping[str, Figure]) -> None:
+        """Save figures as PNG files, with a footnote on the game, the snapshot and the seeds."""
+        from poker_rl.evaluation.plots.plotting import save_png
 
-def select_bounds(results: Sequence[Result]) -> list[Result]:
-    """Return those results that are lower bounds on exploitability."""
-    return [result for result in results if result.measure.startswith(BOUND_PREFIX)]
+        if not figures or self.path is None:
+            print_line(
+                "no figures: the game is too large for a policy to be drawn, and there is no match"
+            )
+            return
+        origin = f"{self.evaluation.game.name}; evaluated with seed {self.evaluation.config.seed}"
+        if self.snapshot is not None:
+            training_seed = read_run_folder(self.snapshot.parents[1])[1]["seed"]
+            origin = f"{self.snapshot}, trained with seed {training_seed}, {origin}"
+        self.path.mkdir(exist_ok=True)
+        for name, figure in figures.items():
+            file_name = re.sub(r"[^\w.+-]+", "_", name)[:MAX_NAME_LENGTH]
+            save_png(figure, self.path / f"{file_name}.png", origin)
+        print_line(f"figures: {self.path}")
 
 
 def read_reports(
@@ -215,34 +210,43 @@ def read_reports(
     for number, path in enumerate(sorted(folder.glob("*.json")), start=1):
         try:
             report = read_json(path)
-            decisions = (
-                "" if report["decisions"] is None else f" {report['decisions']:,} decisions,"
-            )
-            heading = f"{number}:{decisions} seed {report['seed']}, {report['time']}"
+            decisions = report["decisions"]
+            heading = f"seed {report['seed']}, {report['time']}, {report['command']}"
+            if decisions is not None:
+                heading = f"{decisions:,} decisions, {heading}"
             results = [Result(**row) for row in report["results"]]
-            listed_results = [result for result in results if _is_listed(result)]
-            title = f"{heading}, {report['command']}"
-            yield title, listed_results, report["headline"], report["decisions"]
+            results = [
+                result
+                for result in results
+                if result.measure.startswith("exploitability")
+                or (result.half_width is not None and result.measure.startswith(LISTED_SAMPLES))
+            ]
+            yield f"{number}: {heading}", results, report["headline"], decisions
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             raise ConfigError(f"{path} is no evaluation that can be read") from None
 
 
-def _is_listed(result: Result) -> bool:
-    is_main = result.half_width is not None and result.measure.startswith(LISTED_SAMPLES)
-    return is_main or result.measure.startswith("exploitability")
+def print_reports(config: EvaluateConfig) -> None:
+    """Print a table of all reports of a run, or of those in the folder `out`, oldest first."""
+    if config.out is not None:
+        folder = Path(config.out)
+    elif config.run is not None:
+        folder = Path(config.run) / EVALUATIONS_FOLDER
+        read_run_config(Path(config.run), "run")
+    else:
+        raise ConfigError("show: give run=FOLDER or out=FOLDER")
+    with error_prefix("show"):
+        print_line(format_report_tables(folder))
 
 
 def format_report_tables(folder: Path) -> str:
     """Format tables of exploitability and matches of all reports in a folder, oldest first."""
-    reports = list(read_reports(folder))
-    if not reports:
-        raise ConfigError(f"there are no evaluations in {folder}")
     texts = []
-    for heading, results, headline_player, _ in reports:
-        rows = build_long_rows(results, headline_player)
-        texts.append(
-            f"{wrap_line(heading)}\n\n{format_text([TextTable(rows)], list_player_names(results))}"
-        )
+    for heading, results, headline_player, _ in read_reports(folder):
+        table = TextTable(build_long_rows(results, headline_player))
+        texts.append(f"{wrap_line(heading)}\n\n{format_text([table], list_player_names(results))}")
+    if not texts:
+        raise ConfigError(f"there are no evaluations in {folder}")
     return "\n\n\n".join(texts)
 
 
@@ -251,5 +255,5 @@ def list_player_names(results: Sequence[Result]) -> list[str]:
     return [
         *(result.player for result in results),
         *(result.kind.partition(AGAINST)[2] for result in results),
-        *(bound.measure.removeprefix(BOUND_PREFIX) for bound in select_bounds(results)),
+        *(result.measure.partition(BOUND_PREFIX)[2] for result in results),
     ]
