@@ -11,8 +11,8 @@ from run_folders import make_row, write_run_folder
 from poker_rl.config import ConfigError
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.play.session_file import SessionFile, read_session
+from poker_rl.reports.play_tournament import read_plan
 from poker_rl.reports.run_data import iterate_sweep_runs
-from poker_rl.reports.tournament_folder import read_plan
 from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.run_folder import (
     read_last_metrics_row,

@@ -1,6 +1,7 @@
 """`poker-rl tournament`: play the tables of a tournament, and print and save the results.
 
-A table is a line-up of players, who play all deals of the tournament.
+A table is a line-up of players, who play all deals of the tournament. The tournament's folder has
+its plan in tournament.yaml, and in tables/*.npy what the players of each finished table won.
 """
 
 from __future__ import annotations
@@ -10,37 +11,55 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from poker_rl.config.build import convert_fields
+import numpy as np
+import yaml  # type: ignore[import-untyped]
+
+from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.nested_settings import find_differing_key
+from poker_rl.config.option_files import read_plain_yaml
+from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, error_prefix
-from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS
+from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, play_deals
 from poker_rl.evaluation.matches.tournament import (
     TableKind,
     TournamentResults,
+    assign_players_to_tables,
     compute_tournament_results,
+    list_counted_players,
 )
-from poker_rl.players.player_loader import load_bot_config, parse_bot_name, resolve_specs
+from poker_rl.games.game import Game
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import (
+    load_bot,
+    load_bot_config,
+    load_player,
+    parse_bot_name,
+    resolve_specs,
+)
 from poker_rl.reports.text_tables import TextTable, format_text, results_to_csv
-from poker_rl.reports.tournament_folder import (
-    Tournament,
-    TournamentPlan,
-    check_folder_matches,
-    open_tournament_folder,
-    read_plan,
+from poker_rl.storage.disk import (
+    atomic_replacement,
+    create_writable_folder,
+    exclusive_lock,
+    list_complete_files,
+    print_line,
+    remove_partial_files,
 )
-from poker_rl.storage.disk import print_line
 from poker_rl.storage.progress_bar import create_progress_bar
 from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.training.device import prepare_process
 from poker_rl.training.signals import interrupt_at_once
 from poker_rl.training.task_pool import run_tasks
 
-# Settings that may change when a tournament is resumed.
-CHANGEABLE_SETTINGS = ("workers", "figure", "device")
+PLAN_FILE = "tournament.yaml"
+TABLES_FOLDER = "tables"
+RESUME_SETTINGS = ("resume", "workers", "figure", "device")  # allowed when resuming
 MAX_DEALS = 1_000_000  # the results of more deals might not fit into memory
 
 
@@ -60,28 +79,35 @@ class TournamentConfig:
     device: Literal["auto", "cpu", "cuda"]
 
 
+@dataclass(frozen=True)
+class TournamentPlan:
+    """All settings that decide the results of a tournament."""
+
+    game: Mapping[str, Any]
+    players: Mapping[str, Mapping[str, Any] | None]  # settings of each bot; None: a trained player
+    table_kind: TableKind
+    rounds: int
+    deals: int
+    seed: int
+
+
 def play_tournament(
     settings: dict[str, Any],
     group_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
     user_settings: Collection[str],
 ) -> None:
-    """Play a tournament, or the missing tables of a resumed one, and print and save the results.
-
-    Args:
-        group_config: the settings of `game`; None to use those of a resumed tournament.
-        user_settings: keys of the settings that the command line gives.
-    """
+    """Play a tournament, or the missing tables of a resumed one, and print and save the results."""
     config = TournamentConfig(**convert_fields(TournamentConfig, settings, "", {}))
     if config.resume is not None:
         for key in user_settings:
-            if key not in ("resume", *CHANGEABLE_SETTINGS):
+            if key not in RESUME_SETTINGS:
                 raise ConfigError(
                     f"{key}: is that of the tournament in {config.resume}; leave it out"
                 )
         folder = Path(config.resume)
         with error_prefix("resume"):
-            plan = TournamentPlan(**read_plan(folder))
+            plan = read_plan(folder)
             keys = ("table_kind", "rounds", "deals", "seed")
             changes = {key: getattr(plan, key) for key in keys}
             convert_fields(TournamentConfig, settings | changes, "", {})
@@ -90,12 +116,11 @@ def play_tournament(
         game_name = re.sub(r"[^\w.+-]", "_", str(plan.game.get("name")))
         default_folder = f"outputs/tournaments/{game_name}/{datetime.now():%Y-%m-%d_%H-%M-%S.%f}"
         folder = Path(config.out or default_folder)
-        check_folder_matches(plan, folder)
     tournament = Tournament(plan, folder, config.device)
-    for name in plan.players:
-        with error_prefix("players"):
-            tournament.load_player(name)
-    with open_tournament_folder(tournament), interrupt_at_once():
+    with error_prefix("out"):
+        create_writable_folder(folder)
+    with exclusive_lock(folder, "playing it"), interrupt_at_once():
+        prepare_folder(plan, folder)
         play_missing_tables(tournament, config.workers)
         save_results(tournament, config.figure)
 
@@ -118,9 +143,84 @@ def create_plan(
     )
 
 
+def read_plan(folder: Path) -> TournamentPlan:
+    """Return the plan in a tournament's folder."""
+    path = folder / PLAN_FILE
+    if not path.exists():
+        raise ConfigError(f"{folder} is no tournament's, there is no {PLAN_FILE}")
+    plan = read_plain_yaml(path)
+    has_fields = plan.keys() == {field.name for field in fields(TournamentPlan)}
+    if not (has_fields and all(isinstance(plan[key], dict) for key in ("game", "players"))):
+        raise ConfigError(f"{path} is not what a tournament writes there")
+    return TournamentPlan(**plan)
+
+
+def prepare_folder(plan: TournamentPlan, folder: Path) -> None:
+    """Write the plan of a new tournament; raise `ConfigError` if the folder has another one."""
+    if not list_complete_files(folder):
+        text = yaml.safe_dump(asdict(plan), sort_keys=False, allow_unicode=True)
+        write_text_atomically(folder / PLAN_FILE, text)
+    with error_prefix("out"):
+        saved_plan = read_plan(folder)
+    if saved_plan.players.keys() != plan.players.keys():
+        raise ConfigError(
+            f"players: the tournament in {folder} is of {', '.join(saved_plan.players)}; give these"
+            " or a new folder"
+        )
+    if key := find_differing_key(asdict(plan), asdict(saved_plan)):
+        raise ConfigError(f"{key}: the tournament in {folder} has another; give a new folder")
+    remove_partial_files(folder)
+    (folder / TABLES_FOLDER).mkdir(exist_ok=True)
+
+
+class Tournament:
+    """Tables of a tournament, with the players at each table and the file of its results."""
+
+    def __init__(self, plan: TournamentPlan, folder: Path, device: str) -> None:
+        self.plan, self.folder = plan, folder
+        self.device = prepare_process(device, 1, plan.seed)
+        self.game: Game = build_instance_of(Game, plan.game, "game")
+        self.names = list(plan.players)
+        self.seat_orders = assign_players_to_tables(
+            self.game, len(self.names), plan.table_kind, plan.rounds, plan.seed
+        )
+        with error_prefix("players"):
+            self.players: list[Player] = [
+                load_player(name, self.game, self.device)
+                if bot_config is None
+                else load_bot(name, bot_config, self.game, self.device)
+                for name, bot_config in plan.players.items()
+            ]
+
+    def get_results_path(self, table: int) -> Path:
+        """Return the path of a table's results; the file exists if the table is finished."""
+        return self.folder / TABLES_FOLDER / f"{table:06}.npy"
+
+    def play_table(self, table: int) -> None:
+        """Play a table with the same deals as every other table, and save what the players won."""
+        seat_order = self.seat_orders[table]
+        players = [self.players[player] for player in seat_order]
+        blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
+        columns = [seat_order.index(player) for player in list_counted_players(seat_order)]
+        with atomic_replacement(self.get_results_path(table)) as path, path.open("wb") as file:
+            np.save(file, blocks[:, columns].T)
+
+    def read_table_results(self, table: int) -> np.ndarray:
+        """Read the chips per hand that the counted players of a table won, [players, deals]."""
+        path = self.get_results_path(table)
+        shape = len(list_counted_players(self.seat_orders[table])), self.plan.deals
+        try:
+            with open_regular_file(path, MIB + 8 * shape[0] * shape[1]) as file:
+                winnings: np.ndarray = np.lib.format.read_array(file)
+            return winnings.astype(float).reshape(shape)
+        except (ValueError, EOFError):
+            raise ConfigError(f"{path} is damaged; delete it to play it again") from None
+
+
 def play_missing_tables(tournament: Tournament, workers: int) -> None:
     """Play the tables that are not finished, in this process or in `workers` processes."""
-    missing, count = tournament.list_missing_tables(), len(tournament.seat_orders)
+    count = len(tournament.seat_orders)
+    missing = [i for i in range(count) if not tournament.get_results_path(i).exists()]
     print_line(f"tournament folder: {tournament.folder}")
     if missing:
         command = f"poker-rl tournament resume={shlex.quote(str(tournament.folder))}"

@@ -8,7 +8,7 @@ import pytest
 from commands import replace_settings, run_command
 
 from poker_rl.config.option_files import load_option
-from poker_rl.reports import tournament_folder
+from poker_rl.reports import play_tournament
 from poker_rl.storage.disk import exclusive_lock
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -50,7 +50,7 @@ def test_a_tournament_in_four_forms(capsys):
 def test_only_what_is_missing_is_played(monkeypatch, capsys):
     assert run_command(*FAST, "out=whole") == 0
     played = []
-    play = tournament_folder.play_deals
+    play = play_tournament.play_deals
 
     def counting(*given):
         if len(played) == 1:
@@ -58,12 +58,12 @@ def test_only_what_is_missing_is_played(monkeypatch, capsys):
         played.append(given)
         return play(*given)
 
-    monkeypatch.setattr(tournament_folder, "play_deals", counting)
+    monkeypatch.setattr(play_tournament, "play_deals", counting)
     assert run_command(*FAST, "out=part") == 130
     assert len(tables("part")) == 1
     assert not Path("part/results.csv").exists()
     monkeypatch.setattr(
-        tournament_folder, "play_deals", lambda *given: played.append(given) or play(*given)
+        play_tournament, "play_deals", lambda *given: played.append(given) or play(*given)
     )
     capsys.readouterr()
     assert run_command("tournament", "resume=part", "figure=false") == 0
@@ -105,7 +105,7 @@ def test_what_changed_is_refused_by_name(get_refusal):
     Path("results").mkdir()
     Path("results/results.csv").write_text("of something else")
     message = get_refusal(*replace_settings(own, "out=results"))
-    assert message.startswith("out: results is no tournament's, there is no tournament.yaml; ")
+    assert message == "out: results is no tournament's, there is no tournament.yaml"
     assert [path.name for path in Path("results").iterdir()] == ["results.csv"]
     (table,) = Path("there/tables").iterdir()
     table.write_text('{"players": ["call"]}')
@@ -119,7 +119,7 @@ def test_one_process_at_a_time_plays_a_tournament(get_refusal):
     assert run_command(*FAST, "out=there") == 0
     before = tables("there")
     with exclusive_lock(Path("there"), "playing it"):
-        in_use = "out: there is in use: another process is playing it"
+        in_use = "there is in use: another process is playing it"
         assert get_refusal("tournament", "resume=there", "figure=false") == in_use
         assert get_refusal(*FAST, "out=there") == in_use
     assert run_command(*FAST, "out=there") == 0
