@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from poker_rl.config.build import convert_fields
+import numpy as np
+
+from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.schedule_horizons import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.opponent_files import OpponentFiles
+from poker_rl.players.player import Player, compute_checked_probs
+from poker_rl.players.player_loader import CPU, load_player, load_players
 from poker_rl.reports.compare_runs import build_comparisons
-from poker_rl.reports.comparison import CompareConfig
+from poker_rl.reports.comparison import CompareConfig, format_minutes
 from poker_rl.reports.comparison_figure import draw_comparison
+from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.html_elements import (
     Markup,
     create_document,
     create_element,
     create_table,
     embed_figure,
-    join_markup,
 )
-from poker_rl.reports.run_data import RunData, read_runs
-from poker_rl.reports.run_section import create_run_section
+from poker_rl.reports.run_data import SECONDS_TAG, RunData, read_runs
+from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
+from poker_rl.reports.text_tables import TextRows, build_long_rows
+from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.disk import prepare_output_file, print_line
-from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE, write_text_atomically
 
-MAX_SAMPLE_HANDS = 100
 REPORT_FILE_NAME = "report.html"
 
 
@@ -35,19 +48,17 @@ class ReportConfig:
 
     out: str | None
     overwrite: bool
-    hands: Annotated[int, Range(0, MAX_SAMPLE_HANDS)]
+    hands: Annotated[int, Range(0, 100)]
     seed: Seed
-
-    def __post_init__(self) -> None:
-        if self.out is not None and Path(self.out).suffix != ".html":
-            raise ConfigError(f"out: {self.out} is no page; give FILE.html")
 
 
 def write_report(
     run_specs: Sequence[str], settings_dict: Mapping[str, Any], option_dirs: Sequence[Path]
 ) -> None:
-    """Write an HTML report of runs."""
+    """Write an HTML report of runs; a report on several runs begins with their comparison."""
     config = ReportConfig(**convert_fields(ReportConfig, settings_dict, "", {}))
+    if config.out is not None and Path(config.out).suffix != ".html":
+        raise ConfigError(f"out: {config.out} is no page; give FILE.html")
     runs = read_runs(run_specs)
     if config.out is None and len(runs) > 1:
         raise ConfigError(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
@@ -55,36 +66,145 @@ def write_report(
     with error_prefix("out"):
         # The default page, in the run folder, may be replaced: `report` can create it again.
         prepare_output_file(output_path, config.overwrite or config.out is None)
-    write_text_atomically(output_path, create_page(runs, config.hands, config.seed, option_dirs))
+    title, elements = f"{runs[0].game_name}: {runs[0].base_label}", []
+    if len(runs) > 1:
+        title, elements = f"{len(runs)} runs", list(iterate_comparison(runs))
+    for number, run in enumerate(runs, start=1):
+        with error_prefix(str(run.folder)):
+            content = iterate_run(run, config, option_dirs)
+            elements.append(create_element("section", *content, id=f"run-{number}"))
+    write_text_atomically(output_path, create_document(title, *elements))
     print_line(f"written: {output_path}")
 
 
-def create_page(
-    runs: Sequence[RunData], sample_hands: int, seed: int, option_dirs: Sequence[Path]
-) -> str:
-    """Return the HTML report of runs; `seed` determines the sample hands."""
-    is_single_run = len(runs) == 1
-    title = f"{runs[0].game_name}: {runs[0].base_label}" if is_single_run else f"{len(runs)} runs"
-    sections = [
-        create_run_section(number, run, sample_hands, seed, option_dirs)
-        for number, run in enumerate(runs, start=1)
-    ]
-    leading_elements = [] if is_single_run else [create_comparison_section(runs)]
-    return create_document(title, *leading_elements, *sections)
-
-
-def create_comparison_section(runs: Sequence[RunData]) -> Markup:
-    """Return the same tables, notes and curves as `poker-rl compare`."""
-    elements: list[str] = [create_element("h2", "Side by side")]
+def iterate_comparison(runs: Sequence[RunData]) -> Iterator[Markup]:
+    """Yield the same tables, notes and curves as `poker-rl compare`."""
+    yield create_element("h2", "Side by side")
     measured_runs = [run for run in runs if run.headline_measures]
     comparisons = build_comparisons(measured_runs, CompareConfig()) if measured_runs else []
     for comparison in comparisons:
-        elements += [
-            create_element("p", comparison.title),
-            create_table(comparison.build_rows()),
-            *(create_element("p", note, class_="note") for note in comparison.iterate_notes()),
-        ]
+        yield create_element("p", comparison.title)
+        yield create_table(comparison.build_rows())
+        for note in comparison.iterate_notes():
+            yield create_element("p", note, class_="note")
         if any(group.counted_runs for group in comparison.groups):
-            figure = draw_comparison([comparison])
-            elements.append(embed_figure(figure, f"curves of {comparison.game}"))
-    return join_markup(elements)
+            yield embed_figure(draw_comparison([comparison]), f"curves of {comparison.game}")
+
+
+def iterate_run(
+    run: RunData, config: ReportConfig, option_dirs: Sequence[Path]
+) -> Iterator[Markup]:
+    """Yield results, figures, sample hands, settings and provenance of a run."""
+    game: Game = build_instance_of(Game, run.config.get("game"), "game")
+    snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
+    players = {} if snapshot is None else load_players(snapshot, game, CPU)
+    yield create_element("h2", str(run.folder))
+    yield create_element("p", summarize_run(run, snapshot))
+    if results := run.list_last_results():
+        yield create_element("h3", "Measurements")
+        yield create_table(build_long_rows(results, run.headline_player))
+    if run.curves:
+        yield create_element("h3", "Curves and policies")
+        yield from iterate_training_figures(run, game, players)
+    if reports := list(read_reports(run.folder / EVALUATIONS_FOLDER)):
+        yield create_element("h3", "Evaluations")
+        for heading, results, headline_player, _ in reports:
+            yield create_element("p", heading, class_="note")
+            yield create_table(build_long_rows(results, headline_player))
+    if players and config.hands:
+        name, player = next(iter(players.items()))
+        yield create_element("h3", f"Hands of {name} with itself")
+        yield create_element("div", *iterate_sample_hands(game, player, config), class_="row")
+    yield create_element("h3", "Settings")
+    yield from iterate_settings(run, option_dirs)
+    yield create_element("h3", "Provenance")
+    yield create_table(build_manifest_rows(run))
+
+
+def summarize_run(run: RunData, snapshot: Path | None) -> str:
+    """Return a line with the options, seed, status, length, duration and machine of a run."""
+    facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
+    facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
+    minutes = (run.get_value(SECONDS_TAG, "decisions") or 0) / 60
+    facts.append(f"{format_minutes(minutes)} minutes")
+    if snapshot is not None:
+        facts.append(f"players of the snapshot at {int(snapshot.stem):,} decisions")
+    return ", ".join([*facts, run.machine])
+
+
+def iterate_training_figures(
+    run: RunData, game: Game, players: Mapping[str, Player]
+) -> Iterator[Markup]:
+    """Yield the figures that training draws at its end: curves and, in small games, policies."""
+    opponents = OpponentFiles(run.folder)
+    evaluator: PlayerEvaluator = build_instance_of(
+        PlayerEvaluator,
+        run.config.get("evaluation"),
+        "evaluation",
+        game=game,
+        load=lambda spec: load_player(opponents.resolve_spec(spec), game),
+        seed=run.config.get("seed"),
+    )
+    for name, figure in evaluator.build_figures(players, run.folder / METRICS_FILE).items():
+        yield embed_figure(figure, name.replace("_", " "))
+
+
+def iterate_sample_hands(game: Game, player: Player, config: ReportConfig) -> Iterator[Markup]:
+    """Yield hands that a player plays with itself: a row for each move, and the payoffs."""
+    player = player.select_instance(0) if player.instance_count > 1 else player
+    generator, tables = np.random.default_rng(config.seed), Tables(game, 1, config.seed)
+    for _ in range(config.hands):
+        tables.deal()
+        rows = [["seat", "information set", "action", "probability"]]
+        while not tables.records["over"][0]:
+            record, probs = tables.records[0], compute_checked_probs(game, player, tables.records)
+            action = sample_from_probs(probs, generator.random(1))
+            seat, _, known_text = game.infoset_name(record).partition(" ")
+            move_name = game.move_name(record, int(action[0]))
+            rows.append([seat, known_text, move_name, f"{100 * probs[0, action[0]]:.0f} %"])
+            tables.step(action)
+        payoffs = tables.payoffs()[0, : tables.count_seats()[0]] / game.unit_chips
+        payoff_texts = ", ".join(f"seat {seat} {chips:+g}" for seat, chips in enumerate(payoffs))
+        payoff_line = create_element("p", f"Won, in {game.unit}s: {payoff_texts}.")
+        yield create_element("div", create_table(rows), payoff_line)
+
+
+def iterate_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Markup]:
+    """Yield a table of all settings and their defaults; settings that differ are highlighted."""
+    names = run.config["names"]
+    settings = dict(
+        iterate_flat_config(
+            {k: v for k, v in run.config.items() if k not in {*LOCATION_SETTINGS, "names"}}
+        )
+    )
+    options = [f"game={names['game']}", f"algo={names['algo']}"]
+    budget = {key: run.config.get(key) for key in ("budget", "budget_unit")}
+    defaults: dict[str, Any] = {}
+    differing: list[int] = []
+    note = "The defaults of its game and algorithm are not known here."
+    with suppress(ConfigError):
+        default_config = compose_plain_config(options, option_dirs)
+        algo_config = convert_horizons_to_steps({**default_config, **budget})["algo"]
+        defaults = dict(iterate_flat_config({**default_config, "algo": algo_config}))
+        differing = [i for i, key in enumerate(settings) if settings[key] != defaults.get(key, "")]
+        count_text = f"{len(differing)} of {len(settings)} settings differ from the default of"
+        note = f"{count_text} {' '.join(options)}."
+    rows = [["setting", "value", "default"]]
+    for key in settings:
+        values = format_setting(settings, key), format_setting(defaults, key)
+        rows.append([key.removesuffix(TARGET_SUFFIX), *values])
+    yield create_element("p", note)
+    yield create_table(rows, differing)
+
+
+def build_manifest_rows(run: RunData) -> TextRows:
+    """Return the command, versions and machine of the start and each resume of a run."""
+    omitted_keys = {"measurements", "resumed"}
+    sessions = {"": {k: v for k, v in run.manifest.items() if k not in omitted_keys}}
+    for number, session in enumerate(run.manifest["resumed"], start=1):
+        sessions[f"resumed {number}: "] = session
+    rows = [["manifest", ""]]
+    for prefix, session in sessions.items():
+        for key, value in iterate_flat_config(session):
+            rows.append([f"{prefix}{key}", format_setting({key: value}, key)])
+    return rows
