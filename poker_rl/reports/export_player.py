@@ -49,22 +49,12 @@ from poker_rl.training.device import prepare_process
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 MAX_HANDS = 1_000_000  # a file with so many hands has about 700 MB
-POLICY_SUFFIXES = (".csv", ".json")
+SUFFIXES = {"out": (".phhs",), "policy": (".csv", ".json"), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
 LEDUC_STARTING_CHIPS = 100
-COMMON_RULES = {"hole_cards": 1, "ante": 1, "blinds": []}
-KUHN_RULES = COMMON_RULES | {
-    "board_cards": [0],
-    "openers": [0],
-    "raise_sizes": [1],
-    "max_raises": [1],
-}
-LEDUC_RULES = COMMON_RULES | {
-    "board_cards": [0, 1],
-    "openers": [0, 0],
-    "raise_sizes": [2, 4],
-    "max_raises": [2, 2],
-}
+RULES = ("hole_cards", "ante", "blinds", "board_cards", "openers", "raise_sizes", "max_raises")
+KUHN_RULES = (1, 1, [], [0], [0], [1], [1])
+LEDUC_RULES = (1, 1, [], [0, 1], [0, 0], [2, 4], [2, 2])
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -90,11 +80,7 @@ def export_player(
     game_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Write hands that a player plays, its policy or its weights to files.
-
-    Args:
-        game_config: the settings of `game`; None to use those of the run.
-    """
+    """Write hands that a player plays, its policy or its weights to files."""
     config = ExportConfig(**convert_fields(ExportConfig, settings_dict, "", {}))
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
     check_export_settings(config, game)
@@ -107,10 +93,8 @@ def export_player(
             opponent = load_player(config.against, game, device, option_dirs)
             opponent_name = resolve_spec(config.against)
     weight_files = [] if config.weights is None else list_weight_files(Path(config.weights))
-    for key, path in (
-        *(("out", config.out), ("policy", config.policy)),
-        *(("weights", str(path)) for path in weight_files),
-    ):
+    files = [("out", config.out), ("policy", config.policy)]
+    for key, path in (*files, *(("weights", weight_file) for weight_file in weight_files)):
         if path is not None:
             with error_prefix(key):
                 prepare_output_file(Path(path), config.overwrite)
@@ -118,11 +102,10 @@ def export_player(
         with error_prefix("weights"):
             print_line(export_weights(weight_files[0], spec, player, game))
     if config.policy is not None:
-        tree = get_tree(game)
+        tree, open_spiel_name = get_tree(game), find_open_spiel_name(game)
         policy = compute_checked_probs(game, player, tree.infoset_records)
         format_policy = format_policy_csv if config.policy.endswith(".csv") else format_policy_json
         write_text_atomically(Path(config.policy), format_policy(tree, policy))
-        open_spiel_name = find_open_spiel_name(game)
         program = "this program: OpenSpiel has no such game"
         if open_spiel_name is not None:
             program = f"OpenSpiel's {open_spiel_name}"
@@ -148,25 +131,17 @@ def check_export_settings(config: ExportConfig, game: Game) -> None:
             "hands, policy, weights: give hands=1000 out=FILE.phhs, policy=FILE.csv or"
             " weights=FILE.safetensors"
         )
-    if config.weights is not None and not config.weights.endswith(WEIGHTS_SUFFIXES):
-        raise ConfigError(
-            f"weights: {config.weights} does not end in {' or '.join(WEIGHTS_SUFFIXES)}"
-        )
     if (config.hands is None) != (config.out is None):
         raise ConfigError("hands, out: go together; give hands=1000 out=FILE.phhs")
-    if config.against is not None and config.hands is None:
-        raise ConfigError("against: needs hands; give hands=1000 out=FILE.phhs too")
+    for key, suffixes in SUFFIXES.items():
+        path = getattr(config, key)
+        if path is not None and not path.endswith(suffixes):
+            raise ConfigError(f"{key}: {path} does not end in {' or '.join(suffixes)}")
     if config.hands is not None:
         with error_prefix("hands"):
             check_phh_support(game)
-    if config.out is not None and not config.out.endswith(".phhs"):
-        raise ConfigError(f"out: {config.out} does not end in .phhs")
-    if config.policy is not None:
-        with error_prefix("policy"):
-            if not config.policy.endswith(POLICY_SUFFIXES):
-                raise ConfigError(f"{config.policy} does not end in {' or '.join(POLICY_SUFFIXES)}")
-            if count_nodes(game, MAX_TREE_NODES) > MAX_TREE_NODES:
-                raise ConfigError(f"{game.name} is too large for all of a policy to be written")
+    if config.policy is not None and count_nodes(game, MAX_TREE_NODES) > MAX_TREE_NODES:
+        raise ConfigError(f"policy: {game.name} is too large for all of a policy to be written")
 
 
 def play_hands(
@@ -176,28 +151,27 @@ def play_hands(
 
     This seat changes from hand to hand.
     """
-    hands_and_seats: list[tuple[HandHistory, int]] = []
+    hands: list[tuple[HandHistory, int]] = []
 
     def collect_hands(tables: Tables, rotation: np.ndarray) -> None:
-        deal_of_table = np.cumsum(rotation == 0) - 1 + len(hands_and_seats)
+        deal_of_table = np.cumsum(rotation == 0) - 1 + len(hands)
         is_chosen = rotation == deal_of_table % tables.count_seats()
         for record, seat in zip(tables.records[is_chosen], rotation[is_chosen], strict=True):
             action_line = tuple(record["line"][: record["moves"]].tolist())
-            hands_and_seats.append((hand_history_from_record(game, record, action_line), int(seat)))
+            hands.append((hand_history_from_record(game, record, action_line), int(seat)))
 
-    play_deals(
-        game, [players[0]] + [players[1]] * (game.seats - 1), hand_count, seed, [collect_hands]
-    )
-    return hands_and_seats
+    seat_players = [players[0]] + [players[1]] * (game.seats - 1)
+    play_deals(game, seat_players, hand_count, seed, [collect_hands])
+    return hands
 
 
 def format_policy_csv(tree: GameTree, policy: np.ndarray) -> str:
     """Format a policy [I, A] as CSV: rows are information sets, columns are actions."""
-    infosets = list_infoset_probs(tree, policy)
-    actions = sorted({action for _, probs in infosets for action in probs})
+    infosets = map_infosets_to_probs(tree, policy)
+    actions = sorted({action for probs in infosets.values() for action in probs})
     rows = [
         {"infoset": name} | {f"action_{action}": probs.get(action, 0.0) for action in actions}
-        for name, probs in infosets
+        for name, probs in infosets.items()
     ]
     return to_csv(rows, list(rows[0]))
 
@@ -208,38 +182,35 @@ def format_policy_json(tree: GameTree, policy: np.ndarray) -> str:
     document = {
         "game": tree.game.name,
         "open_spiel": None if name is None else {"name": name, "players": tree.game.seats},
-        "policy": dict(list_infoset_probs(tree, policy)),
+        "policy": map_infosets_to_probs(tree, policy),
     }
     return dumps(document, indent=1) + "\n"
 
 
-def list_infoset_probs(tree: GameTree, policy: np.ndarray) -> list[tuple[str, dict[int, float]]]:
-    """Return the name of each information set, with the probability of each legal action.
+def map_infosets_to_probs(tree: GameTree, policy: np.ndarray) -> dict[str, dict[int, float]]:
+    """Return the probability of each legal action by the name of the information set.
 
     Names of information sets and numbers of actions are OpenSpiel's if it has the game.
     """
-    open_spiel_name, infoset_probs = find_open_spiel_name(tree.game), []
-    for record, legal_mask, probs in zip(
-        tree.infoset_records, tree.legal_mask, policy, strict=True
-    ):
-        actions = np.flatnonzero(legal_mask).tolist()
+    open_spiel_name, infosets = find_open_spiel_name(tree.game), {}
+    for record, legal, probs in zip(tree.infoset_records, tree.legal_mask, policy, strict=True):
+        actions = np.flatnonzero(legal).tolist()
         numbers, name = actions, tree.game.infoset_name(record)
         if open_spiel_name is not None:
             name = format_open_spiel_infoset(open_spiel_name, tree.game, record)
-            facing_bet = bool(legal_mask[FOLD])
-            numbers = [to_open_spiel_action(open_spiel_name, one, facing_bet) for one in actions]
-        infoset_probs.append((name, dict(zip(numbers, probs[actions].tolist(), strict=True))))
-    return infoset_probs
+            numbers = [to_open_spiel_action(open_spiel_name, a, bool(legal[FOLD])) for a in actions]
+        infosets[name] = dict(zip(numbers, probs[actions].tolist(), strict=True))
+    return infosets
 
 
 def find_open_spiel_name(game: Game) -> str | None:
     """Return OpenSpiel's name of a game; None if OpenSpiel does not have the game."""
     if not isinstance(game, FixedLimitPoker) or len(game.ranks) != game.seats + 1 or game.stacks:
         return None
-    rules = game.to_dict()
-    if len(game.suits) == 1 and rules == rules | KUHN_RULES:
+    rules = tuple(game.to_dict()[key] for key in RULES)
+    if len(game.suits) == 1 and rules == KUHN_RULES:
         return OPEN_SPIEL_KUHN
-    is_leduc = game.seats == len(game.suits) == 2 and rules == rules | LEDUC_RULES
+    is_leduc = game.seats == len(game.suits) == 2 and rules == LEDUC_RULES
     return OPEN_SPIEL_LEDUC if is_leduc else None
 
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import re
+import warnings
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 import yaml  # type: ignore[import-untyped]
+from torch import Tensor, nn
 
 from poker_rl import __version__
 from poker_rl.config.plugins import check_packages
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.nets.dense import ReplicatedLinear
+from poker_rl.nets.lstm import ReplicatedLSTM
+from poker_rl.nets.replicas import count_replicas
 from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBot
+from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     is_run_snapshot,
@@ -27,12 +39,15 @@ from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import read_run
 from poker_rl.reports.text_tables import escape_markdown, format_markdown_table
 from poker_rl.storage.checkpoint import find_newest_snapshot, load_snapshot
+from poker_rl.storage.disk import atomic_replacement
 from poker_rl.storage.run_folder import describe_origin, write_text_atomically
 from poker_rl.storage.safetensors_file import SAFETENSORS_SUFFIX, save_safetensors
 
-ONNX_SUFFIX = ".onnx"
-WEIGHTS_SUFFIXES = (SAFETENSORS_SUFFIX, ONNX_SUFFIX)
+WEIGHTS_SUFFIXES = (SAFETENSORS_SUFFIX, ".onnx")
 PACKAGES = ("safetensors", "onnx", "onnxscript", "onnxruntime")
+MAX_DIFFERENCE = 1e-5  # allowed difference between probabilities by ONNX and by PyTorch
+CHECKED_TABLES = 256  # ONNX and PyTorch are compared at all decisions of so many random hands
+TASK = "reinforcement-learning"
 
 
 def list_weight_files(path: Path) -> list[Path]:
@@ -46,38 +61,31 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     Return a message that names the files. Raise ConfigError if the player can't be exported.
     """
     check_packages("export", "the file", *PACKAGES)
-    source, name = find_player_file(spec, player)
+    if parse_bot_name(spec) is None:
+        source, name = resolve_snapshot(spec)
+    elif isinstance(player, PretrainedBot):
+        source = PRETRAINED_FOLDER / player.file
+        name = read_headline_player(source)
+    else:
+        raise ConfigError(f"{spec} is no trained player, and has no weights")
     player = load_player(f"{source}:{name}", game)
-    results: list[Result] = []
     if is_run_snapshot(source):
         origin = describe_origin(source.parents[1], int(source.stem))
-        results = list_player_results(source, name)
     else:
         origin = load_snapshot(source).get("origin", {})
     file_name = re.sub(r"\W", "_", name)
     metadata = {"game": game.to_dict(), "origin": origin, "version": __version__}
     if path.suffix == SAFETENSORS_SUFFIX:
         save_safetensors(path, metadata | {"players": {file_name: player.to_dict()}})
+        results = list_player_results(source, name) if is_run_snapshot(source) else []
         card_path = list_weight_files(path)[1]
         write_text_atomically(card_path, format_model_card(path.name, name, game, origin, results))
         return f"{path}: {name} of {game.name}; model card: {card_path}"
-    from poker_rl.reports.onnx_policy import save_onnx
-
     difference = save_onnx(path, game, player, metadata | {"player": file_name})
     return (
         f"{path}: {name} of {game.name}; at random decisions its probabilities differ by at most"
         f" {difference:.1g}"
     )
-
-
-def find_player_file(spec: str, player: Player) -> tuple[Path, str]:
-    """Return the file that holds a trained player, and the player's name in it."""
-    if parse_bot_name(spec) is None:
-        return resolve_snapshot(spec)
-    if not isinstance(player, PretrainedBot):
-        raise ConfigError(f"{spec} is no trained player, and has no weights")
-    path = PRETRAINED_FOLDER / player.file
-    return path, read_headline_player(path)
 
 
 def list_player_results(snapshot: Path, player_name: str) -> list[Result]:
@@ -100,13 +108,11 @@ def format_model_card(
     results: Sequence[Result],
 ) -> str:
     """Return a model card: Markdown that begins with metadata in YAML, which model hubs read."""
-    task = "reinforcement-learning"
     metadata: dict[str, Any] = {
         "library_name": "poker-rl",
-        "pipeline_tag": task,
-        "tags": [task, "poker-rl", game.name],
+        "pipeline_tag": TASK,
+        "tags": [TASK, "poker-rl", game.name],
     }
-    rows = [["measure", "value", "unit", "kind"]]
     if results:
         metrics = [
             {
@@ -117,11 +123,10 @@ def format_model_card(
             for r in results
         ]
         dataset = {"type": game.name, "name": game.name}
-        model_results = [{"task": {"type": task}, "dataset": dataset, "metrics": metrics}]
+        model_results = [{"task": {"type": TASK}, "dataset": dataset, "metrics": metrics}]
         metadata["model-index"] = [{"name": f"{game.name} {player_name}", "results": model_results}]
-        rows += [
-            [result.measure, result.formatted_value, result.unit, result.kind] for result in results
-        ]
+    rows = [["measure", "value", "unit", "kind"]]
+    rows += [[r.measure, r.formatted_value, r.unit, r.kind] for r in results]
     origin_rows = [["", ""]]
     origin_rows += [[key, str(value)] for key, value in origin.items() if value is not None]
     parts = [
@@ -138,5 +143,95 @@ def format_model_card(
 
 
 def _dump_yaml(tree: Mapping[str, Any]) -> str:
-    text: str = yaml.safe_dump(dict(tree), sort_keys=False, allow_unicode=True)
-    return text
+    return str(yaml.safe_dump(dict(tree), sort_keys=False, allow_unicode=True))
+
+
+class _OnnxPolicy(nn.Module):
+    """Policy of a player as a PyTorch module with dense inputs, because ONNX has no sparse ones."""
+
+    def __init__(self, player: NetworkPlayer) -> None:
+        super().__init__()
+        self.module, self.compute_probs = deepcopy(player.module), player.compute_probs
+        self.networks = count_replicas(self.module)
+        for layer in self.module.modules():
+            if isinstance(layer, ReplicatedLinear):
+                layer.reads_observations = False
+
+    def forward(self, observation: Tensor, mask: Tensor, seat: Tensor | None = None) -> Tensor:
+        """Return probabilities [B, A] of observations [B, features], masks [B, A] and seats [B]."""
+        logits = self.module(observation.expand(self.networks, -1, -1))
+        row = torch.arange(observation.shape[0])
+        return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)
+
+
+def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any]) -> float:
+    """Write the policy of a player as an ONNX model, and compare the model with PyTorch.
+
+    Returns:
+        the largest difference between their probabilities at random decisions.
+
+    Raises:
+        ConfigError: if the player can't be exported, or the difference is over `MAX_DIFFERENCE`.
+    """
+    import onnx
+    import onnxruntime
+
+    reason = ""
+    if not isinstance(player, NetworkPlayer):
+        reason = "it is no network"
+    elif player.network_sharing == "per_betting_node":
+        reason = "it has a network for each betting line"
+    elif any(isinstance(module, ReplicatedLSTM) for module in player.module.modules()):
+        reason = "its network has an LSTM"
+    if reason or not isinstance(player, NetworkPlayer):
+        raise ConfigError(f"can't be exported to ONNX: {reason}; give FILE.safetensors")
+    records = collect_random_decisions(game, CHECKED_TABLES)
+    legal_mask = tables_from_records(game, records).legal_mask()
+    inputs = {"observation": player.encoder(records).astype(np.float32), "mask": legal_mask}
+    if player.network_sharing != "shared":
+        inputs["seat"] = records["to_act"].astype(np.int64)
+    arguments = tuple(map(torch.from_numpy, inputs.values()))
+    batch = torch.export.Dim("batch")
+    # Without this, torch warns of packages that are not needed.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            program = torch.onnx.export(
+                _OnnxPolicy(player).eval(),
+                arguments,
+                input_names=list(inputs),
+                output_names=["probs"],
+                dynamic_shapes=tuple({0: batch} for _ in arguments),
+                dynamo=True,
+                verbose=False,
+            )
+        except torch.onnx.errors.OnnxExporterError:
+            raise ConfigError("torch can't export this network to ONNX") from None
+    assert program is not None
+    model = program.model_proto
+    onnx.helper.set_model_props(model, {"poker_rl": json.dumps(dict(metadata))})
+    data = model.SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    probs = session.run(None, inputs)[0]
+    difference = float(np.abs(probs - player.action_probs(records)).max())
+    if not difference <= MAX_DIFFERENCE:
+        raise ConfigError(
+            f"the probabilities of the ONNX model differ by {difference:.1g}; allowed: up to"
+            f" {MAX_DIFFERENCE:g}"
+        )
+    with atomic_replacement(path) as new_path:
+        new_path.write_bytes(data)
+    return difference
+
+
+def collect_random_decisions(game: Game, table_count: int) -> np.ndarray:
+    """Play random hands; return a copy of the table's record at each decision, [decisions]."""
+    generator, tables = np.random.default_rng(0), Tables(game, table_count, seed=0)
+    tables.deal()
+    decisions = []
+    while len(rows := np.flatnonzero(tables.records["over"] == 0)):
+        decisions.append(tables.records[rows].copy())
+        legal_mask = tables.legal_mask(rows)
+        tables.step((generator.random(legal_mask.shape) * legal_mask).argmax(1), rows)
+    return np.concatenate(decisions)

@@ -33,7 +33,7 @@ def create_element(name: str, *children: str, **attributes: str) -> Markup:
 
 
 def create_table(rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = ()) -> Markup:
-    """Return a table whose first row holds the headings; row 0 of the others is the next one."""
+    """Return a table with its headings in `rows[0]`; highlighted row 0 is the one below them."""
     head = create_element("tr", *(create_element("th", cell, scope="col") for cell in rows[0]))
     body = [
         create_element(
