@@ -49,7 +49,6 @@ class CompareConfig:
     out: str | None = None
     curves: str | None = None
     overwrite: bool = False
-    profile: bool = False
     band: Band = "interval"
     title: str | None = None
     labels: list[str] | None = None
@@ -188,11 +187,7 @@ class Comparison:
 
     def build_rows(self) -> TextRows:
         """Return the rows of the table: the headings, then a row for each group."""
-        # A measure that is no tag belongs to the headline player, so the table names that player.
-        runs = [run for group in self.groups for run in group.runs]
-        shows_player = any(name not in run.curves for name in self.measures for run in runs)
-        measure_headings = map(self.format_heading, self.measures)
-        headings = ["group", "seeds", *["player"] * shows_player, *measure_headings]
+        headings = ["group", "seeds", "player", *map(self.format_heading, self.measures)]
         rows = [[*headings, self.x_axis, "minutes"]]
         for group in self.groups:
             counted, count = len(group.counted_runs), len(group.runs)
@@ -202,7 +197,7 @@ class Comparison:
                 [
                     group.label,
                     str(count) if counted == count else f"{counted} of {count}",
-                    *[group.headline_player] * shows_player,
+                    group.headline_player,
                     *(format_cell(record, self.config.statistic, counted) for record in records),
                     "-" if progress is None else format_step_count(progress),
                     format_minutes(minutes),
@@ -217,19 +212,14 @@ class Comparison:
         return measure.removeprefix("eval/") + (f" ({units_text})" if units_text else "")
 
     def iterate_notes(self) -> Iterator[str]:
-        """Yield notes on runs that do not count in the means, and on machines and versions."""
+        """Yield notes on unfinished runs, on runs that do not count, and on machines."""
         for group in self.groups:
             for run in group.runs:
-                status = f"{run.status} at {run.get_last_x(self.x_axis):,.0f} {self.x_axis}"
-                if run in group.counted_runs:
-                    if not run.is_finished:
-                        yield f"not finished: {run.folder}, {status}"
-                    continue
-                if not run.curves:
-                    status = f"{run.status}, nothing recorded yet"
-                elif self.x_value is not None:
-                    status = f"ends at {run.get_last_x(self.x_axis):,.0f} {self.x_axis}"
-                yield f"not in the means: {run.folder}, {status}"
+                is_counted = run in group.counted_runs
+                if not (is_counted and run.is_finished):
+                    prefix = "not finished" if is_counted else "not in the means"
+                    position = f"{run.get_last_x(self.x_axis):,.0f} {self.x_axis}"
+                    yield f"{prefix}: {run.folder}, {run.status} at {position}"
             for run in group.superseded_runs:
                 yield f"not in the means: {run.folder}, another run of seed {run.seed} counts"
         machines = dict.fromkeys(run.machine for group in self.groups for run in group.runs)

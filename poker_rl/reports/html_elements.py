@@ -11,7 +11,7 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from poker_rl.reports.comparison_figure import FIGURE_RC_PARAMS, METADATA
+from poker_rl.reports.compare_runs import FIGURE_RC_PARAMS, METADATA
 
 STYLE_SHEET = Path(__file__).with_name("page.css")
 # This policy keeps browsers from running scripts that a name of a run might contain.

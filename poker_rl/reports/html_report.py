@@ -21,9 +21,8 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
-from poker_rl.reports.compare_runs import build_comparisons
+from poker_rl.reports.compare_runs import build_comparisons, draw_comparison
 from poker_rl.reports.comparison import CompareConfig, format_minutes
-from poker_rl.reports.comparison_figure import draw_comparison
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.html_elements import (
     Markup,

@@ -1,7 +1,7 @@
-"""Statistics over seeds: means, interquartile means, their 95 % intervals, curves and profiles.
+"""Statistics over seeds: means, interquartile means, their 95 % intervals, averaged curves.
 
-The interquartile mean (IQM), its bootstrap interval and the performance profile are those of
-rliable (Agarwal et al., arXiv:2108.13264).
+The interquartile mean (IQM) and its bootstrap interval are those of rliable (Agarwal et al.,
+arXiv:2108.13264).
 """
 
 from __future__ import annotations
@@ -75,15 +75,6 @@ def bootstrap_interval(
     ]
     low, high = np.percentile(samples, (2.5, 97.5), axis=0)
     return low, high
-
-
-def compute_profile(
-    scores: np.ndarray, thresholds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the share of runs whose score [runs] exceeds each threshold [N], with its interval."""
-    exceeds = (scores[:, None] > thresholds).astype(float)
-    share: np.ndarray = exceeds.mean(0)
-    return share, *bootstrap_interval(exceeds, lambda rows: np.asarray(rows.mean(0)))
 
 
 def average_curves(

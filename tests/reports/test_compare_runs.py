@@ -11,14 +11,13 @@ import pytest
 from commands import run_command
 from run_folders import make_row, write_run_folder
 
+from poker_rl.reports.compare_runs import draw_comparison
 from poker_rl.reports.comparison import CompareConfig, Comparison
-from poker_rl.reports.comparison_figure import draw_comparison
 from poker_rl.reports.run_data import find_run_folders, read_run
 from poker_rl.reports.seed_statistics import (
     average_curves,
     bootstrap_interval,
     compute_iqm,
-    compute_profile,
     estimate,
 )
 
@@ -40,14 +39,10 @@ def cells(out, first):
     return re.split(" {2,}", line)
 
 
-def test_means_and_the_performance_profile():
+def test_means_and_their_intervals():
     half = 4.3027 / 3**0.5
     assert estimate((1.0, 2.0, 3.0), "mean") == pytest.approx((2, 2 - half, 2 + half), abs=1e-4)
     assert estimate((1.0,), "mean") == estimate((1.0,), "iqm") == (1, None, None)
-    thresholds = np.array([0.0, 1.0, 2.5, 4.0])
-    share, low, high = compute_profile(np.array([1.0, 2.0, 3.0, 3.0]), thresholds)
-    assert share.tolist() == [1, 0.75, 0.5, 0]  # above the threshold, not at it
-    assert ((low <= share) & (share <= high)).all()
 
 
 def test_interquartile_mean_and_bootstrap():
@@ -129,7 +124,7 @@ def test_what_is_not_finished_is_left_out_of_the_means(capsys):
     for told in (
         "r/b, interrupted at 50 decisions",
         "r/c, diverged at 0 decisions",
-        "r/d, running or killed, nothing recorded yet",
+        "r/d, running or killed at 0 decisions",
         "r/e, another run of seed 0 counts",
         "r/f, another run of seed 0 counts",
     ):
@@ -140,7 +135,7 @@ def test_what_is_not_finished_is_left_out_of_the_means(capsys):
     # What has come so far counts, finished or not.
     out = said(capsys, "r", "x_value=40")
     assert cells(out, "ppo")[1] == "2 of 4"
-    assert "not in the means: r/c, ends at 0 decisions" in out
+    assert "not in the means: r/c, diverged at 0 decisions" in out
 
 
 def test_folders_patterns_and_sweeps_that_have_moved():
@@ -202,9 +197,9 @@ def test_a_figure_for_a_paper(capsys):
     assert note.replace("\n", " ").startswith(
         "exact; mean over 2 seeds; shaded: 95 % interval (Student)"
     )
-    out = said(capsys, "r/a*", "s", "statistic=iqm", "profile=true", "out=p.svg")
+    out = said(capsys, "r/a*", "s", "statistic=iqm", "out=p.svg")
     assert "leduc: final figures, interquartile mean" in out
-    assert "share of runs below the threshold" in Path("p.svg").read_text()
+    assert "interquartile mean over 2 seeds" in Path("p.svg").read_text()
 
 
 @pytest.mark.parametrize(
