@@ -208,7 +208,7 @@ class Row:
         latest = max(finished, key=lambda run: str(run.manifest["start"]))
         groups = group_runs(finished, lambda run: run.is_finished)
         (group,) = [one for one in groups if latest in one.runs]
-        return RunGroup(self.algo, {}, group.runs, group.runs)
+        return RunGroup(self.algo, {}, group.counted_runs, group.counted_runs)
 
 
 def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
@@ -221,8 +221,8 @@ def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
         "game": row.game,
         "learner": row.algo,
         "player": group.headline_player,
-        "decisions": f"{table.compute_mean_progress(group) or 0:.0f}",
-        "seconds": f"{60 * (table.compute_mean_minutes(group) or 0):.2f}",
+        "decisions": f"{table.compute_mean(group, 'decisions') or 0:.0f}",
+        "seconds": f"{table.compute_mean(group, SECONDS_TAG) or 0:.2f}",
         "MiB": str(max(int(run.manifest.get("peak_memory_mib") or 0) for run in group.runs)),
         "command": f"poker-rl train {many}{row.overrides} seed={seeds}",
         "machines": "; ".join(sorted({run.machine for run in group.runs})),

@@ -27,7 +27,7 @@ from poker_rl.reports.comparison import (
     CompareConfig,
     Comparison,
 )
-from poker_rl.reports.run_data import TAG_OF_AXIS, RunData, read_runs
+from poker_rl.reports.run_data import TAG_OF_AXIS, RunData, find_run_folders, read_run
 from poker_rl.reports.text_tables import to_csv
 from poker_rl.storage.disk import atomic_replacement, prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
@@ -47,7 +47,9 @@ METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}
 def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> None:
     """Print a comparison of runs, and write the output files that the settings name."""
     config = CompareConfig(**convert_fields(CompareConfig, settings_dict, "", {}))
-    comparisons = build_comparisons(read_runs(run_specs), config)
+    comparisons = build_comparisons(
+        [read_run(folder) for folder in find_run_folders(run_specs)], config
+    )
     outputs = {"out": config.out, "curves": config.curves}
     output_paths = {key: Path(path) for key, path in outputs.items() if path is not None}
     for key, path in output_paths.items():

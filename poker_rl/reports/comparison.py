@@ -190,7 +190,7 @@ class Comparison:
         headings = ["group", "seeds", "player", *map(self.format_heading, self.measures)]
         rows = [[*headings, self.x_axis, "minutes"]]
         for group in self.groups:
-            counted, count = len(group.counted_runs), len(group.runs)
+            counted, count = len(group.counted_runs), len({run.seed for run in group.runs})
             records = [record for record in self.records if record["group"] == group.label]
             progress, minutes = records[0][self.x_axis], records[0]["minutes"]
             rows.append(
@@ -214,14 +214,15 @@ class Comparison:
     def iterate_notes(self) -> Iterator[str]:
         """Yield notes on unfinished runs, on runs that do not count, and on machines."""
         for group in self.groups:
+            seeds = {run.seed for run in group.counted_runs}
             for run in group.runs:
-                is_counted = run in group.counted_runs
-                if not (is_counted and run.is_finished):
-                    prefix = "not finished" if is_counted else "not in the means"
-                    position = f"{run.get_last_x(self.x_axis):,.0f} {self.x_axis}"
-                    yield f"{prefix}: {run.folder}, {run.status} at {position}"
-            for run in group.superseded_runs:
-                yield f"not in the means: {run.folder}, another run of seed {run.seed} counts"
+                status = f"{run.status} at {run.get_last_x(self.x_axis):,.0f} {self.x_axis}"
+                if run not in group.counted_runs:
+                    is_replaced = run.seed in seeds
+                    reason = f"another run of seed {run.seed} counts" if is_replaced else status
+                    yield f"not in the means: {run.folder}, {reason}"
+                elif not run.is_finished:
+                    yield f"not finished: {run.folder}, {status}"
         machines = dict.fromkeys(run.machine for group in self.groups for run in group.runs)
         yield f"machine{'s' * (len(machines) > 1)}: {' / '.join(machines)}"
 

@@ -31,7 +31,7 @@ from poker_rl.reports.html_elements import (
     create_table,
     embed_figure,
 )
-from poker_rl.reports.run_data import SECONDS_TAG, RunData, read_runs
+from poker_rl.reports.run_data import SECONDS_TAG, RunData, find_run_folders, read_run
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
 from poker_rl.reports.text_tables import TextRows, build_long_rows
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
@@ -58,7 +58,7 @@ def write_report(
     config = ReportConfig(**convert_fields(ReportConfig, settings_dict, "", {}))
     if config.out is not None and Path(config.out).suffix != ".html":
         raise ConfigError(f"out: {config.out} is no page; give FILE.html")
-    runs = read_runs(run_specs)
+    runs = [read_run(folder) for folder in find_run_folders(run_specs)]
     if config.out is None and len(runs) > 1:
         raise ConfigError(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
     output_path = runs[0].folder / REPORT_FILE_NAME if config.out is None else Path(config.out)

@@ -103,11 +103,8 @@ class RunData:
 
     def get_measurement_field(self, name: str, field: str) -> str:
         """Return the field "unit" or "kind" of a tag or measure; "" if the manifest lacks it."""
-        measurements = self.manifest.get("measurements")
-        measurement = (
-            measurements.get(self.resolve_tag(name)) if isinstance(measurements, dict) else None
-        )
-        return str(measurement.get(field, "")) if isinstance(measurement, dict) else ""
+        measurements = self.manifest.get("measurements", {})
+        return str(measurements.get(self.resolve_tag(name), {}).get(field, ""))
 
     def get_curve(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the curve of a tag or measure: ascending x values [N] and the values there [N].
@@ -158,11 +155,6 @@ def read_run(folder: Path) -> RunData:
     return RunData(folder, config, manifest, read_curves(folder / METRICS_FILE))
 
 
-def read_runs(run_specs: Sequence[str]) -> list[RunData]:
-    """Read the run folders that a user gave, each once; see `find_run_folders`."""
-    return [read_run(folder) for folder in find_run_folders(run_specs)]
-
-
 def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
     """Return the run folders that a user gave, each once.
 
@@ -177,11 +169,9 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
     folders: dict[Path, Path] = {}
     for run_spec in run_specs:
         paths = [run_spec] if os.path.exists(run_spec) else sorted(glob(run_spec))
-        if not paths:
-            raise ConfigError(f"{run_spec}: no run folder is called or matches this")
         spec_folders = [folder for path in paths for folder in list_runs_at(Path(path))]
         if not spec_folders:
-            raise ConfigError(f"{run_spec} is no run folder, and there is none below it")
+            raise ConfigError(f"{run_spec}: no run folder matches this or is below it")
         for folder in spec_folders:
             folders.setdefault(folder.resolve(), folder)
     return list(folders.values())

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from poker_rl.config.option_files import normalize_numbers
@@ -15,7 +15,6 @@ from poker_rl.storage.run_folder import LOCATION_SETTINGS
 
 # Settings that may differ between the runs of a group.
 IGNORED_SETTINGS = {*LOCATION_SETTINGS, "seed", "figures", "threads", "device", "names"}
-ABSENT_TEXT = "-"
 TARGET_SUFFIX = "._target_"
 FOLDER_PATTERN = re.compile(r'[^\s"\[,]+/')
 OPTION_GROUPS = ("game", "algo", "net")
@@ -25,19 +24,17 @@ FlatConfig = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs with the same settings, one for each seed, in the order of seeds.
+    """Runs with the same settings, in the order of seeds.
 
     Attributes:
         label: the settings that differ from those of other groups.
-        counted_runs: those of `runs` that count in means.
-        superseded_runs: runs that are not in `runs`, because another run has the same seed.
+        counted_runs: those of `runs` that count in means, at most one for each seed.
     """
 
     label: str
     config: FlatConfig
     runs: Sequence[RunData]
     counted_runs: Sequence[RunData]
-    superseded_runs: Sequence[RunData] = field(default_factory=list)
 
     @property
     def headline_player(self) -> str:
@@ -52,12 +49,10 @@ class RunGroup:
 
 def flatten_run_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings by which runs are grouped, by dotted key: without seed and folders."""
-    names = {key: config["names"].get(key) for key in ("game", "algo", "net")}
+    names = {key: config["names"].get(key) for key in OPTION_GROUPS}
     compared_config = {key: value for key, value in config.items() if key not in IGNORED_SETTINGS}
-    return {
-        **{key: name for key, name in names.items() if name is not None},
-        **dict(iterate_flat_config(compared_config)),
-    }
+    options = {key: name for key, name in names.items() if name is not None}
+    return options | dict(iterate_flat_config(compared_config))
 
 
 def iterate_flat_config(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -76,8 +71,8 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
     """Return the groups of runs of one game, in the order of their first runs.
 
     Args:
-        is_counted: predicate for runs that count in means. Of several runs with the same seed,
-            the newest one that counts is in the group.
+        is_counted: predicate for runs that count in means. Of several with the same seed, only the
+            newest finished one counts.
     """
     runs_by_config: dict[str, list[RunData]] = {}
     for run in runs:
@@ -90,17 +85,11 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
     labels = create_group_labels([members[0].base_label for members in run_lists], configs)
     groups = []
     for label, config, members in zip(labels, configs, run_lists, strict=True):
-        # Of several runs with the same seed, the last one in this order is used.
-        members_by_priority = sorted(
-            members,
-            key=lambda run: (is_counted(run), run.is_finished, str(run.manifest.get("start"))),
+        members.sort(
+            key=lambda run: (run.seed.zfill(20), run.is_finished, str(run.manifest.get("start")))
         )
-        run_by_seed = {run.seed: run for run in members_by_priority}
-        kept = sorted(run_by_seed.values(), key=lambda run: run.seed.zfill(20))
-        superseded_runs = [run for run in members if run not in kept]
-        groups.append(
-            RunGroup(label, config, kept, list(filter(is_counted, kept)), superseded_runs)
-        )
+        counted_by_seed = {run.seed: run for run in members if is_counted(run)}
+        groups.append(RunGroup(label, config, members, list(counted_by_seed.values())))
     return groups
 
 
@@ -108,13 +97,8 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
     """Return a unique label for each group: experiment or algorithm, and settings that differ."""
     labels, counts = [], Counter[str]()
     for base_label, group_config in zip(base_labels, configs, strict=True):
-        keys = list_differing_keys(
-            [
-                config
-                for name, config in zip(base_labels, configs, strict=True)
-                if name == base_label
-            ]
-        )
+        named_configs = zip(base_labels, configs, strict=True)
+        keys = list_differing_keys([config for name, config in named_configs if name == base_label])
         # If runs have different options, such as algo=ppo, the label names only the option.
         option_prefixes = tuple(f"{group}." for group in OPTION_GROUPS if group in keys)
         parts = [base_label] if len(set(base_labels)) > 1 else []
@@ -152,7 +136,7 @@ def shorten_key(key: str) -> str:
 
 def format_setting(config: FlatConfig, key: str) -> str:
     """Return the value of a setting as text."""
-    value = config.get(key, ABSENT_TEXT)
+    value = config.get(key, "-")
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value, default=str)

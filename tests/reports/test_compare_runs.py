@@ -205,8 +205,8 @@ def test_a_figure_for_a_paper(capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["nowhere/*"], "nowhere/*: no run folder is called or matches this"),
-        (["empty"], "empty is no run folder, and there is none below it"),
+        (["nowhere/*"], "nowhere/*: no run folder matches this or is below it"),
+        (["empty"], "empty: no run folder matches this or is below it"),
         (["damaged"], "metrics.jsonl is damaged: line 1"),
         (["r", "tags=[y]"], "tags: no run has recorded y; there are eval/average/exploitability"),
         (["r", "x_axis=iterations"], "x_axis: r/a counts no iterations; it counts hands, dec"),

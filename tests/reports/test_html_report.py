@@ -103,7 +103,7 @@ def test_bad_input_is_a_line(finished_run, get_refusal):
         (["r/a", "out=a.txt"], "out: a.txt is no page; give FILE.html"),
         (["r/a", "hands=101"], "hands: 101 is not in "),
         (["r/a"], "r/a: game: "),
-        (["nowhere"], "nowhere: no run folder is called or matches this"),
+        (["nowhere"], "nowhere: no run folder matches this or is below it"),
     ):
         assert get_refusal("report", *words).startswith(told)
     (finished_run / "evaluations").mkdir()
