@@ -29,7 +29,6 @@ from poker_rl.reports.text_tables import (
     escape_markdown,
     format_markdown_table,
     format_text,
-    wrap_line,
 )
 
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png")
@@ -228,9 +227,10 @@ class Comparison:
 
     def format_text(self) -> str:
         """Format the table and notes for the screen, at most 120 columns wide."""
-        rows = self.build_rows()
-        table = format_text([self.title, TextTable(rows)], [cell for row in rows for cell in row])
-        return "\n\n".join([table, "\n".join(map(wrap_line, self.iterate_notes()))])
+        rows, notes = self.build_rows(), "\n".join(self.iterate_notes())
+        return format_text(
+            [self.title, TextTable(rows), notes], [group.label for group in self.groups]
+        )
 
     def format_markdown(self) -> str:
         """Format a heading, the table, and the notes as a list."""

@@ -162,11 +162,6 @@ def prepare_folder(plan: TournamentPlan, folder: Path) -> None:
         write_text_atomically(folder / PLAN_FILE, text)
     with error_prefix("out"):
         saved_plan = read_plan(folder)
-    if saved_plan.players.keys() != plan.players.keys():
-        raise ConfigError(
-            f"players: the tournament in {folder} is of {', '.join(saved_plan.players)}; give these"
-            " or a new folder"
-        )
     if key := find_differing_key(asdict(plan), asdict(saved_plan)):
         raise ConfigError(f"{key}: the tournament in {folder} has another; give a new folder")
     remove_partial_files(folder)

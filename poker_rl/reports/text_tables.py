@@ -19,26 +19,15 @@ TextRows = list[list[str]]
 MAX_LINE_WIDTH = 120
 MAX_NAME_WIDTH = 40  # numbers replace names of players that are longer
 COLUMN_GAP = "  "
-RESULT_COLUMNS = [field.name for field in fields(Result)]
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Table of text with a heading.
-
-    Attributes:
-        key_columns: number of columns, from the left, that are repeated when a wide table is split.
-    """
+    """Table of text with a heading."""
 
     rows: TextRows
     heading: str = ""
-    key_columns: int = 1
-
-
-def number_long_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the number, such as `[1]`, of each name that is too long for a table."""
-    long_names = [name for name in dict.fromkeys(names) if len(name) > MAX_NAME_WIDTH]
-    return {name: f"[{number}]" for number, name in enumerate(long_names, start=1)}
+    key_columns: int = 1  # columns, from the left, that are repeated when a wide table is split
 
 
 def format_text(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> str:
@@ -47,12 +36,12 @@ def format_text(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> 
     Args:
         names: names of players or groups; a number replaces those that are too long for a table.
     """
-    number_of_name = number_long_names(names)
-    longest_first = sorted(number_of_name, key=len, reverse=True)
+    long_names = [name for name in dict.fromkeys(names) if len(name) > MAX_NAME_WIDTH]
+    legend = {name: f"[{number}]" for number, name in enumerate(long_names, start=1)}
 
     def shorten(text: str) -> str:
-        for name in longest_first:
-            text = text.replace(name, number_of_name[name])
+        for name in sorted(legend, key=len, reverse=True):
+            text = text.replace(name, legend[name])
         return text
 
     texts = []
@@ -63,10 +52,8 @@ def format_text(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> 
             texts.append(heading + format_columns(rows, part.key_columns))
         else:
             texts.append("\n".join(wrap_line(shorten(line)) for line in part.splitlines()))
-    texts.append(
-        "\n".join(wrap_line(name, f"{number} ") for name, number in number_of_name.items())
-    )
-    return "\n\n".join(text for text in texts if text)
+    texts.append("\n".join(wrap_line(name, f"{number} ") for name, number in legend.items()))
+    return "\n\n".join(filter(None, texts))
 
 
 def wrap_line(line: str, prefix: str = "") -> str:
@@ -129,25 +116,21 @@ def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 def results_to_csv(results: Iterable[Result]) -> str:
     """Return results as CSV, with a row for each result."""
-    return to_csv(map(asdict, results), RESULT_COLUMNS)
+    return to_csv(map(asdict, results), [field.name for field in fields(Result)])
 
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
     """Return a row for each result, with columns for its percentiles if there are any."""
     percentiles = {(r.player, r.measure): r.formatted_value for r in results if r.is_percentile}
-    suffixes = list(dict.fromkeys(measure[measure.rindex("/") :] for _, measure in percentiles))
+    suffixes = dict.fromkeys(measure[measure.rindex("/") :] for _, measure in percentiles)
     rows = [["player", "measure", "value", *(s[1:] for s in suffixes), "unit", "kind", "n"]]
     for result in results:
         if not result.is_percentile:
+            player, measure = result.player, result.measure
+            values = (percentiles.get((player, measure + suffix), "") for suffix in suffixes)
             count = "" if result.n is None else f"{result.n:,}"
-            rows.append(
-                [
-                    mark_headline(result.player, headline_player),
-                    *(result.measure, result.formatted_value),
-                    *(percentiles.get((result.player, result.measure + s), "") for s in suffixes),
-                    *(result.unit, result.kind, count),
-                ]
-            )
+            row = [mark_headline(player, headline_player), measure, result.formatted_value]
+            rows.append([*row, *values, result.unit, result.kind, count])
     return rows
 
 
@@ -168,17 +151,16 @@ def build_wide_rows(results: Sequence[Result], headline_player: str | None = Non
         units.setdefault(column, {})[result.unit] = None
         cells.setdefault((result.player, kind), {})[column] = result.formatted_value
     all_units = {unit for column_units in units.values() for unit in column_units}
-    unit_cells = list(all_units - {""}) if len(all_units) == 1 else []
-    headings = list(units)
-    if not unit_cells:
-        headings = [
+    common_unit = [*all_units] if len(all_units) == 1 and all_units != {""} else []
+    rows = [["player", "kind", *units, *["unit"] * len(common_unit)]]
+    if not common_unit:
+        rows[0][2:] = [
             column + "".join(f" ({unit})" for unit in column_units if unit not in ("", column))
             for column, column_units in units.items()
         ]
-    rows = [["player", "kind", *headings, *["unit"] * len(unit_cells)]]
     for (player, kind), row in cells.items():
         values = (row.get(column, "-") for column in units)
-        rows.append([mark_headline(player, headline_player), kind, *values, *unit_cells])
+        rows.append([mark_headline(player, headline_player), kind, *values, *common_unit])
     return rows
 
 

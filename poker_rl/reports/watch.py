@@ -46,8 +46,9 @@ def watch_run(folder: Path) -> None:
 
     with Live(auto_refresh=False) as live:
         for rows in follow_rows(folder):
-            cells = {"run": f"{folder}, {read_manifest(folder).get('status')}"}
-            cells |= describe_run(folder, config, rows)
+            cells = {"run": f"{folder}, {read_manifest(folder).get('status')}", "progress": "none"}
+            if rows:
+                cells |= describe_run(folder, config, rows)
             for name, tag in find_first_measures(rows).items():
                 cells[name] += f"  {draw_sparkline([row[tag] for row in rows if tag in row])}"
             table = Table.grid(padding=(0, 2))
@@ -58,11 +59,10 @@ def watch_run(folder: Path) -> None:
 
 def follow_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
     """Yield all rows of metrics.jsonl every second until the run has ended."""
-    is_running = True
+    is_running, path = True, folder / METRICS_FILE
     while is_running:
         # The status is read before the rows, because a run writes no row after its last status.
         is_running = read_manifest(folder).get("status") == "running"
-        path = folder / METRICS_FILE
         yield read_metrics_rows(path) if path.exists() else []
         if is_running:
             time.sleep(REFRESH_S)
@@ -81,17 +81,7 @@ def describe_run(
     folder: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, float]]
 ) -> dict[str, str]:
     """Return the progress of a run after these rows: text by label, such as `time`."""
-    if not rows:
-        return {"progress": "no row yet"}
-    try:
-        return _describe_rows(config, read_manifest(folder), rows)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        raise ConfigError(f"{folder} is damaged: values are missing or of another type") from None
-
-
-def _describe_rows(
-    config: Mapping[str, Any], manifest: Mapping[str, Any], rows: Sequence[Mapping[str, float]]
-) -> dict[str, str]:
+    manifest = read_manifest(folder)
     row, unit, budget = rows[-1], str(config["budget_unit"]), float(config["budget"])
     cells = {"progress": f"{row[unit]:,.0f} of {budget:,.0f} {unit} ({row[unit] / budget:.0%})"}
     for name, tag in find_first_measures(rows).items():

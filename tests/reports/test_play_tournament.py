@@ -95,7 +95,7 @@ def test_what_changed_is_refused_by_name(get_refusal):
         message = get_refusal(*replace_settings(own, change))
         assert message == f"{key}: the tournament in there has another; give a new folder"
     message = get_refusal(*replace_settings(own, "players=[call,raise]"))
-    assert message.startswith("players: the tournament in there is of call, mine.yaml; give these")
+    assert message == "players.mine.yaml: the tournament in there has another; give a new folder"
     assert "seed: is that of the tour" in get_refusal("tournament", "resume=there", "seed=0")
     Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 6}))
     assert get_refusal(*own).startswith("players.mine.yaml.simulations: the")

@@ -50,8 +50,6 @@ def test_ctrl_c_leaves_the_table(run, monkeypatch, capsys):
 
 def test_mistakes_are_named(run, monkeypatch, get_refusal):
     assert "is no run folder" in get_refusal("watch", str(run.parent))
-    damaged = write_run_folder(f"{run}_damaged", [make_row(0, 0.5)], manifest={"measurements": []})
-    assert "is damaged" in get_refusal("watch", str(damaged))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(watch, "find_spec", lambda name: None)
     assert "pip install 'poker-rl[watch]'" in get_refusal("watch", str(run))
