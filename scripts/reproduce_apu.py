@@ -184,7 +184,7 @@ class Matches:
         if name not in self.players or other not in self.players:
             return "-"
         seeds = [self._measure_seed(name, other, seed) for seed in range(len(self.players[name]))]
-        mean = estimate([won for won, _ in seeds], "mean")
+        mean = estimate([won for won, _ in seeds])
         half_width = seeds[0][1] if mean.half_width is None else mean.half_width
         return f"{mean.value:+.3f} ± {half_width:.3f}"
 

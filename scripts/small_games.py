@@ -283,7 +283,7 @@ class SavedRow:
     @property
     def mean(self) -> tuple[float, float | None]:
         """Return the mean of the final results over seeds, and half its 95 % interval."""
-        mean = estimate([float(antes[-1]) for _, _, antes in self.curves], "mean")
+        mean = estimate([float(antes[-1]) for _, _, antes in self.curves])
         return mean.value, mean.half_width
 
     @property

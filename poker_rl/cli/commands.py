@@ -297,7 +297,7 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
         "poker_rl.reports.comparison.CompareConfig",
         "poker_rl.reports.compare_runs.compare_runs",
         ("runs", "settings"),
-        main_settings=("tags", "x_axis", "x_value", "statistic", "out"),
+        main_settings=("tags", "x_axis", "x_value", "out"),
     ),
     "sweep": show_sweep,
     "watch": watch,

@@ -20,7 +20,7 @@ from poker_rl.evaluation.plots.plotting import (
     draw_panels,
     set_figure_title,
 )
-from poker_rl.evaluation.result import AGAINST, EXACT
+from poker_rl.evaluation.plots.run_figures import COUNTER_TAGS
 from poker_rl.reports.comparison import (
     IMAGE_SUFFIXES,
     LOWER_IS_BETTER,
@@ -65,12 +65,11 @@ def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> 
 def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Comparison]:
     """Group runs by their game, and return a comparison for each game."""
     for run in runs:
-        # Runs that stopped before learning anything are not checked: all axes except seconds are 0.
-        recorded_axes = [axis for axis in TAG_OF_AXIS if run.get_last_x(axis) > 0]
-        if set(recorded_axes) - {"seconds"} and config.x_axis not in recorded_axes:
+        units = [unit for unit in COUNTER_TAGS if run.get_last_x(unit) > 0]
+        if units and config.x_axis not in (*units, "seconds"):
+            counted = ", ".join([*units, "seconds"])
             raise ConfigError(
-                f"x_axis: {run.folder} counts no {config.x_axis}; it counts"
-                f" {', '.join(recorded_axes)}"
+                f"x_axis: {run.folder} counts no {config.x_axis}; it counts {counted}"
             )
     for name in config.tags or ():
         if not any(run.has_recorded(name) for run in runs):
@@ -111,13 +110,6 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
             curves = (comparison.build_group_curve(group, measure) for group in comparison.groups)
             lines, heading = list(filter(None, curves)), comparison.format_heading(measure)
             panels.append(Panel(comparison.game, lines, heading, measure.endswith(LOWER_IS_BETTER)))
-    if config.colors is not None:
-        labels = dict.fromkeys(group.label for one in comparisons for group in one.groups)
-        color_of = dict(zip(labels, config.colors, strict=False))
-        panels = [
-            replace(one, lines=[replace(line, color=color_of.get(line.name)) for line in one.lines])
-            for one in panels
-        ]
     title = "" if config.title == "none" else config.title
     if title is not None and len(panels) == 1:
         panels = [replace(panels[0], title=title)]
@@ -132,27 +124,18 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
 
 
 def describe_figure(comparisons: Sequence[Comparison]) -> str:
-    """Return the caption: what is measured, over how many seeds, and what the bands show."""
-    config = comparisons[0].config
-    kinds = {record["kind"] for comparison in comparisons for record in comparison.records}
-    parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)
-    parts += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
+    """Return a note on the number of seeds and the bands; "" if no group has several seeds."""
     groups = [group for comparison in comparisons for group in comparison.groups]
     counts = sorted({len(group.counted_runs) for group in groups} - {0})
     if max(counts, default=0) < 2:
-        return "; ".join(parts)
-    seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) + " seeds"
-    statistic, method = "mean", "Student"
-    if config.statistic == "iqm":
-        statistic, method = "interquartile mean", "bootstrap"
-    bands = {"interval": f"95 % interval ({method})", "range": "lowest to highest run"}
-    parts += [f"{statistic} over {seeds}", f"shaded: {bands[config.band]}"]
-    parts.append("between the points of a run a straight line, and no curve beyond its end")
-    return "; ".join(parts)
+        return ""
+    seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    bands = {"interval": "95 % interval (Student)", "range": "lowest to highest run"}
+    return f"mean over {seeds} seeds; shaded: {bands[comparisons[0].config.band]}"
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Save a figure in the format of its suffix: .pdf, .svg,.png."""
+    """Save a figure in the format of its suffix."""
     file_format = path.suffix[1:]
     options: Any = {"metadata": METADATA[file_format]} if file_format in METADATA else {}
     with atomic_replacement(path) as temporary_path, rc_context(FIGURE_RC_PARAMS):

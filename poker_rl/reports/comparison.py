@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.colors import is_color_like
 
 from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveFloat
 from poker_rl.evaluation.plots.plotting import CurveLine, format_step_count
@@ -22,7 +21,7 @@ from poker_rl.reports.run_groups import (
     list_differing_keys,
     shorten_key,
 )
-from poker_rl.reports.seed_statistics import Band, Statistic, average_curves, estimate
+from poker_rl.reports.seed_statistics import Band, average_curves, estimate
 from poker_rl.reports.text_tables import (
     TextRows,
     TextTable,
@@ -44,14 +43,12 @@ class CompareConfig:
     x_value: NonNegativeFloat | None = None
     x_axis: Literal["decisions", "hands", "updates", "iterations", "seconds"] = "decisions"
     unfinished: bool = False
-    statistic: Statistic = "mean"
     out: str | None = None
     curves: str | None = None
     overwrite: bool = False
     band: Band = "interval"
     title: str | None = None
     labels: list[str] | None = None
-    colors: list[str] | None = None
     width: PositiveFloat | None = None
     height: PositiveFloat | None = None
     caption: Literal["figure", "none"] = "figure"
@@ -63,9 +60,6 @@ class CompareConfig:
         ):
             if path is not None and Path(path).suffix not in suffixes:
                 raise ConfigError(f"{key}: {path} ends in none of {', '.join(suffixes)}")
-        for color in self.colors or ():
-            if not is_color_like(color):
-                raise ConfigError(f"colors: {color} is no color; give one as red or '#0072B2'")
 
 
 class Comparison:
@@ -79,13 +73,12 @@ class Comparison:
         self.game, self.config = runs[0].game_name, config
         self.x_axis, self.x_value = config.x_axis, config.x_value
         self.groups = group_runs(runs, self._is_counted)
-        for key, values in (("labels", config.labels), ("colors", config.colors)):
-            if values is not None and len(values) != len(self.groups):
+        if config.labels is not None:
+            if len(config.labels) != len(self.groups):
                 names = ", ".join(group.label for group in self.groups)
                 raise ConfigError(
-                    f"{key}: give {len(self.groups)}, one for each group of {self.game}: {names}"
+                    f"labels: give {len(self.groups)}, one for each group of {self.game}: {names}"
                 )
-        if config.labels is not None:
             self.groups = [
                 replace(group, label=label)
                 for group, label in zip(self.groups, config.labels, strict=True)
@@ -119,7 +112,7 @@ class Comparison:
         curves = [(x_values, values) for x_values, values in points if len(x_values)]
         if not curves:
             return None
-        return average_curves(group.label, curves, self.config.statistic, self.config.band)
+        return average_curves(group.label, curves, self.config.band)
 
     def list_curve_records(self) -> list[dict[str, Any]]:
         """Return a record for each point of each curve, for CSV."""
@@ -132,7 +125,7 @@ class Comparison:
                 low_and_high = line.bands[0][1:] if line.bands else (line.y, line.y)
                 for x, y, low, high in zip(line.x, line.y, *low_and_high, strict=True):
                     record = {"game": self.game, "group": group.label, "figure": measure}
-                    record |= {self.x_axis: x, self.config.statistic: y, "low": low, "high": high}
+                    record |= {self.x_axis: x, "mean": y, "low": low, "high": high}
                     records.append(record)
         return records
 
@@ -147,10 +140,7 @@ class Comparison:
         figures = "final figures"
         if self.x_value is not None:
             figures = f"figures at {self.x_value:,.0f} {self.x_axis}"
-        statistic = "mean ± half the 95 % interval over seeds (Student)"
-        if self.config.statistic == "iqm":
-            statistic = "interquartile mean [95 % interval over seeds, bootstrap]"
-        return f"{self.game}: {figures}, {statistic}"
+        return f"{self.game}: {figures}, mean ± half the 95 % interval over seeds (Student)"
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -163,9 +153,7 @@ class Comparison:
             seconds = self.compute_mean(group, SECONDS_TAG)
             for measure in self.measures:
                 values = self.list_run_values(group, measure)
-                value, low, high = (
-                    estimate(values, self.config.statistic) if values else (None, None, None)
-                )
+                mean, low, high = estimate(values) if values else (None, None, None)
                 record: dict[str, Any] = {
                     "game": self.game,
                     "group": group.label,
@@ -173,7 +161,7 @@ class Comparison:
                     "figure": measure,
                     "unit": group.get_measurement_field(measure, "unit"),
                     "kind": group.get_measurement_field(measure, "kind"),
-                    self.config.statistic: value,
+                    "mean": mean,
                     "low": low,
                     "high": high,
                     "seeds": len(values),
@@ -197,7 +185,7 @@ class Comparison:
                     group.label,
                     str(count) if counted == count else f"{counted} of {count}",
                     group.headline_player,
-                    *(format_cell(record, self.config.statistic, counted) for record in records),
+                    *(format_cell(record, counted) for record in records),
                     "-" if progress is None else format_step_count(progress),
                     format_minutes(minutes),
                 ]
@@ -258,17 +246,14 @@ class Comparison:
         return {"figures": self.records, "runs": runs, "notes": notes}
 
 
-def format_cell(record: Mapping[str, Any], statistic: Statistic, counted_runs: int) -> str:
-    """Format a table cell: the statistic, and the number of seeds unless all runs have a value."""
-    value, low, high, seeds = (record[key] for key in (statistic, "low", "high", "seeds"))
-    if value is None:
+def format_cell(record: Mapping[str, Any], counted_runs: int) -> str:
+    """Format a mean with its interval, and the number of seeds unless all runs have a value."""
+    if record["mean"] is None:
         return "-"
-    if seeds == 1:
-        return f"{format_number(value)} (1 seed)"
-    number = f"{value:.3g} [{low:.3g}, {high:.3g}]"
-    if statistic == "mean":
-        number = format_number(value, (high - low) / 2)
-    return number if seeds == counted_runs else f"{number} ({seeds} seeds)"
+    if record["seeds"] == 1:
+        return f"{format_number(record['mean'])} (1 seed)"
+    number = format_number(record["mean"], (record["high"] - record["low"]) / 2)
+    return number if record["seeds"] == counted_runs else f"{number} ({record['seeds']} seeds)"
 
 
 def format_minutes(minutes: float | None) -> str:

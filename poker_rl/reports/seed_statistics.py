@@ -1,12 +1,8 @@
-"""Statistics over seeds: means, interquartile means, their 95 % intervals, averaged curves.
-
-The interquartile mean (IQM) and its bootstrap interval are those of rliable (Agarwal et al.,
-arXiv:2108.13264).
-"""
+"""Means over seeds with Student's 95 % intervals, of numbers and of curves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -14,13 +10,11 @@ import numpy as np
 
 from poker_rl.evaluation.plots.plotting import CurveLine
 
-Statistic = Literal["mean", "iqm"]
 Band = Literal["interval", "range"]
-RESAMPLE_COUNT = 2000  # number of bootstrap samples
 
 
 class Estimate(NamedTuple):
-    """Statistic over seeds with its 95 % interval; a single seed has no interval."""
+    """Mean over seeds with its 95 % interval; a single seed has no interval."""
 
     value: float
     low: float | None = None
@@ -32,70 +26,42 @@ class Estimate(NamedTuple):
         return None if self.high is None or self.low is None else (self.high - self.low) / 2
 
 
-def estimate(values: Sequence[float], statistic: Statistic) -> Estimate:
-    """Return a statistic of the values of all seeds, with its interval."""
-    center, low, high = estimate_columns(np.array(values, float)[:, None], statistic)
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return the mean of the values of all seeds, with its interval."""
+    mean, low, high = estimate_columns(np.array(values, float)[:, None])
     if len(values) == 1:
-        return Estimate(float(center[0]))
-    return Estimate(float(center[0]), float(low[0]), float(high[0]))
+        return Estimate(float(mean[0]))
+    return Estimate(float(mean[0]), float(low[0]), float(high[0]))
 
 
-def estimate_columns(
-    values: np.ndarray, statistic: Statistic
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a statistic over the seeds of values [seeds, N], and the ends of its interval, [N].
-
-    The interval is Student's for a mean, and a bootstrap interval for an IQM.
-    """
-    center, count = values.mean(0), len(values)
+def estimate_columns(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean over the seeds of values [seeds, N], and the ends of its interval, [N]."""
+    mean, count = values.mean(0), len(values)
     if count == 1:
-        return center, center, center
-    if statistic == "iqm":
-        return compute_iqm(values), *bootstrap_interval(values, compute_iqm)
+        return mean, mean, mean
     deviation = values.std(0, ddof=1) / np.sqrt(count)
     half_width = compute_student_quantile(count - 1) * deviation
-    return center, center - half_width, center + half_width
-
-
-def compute_iqm(values: np.ndarray) -> np.ndarray:
-    """Return the mean of the middle half of the values along the first axis."""
-    cut = len(values) // 4
-    means: np.ndarray = np.sort(values, axis=0)[cut : len(values) - cut].mean(0)
-    return means
-
-
-def bootstrap_interval(
-    values: np.ndarray, compute: Callable[[np.ndarray], np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return both ends [N] of the 95 % bootstrap interval of a statistic [runs, N] -> [N]."""
-    generator = np.random.default_rng(0)  # a fixed seed, so that equal runs have equal intervals
-    count = len(values)
-    samples = [
-        compute(values[generator.integers(count, size=count)]) for _ in range(RESAMPLE_COUNT)
-    ]
-    low, high = np.percentile(samples, (2.5, 97.5), axis=0)
-    return low, high
+    return mean, mean - half_width, mean + half_width
 
 
 def average_curves(
     legend_name: str,
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
-    statistic: Statistic = "mean",
     band: Band = "interval",
 ) -> CurveLine:
-    """Return the mean or IQM of the curves of runs, with a band if there are several runs.
+    """Return the mean of the curves of runs, with a band if there are several runs.
 
     The curve covers the range of the axis that all runs have reached.
 
     Args:
         curves: ascending x values and the y values of each run; at least one run.
-        band: the 95 % interval of the statistic, or the range from the lowest to the highest run.
+        band: the 95 % interval of the mean, or the range from the lowest to the highest run.
     """
     x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
     start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)
     x_values = x_values[(x_values >= start) & (x_values <= end)]
     values = np.stack([np.interp(x_values, run_x, run_values) for run_x, run_values in curves])
-    center, low, high = estimate_columns(values, statistic)
+    center, low, high = estimate_columns(values)
     if band == "range":
         low, high = values.min(0), values.max(0)
     return CurveLine(legend_name, x_values, center, ((band, low, high),) * (len(curves) > 1))
