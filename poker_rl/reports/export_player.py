@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -49,7 +48,7 @@ from poker_rl.training.device import prepare_process
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 MAX_HANDS = 1_000_000  # a file with so many hands has about 700 MB
-SUFFIXES = {"out": (".phhs",), "policy": (".csv", ".json"), "weights": WEIGHTS_SUFFIXES}
+SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
 LEDUC_STARTING_CHIPS = 100
 RULES = ("hole_cards", "ante", "blinds", "board_cards", "openers", "raise_sizes", "max_raises")
@@ -104,7 +103,6 @@ def export_player(
     if config.policy is not None:
         tree, open_spiel_name = get_tree(game), find_open_spiel_name(game)
         policy = compute_checked_probs(game, player, tree.infoset_records)
-        format_policy = format_policy_csv if config.policy.endswith(".csv") else format_policy_json
         write_text_atomically(Path(config.policy), format_policy(tree, policy))
         program = "this program: OpenSpiel has no such game"
         if open_spiel_name is not None:
@@ -165,30 +163,8 @@ def play_hands(
     return hands
 
 
-def format_policy_csv(tree: GameTree, policy: np.ndarray) -> str:
-    """Format a policy [I, A] as CSV: rows are information sets, columns are actions."""
-    infosets = map_infosets_to_probs(tree, policy)
-    actions = sorted({action for probs in infosets.values() for action in probs})
-    rows = [
-        {"infoset": name} | {f"action_{action}": probs.get(action, 0.0) for action in actions}
-        for name, probs in infosets.items()
-    ]
-    return to_csv(rows, list(rows[0]))
-
-
-def format_policy_json(tree: GameTree, policy: np.ndarray) -> str:
-    """Format a policy [I, A] (information sets, actions) as JSON."""
-    name = find_open_spiel_name(tree.game)
-    document = {
-        "game": tree.game.name,
-        "open_spiel": None if name is None else {"name": name, "players": tree.game.seats},
-        "policy": map_infosets_to_probs(tree, policy),
-    }
-    return dumps(document, indent=1) + "\n"
-
-
-def map_infosets_to_probs(tree: GameTree, policy: np.ndarray) -> dict[str, dict[int, float]]:
-    """Return the probability of each legal action by the name of the information set.
+def format_policy(tree: GameTree, policy: np.ndarray) -> str:
+    """Format a policy [I, A] as CSV: rows are information sets, columns are actions.
 
     Names of information sets and numbers of actions are OpenSpiel's if it has the game.
     """
@@ -200,7 +176,12 @@ def map_infosets_to_probs(tree: GameTree, policy: np.ndarray) -> dict[str, dict[
             name = format_open_spiel_infoset(open_spiel_name, tree.game, record)
             numbers = [to_open_spiel_action(open_spiel_name, a, bool(legal[FOLD])) for a in actions]
         infosets[name] = dict(zip(numbers, probs[actions].tolist(), strict=True))
-    return infosets
+    columns = sorted({number for row in infosets.values() for number in row})
+    rows = [
+        {"infoset": name} | {f"action_{number}": row.get(number, 0.0) for number in columns}
+        for name, row in infosets.items()
+    ]
+    return to_csv(rows, list(rows[0]))
 
 
 def find_open_spiel_name(game: Game) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from glob import glob
@@ -85,13 +85,9 @@ class RunData:
         tag_prefix = f"eval/{self.headline_player}/"
         if f"{tag_prefix}exploitability" in self.curves:
             return ["exploitability"]
-        return [
-            tag.removeprefix(tag_prefix)
-            for tag in self.curves
-            if tag.startswith(tag_prefix)
-            and (match := AGAINST_TAG_PATTERN.fullmatch(tag))
-            and not match[2]
-        ]
+        tags = [tag for tag in self.curves if tag.startswith(tag_prefix)]
+        matches = [(tag, AGAINST_TAG_PATTERN.fullmatch(tag)) for tag in tags]
+        return [tag.removeprefix(tag_prefix) for tag, match in matches if match and not match[2]]
 
     def resolve_tag(self, name: str) -> str:
         """Return the headline player's tag of a measure; a name that is a tag is unchanged."""
@@ -169,10 +165,10 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
     folders: dict[Path, Path] = {}
     for run_spec in run_specs:
         paths = [run_spec] if os.path.exists(run_spec) else sorted(glob(run_spec))
-        spec_folders = [folder for path in paths for folder in list_runs_at(Path(path))]
-        if not spec_folders:
+        found = [folder for path in paths for folder in list_runs_at(Path(path))]
+        if not found:
             raise ConfigError(f"{run_spec}: no run folder matches this or is below it")
-        for folder in spec_folders:
+        for folder in found:
             folders.setdefault(folder.resolve(), folder)
     return list(folders.values())
 
@@ -180,7 +176,7 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
 def list_runs_at(path: Path) -> list[Path]:
     """Return the run folders at or below a path, or in the sweep's summary at this path."""
     if path.is_file():
-        return list(iterate_sweep_runs(path))
+        return read_sweep_summary(path)
     if (path / CONFIG_FILE).exists() or (path / MANIFEST_FILE).exists():
         return [path]
     return sorted(
@@ -188,20 +184,14 @@ def list_runs_at(path: Path) -> list[Path]:
     )
 
 
-def iterate_sweep_runs(path: Path) -> Iterator[Path]:
-    """Yield the run folders listed in a sweep's summary, `outputs/sweeps/<sweep>.csv`."""
+def read_sweep_summary(path: Path) -> list[Path]:
+    """Return the run folders listed in a sweep's summary, `outputs/sweeps/<sweep>.csv`."""
     try:
-        with TextIOWrapper(
-            open_regular_file(path, MAX_SUMMARY_BYTES), encoding="utf-8", newline=""
-        ) as file:
-            sweep_folders = [Path(row["folder"]) for row in csv.DictReader(file) if row["folder"]]
+        summary = open_regular_file(path, MAX_SUMMARY_BYTES)
+        with TextIOWrapper(summary, encoding="utf-8", newline="") as file:
+            folders = [Path(row["folder"]) for row in csv.DictReader(file) if row["folder"]]
     except (LookupError, ValueError, TypeError, csv.Error):
-        sweep_folders = []
-    if not sweep_folders:
-        raise ConfigError(
-            f"{path} is neither a run folder nor the summary of a sweep that lists any"
-        )
-    for folder in sweep_folders:
-        # If `outputs` was moved, the path relative to the summary is still right.
-        moved_folder = path.parent.parent.joinpath(*folder.parts[-3:])
-        yield moved_folder if moved_folder.is_dir() else folder
+        raise ConfigError(f"{path} is neither a run folder nor the summary of a sweep") from None
+    # If `outputs` was moved, the path relative to the summary is still right.
+    moved = [path.parent.parent.joinpath(*folder.parts[-3:]) for folder in folders]
+    return [new if new.is_dir() else old for new, old in zip(moved, folders, strict=True)]
