@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,11 @@ from poker_rl.players.player_loader import (
     get_snapshot_opponent_name,
     list_earlier_snapshots,
     load_players,
-    parse_spec,
     resolve_spec,
 )
 from poker_rl.reports.evaluation_report import (
     EvaluateConfig,
     Evaluation,
-    EvaluationReport,
     ResultTable,
     print_reports,
 )
@@ -90,10 +87,7 @@ def evaluate(
         if config.seats:
             measure_mixed_table(evaluation)
         else:
-            snapshot, players = load_measured_players(evaluation, device)
-            measure_players(evaluation, players, snapshot)
-    if evaluation.output_folder is None:
-        print_line("\nnothing was written; out=FOLDER saves it as JSON and CSV")
+            measure_players(evaluation, load_measured_players(evaluation, device))
 
 
 def check_settings(config: EvaluateConfig) -> None:
@@ -141,26 +135,22 @@ def create_evaluation(
     return Evaluation(config, game, evaluator, create_player_loader(game, device, option_dirs))
 
 
-def load_measured_players(
-    evaluation: Evaluation, device: torch.device
-) -> tuple[Path | None, dict[str, Player]]:
-    """Return the players to measure by name, and their snapshot file if they are from a run."""
-    spec = evaluation.config.player
-    if evaluation.config.run is None:
+def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[str, Player]:
+    """Return the players to measure by name."""
+    spec, snapshot = evaluation.config.player, evaluation.snapshot
+    if snapshot is None:
         assert spec is not None
         with error_prefix("player"):
-            return None, {resolve_spec(spec): evaluation.load_player(spec)}
-    with error_prefix("checkpoint"):
-        snapshot = parse_spec(evaluation.snapshot_spec)[0]
+            return {resolve_spec(spec): evaluation.load_player(spec)}
     if spec is None:
         with error_prefix("run"):
-            return snapshot, load_players(snapshot, evaluation.game, device)
+            return load_players(snapshot, evaluation.game, device)
     with error_prefix("player"):
         if (match := PLAYER_PATTERN.fullmatch(spec)) is None:
             raise ConfigError(f"{spec} is not a name, as in current, current.2 or current:greedy")
         if match[1] == spec:  # no instance and not greedy
-            return snapshot, load_players(snapshot, evaluation.game, device, spec)
-        return snapshot, {spec: evaluation.load_player(f"{snapshot}:{spec}")}
+            return load_players(snapshot, evaluation.game, device, spec)
+        return {spec: evaluation.load_player(f"{snapshot}:{spec}")}
 
 
 def measure_mixed_table(evaluation: Evaluation) -> None:
@@ -174,21 +164,20 @@ def measure_mixed_table(evaluation: Evaluation) -> None:
         seat_order = [resolve_spec(spec) for spec in seats]
         players = {name: evaluation.load_player(name) for name in dict.fromkeys(seat_order)}
     evaluation.create_output_folder()
-    start_time, deals = datetime.now(), evaluator.deals
+    deals = evaluator.deals
     results = play_mixed_table(game, evaluator.tree, seat_order, players, deals, config.seed)
     heading = (
         f"{deals:,} deals, each played in every rotation of the players over the seats;"
         f" {results[1].unit}, 95 % interval"
     )
-    tables = [ResultTable(results, heading, is_wide=True)]
-    EvaluationReport(evaluation, start_time, tables).print_and_save()
+    evaluation.tables = [ResultTable(results, heading, is_wide=True)]
+    evaluation.print_and_save()
 
 
-def measure_players(
-    evaluation: Evaluation, players: Mapping[str, Player], snapshot: Path | None = None
-) -> EvaluationReport:
-    """Check the settings, measure the players of a snapshot or others, and save the report."""
+def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> None:
+    """Check the settings, measure players, and print and save the report."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
+    snapshot = evaluation.snapshot
     deals, seed = evaluator.deals, config.seed
     opponents = evaluation.load_players("against")
     best_responses = evaluation.load_players("best_responses")
@@ -213,7 +202,6 @@ def measure_players(
     _check_measurements(evaluation, players, metrics_path)
     hand_tables = [] if config.hands is None else [_measure_agreement(evaluation, players)]
 
-    start_time = datetime.now()
     measures = [
         result
         for name, player in players.items()
@@ -235,7 +223,7 @@ def measure_players(
     protocol = PROTOCOLS[evaluator.variance_reduction]
     protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
     returns_heading = f"what a {game.hand_noun} won: minimum, percentiles and maximum"
-    tables = [
+    evaluation.tables = [
         ResultTable(measures),
         ResultTable(bounds, "lower bounds on exploitability; 95 % interval"),
         ResultTable(winnings, f"{deals:,} {protocol}; 95 % interval", is_wide=True),
@@ -243,11 +231,7 @@ def measure_players(
         ResultTable(styles, "playing style", is_wide=True),
         *hand_tables,
     ]
-    note = ""
-    if not bounds and all(result.measure != "exploitability" for result in measures):
-        note = "exploitability: not computed, because the game is too large to enumerate"
-    report = EvaluationReport(evaluation, start_time, tables, note, snapshot)
-    report.print_and_save()
+    evaluation.print_and_save()
     if config.figures:
         figures = evaluator.build_figures(players, metrics_path)
         if matches:
@@ -255,8 +239,7 @@ def measure_players(
 
             distributions = [match.distribution for match in matches]
             figures["outcomes"] = draw_return_distributions(distributions)
-        report.save_figures(figures)
-    return report
+        evaluation.save_figures(figures)
 
 
 def _measure_agreement(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:

@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from poker_rl.evaluation.result import AGAINST, Result
 from poker_rl.evaluation.variance_reduction.variance_reducers import VarianceReductionMethod
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
-from poker_rl.players.player_loader import read_headline_player, resolve_specs
+from poker_rl.players.player_loader import parse_spec, read_headline_player, resolve_specs
 from poker_rl.reports.text_tables import (
     TextTable,
     build_long_rows,
@@ -69,40 +69,12 @@ class EvaluateConfig:
     device: Literal["auto", "cpu", "cuda"]
     threads: PositiveInt
 
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Settings, game, evaluator and player loader of one call of `poker-rl evaluate`."""
-
-    config: EvaluateConfig
-    game: Game
-    evaluator: PlayerEvaluator
-    load_player: Callable[[str], Player]
-
     @property
-    def snapshot_spec(self) -> str:
-        """Name of the chosen snapshot of the run: FOLDER or FOLDER@DECISIONS."""
-        checkpoint = self.config.checkpoint
-        return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
-
-    @property
-    def output_folder(self) -> Path | None:
-        """Folder in which the report is saved; None if it is not saved."""
-        if self.config.out is None and self.config.run is not None:
-            return Path(self.config.run) / EVALUATIONS_FOLDER
-        return None if self.config.out is None else Path(self.config.out)
-
-    def load_players(self, key: str) -> dict[str, Player]:
-        """Return the players that the setting `key` names, by name."""
-        with error_prefix(key):
-            specs = resolve_specs(getattr(self.config, key))
-            return {spec: self.load_player(spec) for spec in specs}
-
-    def create_output_folder(self) -> None:
-        """Create the output folder."""
-        if self.output_folder is not None:
-            with error_prefix("out"):
-                create_writable_folder(self.output_folder)
+    def results_folder(self) -> Path | None:
+        """Folder of the results; None if they are not saved."""
+        if self.out is not None:
+            return Path(self.out)
+        return None if self.run is None else Path(self.run) / EVALUATIONS_FOLDER
 
 
 @dataclass(frozen=True)
@@ -114,20 +86,30 @@ class ResultTable:
     is_wide: bool = False
 
 
-@dataclass(frozen=True)
-class EvaluationReport:
-    """All measurements of one call of `poker-rl evaluate`.
+@dataclass
+class Evaluation:
+    """One call of `poker-rl evaluate`: its settings and parts, and the tables of its results."""
 
-    Attributes:
-        note: a line that is printed before the tables.
-        snapshot: file of the players; None if they are not from a run.
-    """
+    config: EvaluateConfig
+    game: Game
+    evaluator: PlayerEvaluator
+    load_player: Callable[[str], Player]
+    start_time: datetime = field(default_factory=datetime.now)
+    tables: Sequence[ResultTable] = ()
 
-    evaluation: Evaluation
-    start_time: datetime
-    tables: Sequence[ResultTable]
-    note: str = ""
-    snapshot: Path | None = None
+    @cached_property
+    def snapshot(self) -> Path | None:
+        """The file of the measured players; None if they are not from a run."""
+        if self.config.run is None or self.config.seats:
+            return None
+        with error_prefix("checkpoint"):
+            return parse_spec(self.snapshot_spec)[0]
+
+    @property
+    def snapshot_spec(self) -> str:
+        """Name of the chosen snapshot of the run: FOLDER or FOLDER@DECISIONS."""
+        checkpoint = self.config.checkpoint
+        return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
 
     @cached_property
     def headline_player(self) -> str | None:
@@ -135,13 +117,31 @@ class EvaluationReport:
         return None if self.snapshot is None else read_headline_player(self.snapshot)
 
     @property
+    def path(self) -> Path | None:
+        """The path of the report's files without suffix; None if it is not saved."""
+        folder = self.config.results_folder
+        return None if folder is None else folder / f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
+
+    @property
     def results(self) -> list[Result]:
         """The results of all tables."""
         return [result for table in self.tables for result in table.results]
 
+    def load_players(self, key: str) -> dict[str, Player]:
+        """Return the players that the setting `key` names, by name."""
+        with error_prefix(key):
+            specs = resolve_specs(getattr(self.config, key))
+            return {spec: self.load_player(spec) for spec in specs}
+
+    def create_output_folder(self) -> None:
+        """Create the folder of the report."""
+        if self.path is not None:
+            with error_prefix("out"):
+                create_writable_folder(self.path.parent)
+
     def format_text(self) -> str:
         """Format the report for the screen."""
-        heading = self.evaluation.game.name
+        heading = self.game.name
         if self.snapshot is not None:
             heading += f", {int(self.snapshot.stem):,} decisions: {self.snapshot}"
         tables = []
@@ -150,38 +150,33 @@ class EvaluationReport:
                 build_rows = build_wide_rows if table.is_wide else build_long_rows
                 rows = build_rows(table.results, self.headline_player)
                 tables.append(TextTable(rows, table.heading, key_columns=2))
-        return format_text([heading, self.note, *tables], list_player_names(self.results))
+        return format_text([heading, *tables], list_player_names(self.results))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
-        evaluator = self.evaluation.evaluator
         return {
             "time": self.start_time.isoformat(sep=" ", timespec="seconds"),
             "command": shlex.join(["poker-rl", *sys.argv[1:]]),
-            "game": self.evaluation.game.name,
-            "evaluation": asdict(evaluator),
+            "game": self.game.name,
+            "evaluation": asdict(self.evaluator),
             "snapshot": None if self.snapshot is None else str(self.snapshot),
             "decisions": None if self.snapshot is None else int(self.snapshot.stem),
             "headline": self.headline_player,
-            "seed": self.evaluation.config.seed,
-            "deals": evaluator.deals,
+            "seed": self.config.seed,
+            "deals": self.evaluator.deals,
             "results": [asdict(result) for result in self.results],
         }
-
-    @property
-    def path(self) -> Path | None:
-        """The path of the report's files without suffix; None if it is not saved."""
-        folder = self.evaluation.output_folder
-        return None if folder is None else folder / f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
 
     def print_and_save(self) -> None:
         """Print the report and save it as JSON and its results as CSV."""
         print_line(self.format_text())
-        if self.path is not None:
-            text = json.dumps(self.to_dict(), indent=2) + "\n"
-            write_text_atomically(Path(f"{self.path}.json"), text)
-            write_text_atomically(Path(f"{self.path}.csv"), results_to_csv(self.results))
-            print_line(f"\nsaved: {self.path}.json, .csv")
+        if self.path is None:
+            print_line("\nnothing was written; out=FOLDER saves it as JSON and CSV")
+            return
+        text = json.dumps(self.to_dict(), indent=2) + "\n"
+        write_text_atomically(Path(f"{self.path}.json"), text)
+        write_text_atomically(Path(f"{self.path}.csv"), results_to_csv(self.results))
+        print_line(f"\nsaved: {self.path}.json, .csv")
 
     def save_figures(self, figures: Mapping[str, Figure]) -> None:
         """Save figures as PNG files, with a footnote on the game, the snapshot and the seeds."""
@@ -192,7 +187,7 @@ class EvaluationReport:
                 "no figures: the game is too large for a policy to be drawn, and there is no match"
             )
             return
-        origin = f"{self.evaluation.game.name}; evaluated with seed {self.evaluation.config.seed}"
+        origin = f"{self.game.name}; evaluated with seed {self.config.seed}"
         if self.snapshot is not None:
             training_seed = read_run_folder(self.snapshot.parents[1])[1]["seed"]
             origin = f"{self.snapshot}, trained with seed {training_seed}, {origin}"
@@ -228,15 +223,12 @@ def read_reports(
 
 def print_reports(config: EvaluateConfig) -> None:
     """Print a table of all reports of a run, or of those in the folder `out`, oldest first."""
-    if config.out is not None:
-        folder = Path(config.out)
-    elif config.run is not None:
-        folder = Path(config.run) / EVALUATIONS_FOLDER
-        read_run_config(Path(config.run), "run")
-    else:
+    if config.results_folder is None:
         raise ConfigError("show: give run=FOLDER or out=FOLDER")
+    if config.out is None:
+        read_run_config(config.results_folder.parent, "run")
     with error_prefix("show"):
-        print_line(format_report_tables(folder))
+        print_line(format_report_tables(config.results_folder))
 
 
 def format_report_tables(folder: Path) -> str:

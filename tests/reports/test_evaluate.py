@@ -40,8 +40,8 @@ def create_evaluation(game, evaluator=None, **settings):
 
 def evaluate(run, game=KUHN, **settings):
     parts = create_evaluation(game, run=str(run), **settings)
-    snapshot_path, players = load_measured_players(parts, CPU)
-    return measure_players(parts, players, snapshot_path)
+    measure_players(parts, load_measured_players(parts, CPU))
+    return parts
 
 
 @pytest.fixture
