@@ -63,11 +63,7 @@ PROTOCOLS = {  # how a match is played, by method of variance reduction
 def evaluate(
     settings: dict[str, Any], group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
-    """Measure the players of a run, any other player, or a table with a player for each seat.
-
-    Args:
-        group_config: settings of `game` and `evaluation`; None to use those of the run.
-    """
+    """Measure the players of a run, any other player, or a table with a player for each seat."""
     config = EvaluateConfig(**convert_fields(EvaluateConfig, settings, "", {}))
     if config.run is not None and group_config is not None:
         raise ConfigError(

@@ -101,16 +101,12 @@ def export_player(
         with error_prefix("weights"):
             print_line(export_weights(weight_files[0], spec, player, game))
     if config.policy is not None:
-        tree, open_spiel_name = get_tree(game), find_open_spiel_name(game)
+        tree = get_tree(game)
         policy = compute_checked_probs(game, player, tree.infoset_records)
         write_text_atomically(Path(config.policy), format_policy(tree, policy))
-        program = "this program: OpenSpiel has no such game"
-        if open_spiel_name is not None:
-            program = f"OpenSpiel's {open_spiel_name}"
-        print_line(
-            f"{config.policy}: {tree.infoset_count} information sets of {name}, named as in"
-            f" {program}"
-        )
+        program = "this program" if find_open_spiel_name(game) is None else "OpenSpiel"
+        counted = f"{tree.infoset_count} information sets of {name}"
+        print_line(f"{config.policy}: {counted}, named as in {program}")
     if config.hands is not None and config.out is not None:
         formatted_hands = []
         hands = play_hands(game, (player, opponent), config.hands, config.seed)

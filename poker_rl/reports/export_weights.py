@@ -56,10 +56,7 @@ def list_weight_files(path: Path) -> list[Path]:
 
 
 def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
-    """Write the weights of a trained player in the format of the file's suffix.
-
-    Return a message that names the files. Raise ConfigError if the player can't be exported.
-    """
+    """Write the weights of a trained player, and return a message that names the files."""
     check_packages("export", "the file", *PACKAGES)
     if parse_bot_name(spec) is None:
         source, name = resolve_snapshot(spec)
@@ -101,11 +98,7 @@ def list_player_results(snapshot: Path, player_name: str) -> list[Result]:
 
 
 def format_model_card(
-    file_name: str,
-    player_name: str,
-    game: Game,
-    origin: Mapping[str, Any],
-    results: Sequence[Result],
+    file_name: str, player: str, game: Game, origin: Mapping[str, Any], results: Sequence[Result]
 ) -> str:
     """Return a model card: Markdown that begins with metadata in YAML, which model hubs read."""
     metadata: dict[str, Any] = {
@@ -124,14 +117,14 @@ def format_model_card(
         ]
         dataset = {"type": game.name, "name": game.name}
         model_results = [{"task": {"type": TASK}, "dataset": dataset, "metrics": metrics}]
-        metadata["model-index"] = [{"name": f"{game.name} {player_name}", "results": model_results}]
+        metadata["model-index"] = [{"name": f"{game.name} {player}", "results": model_results}]
     rows = [["measure", "value", "unit", "kind"]]
     rows += [[r.measure, r.formatted_value, r.unit, r.kind] for r in results]
     origin_rows = [["", ""]]
     origin_rows += [[key, str(value)] for key, value in origin.items() if value is not None]
     parts = [
         f"---\n{_dump_yaml(metadata)}---",
-        f"# {escape_markdown(f'{game.name}: {player_name}')}",
+        f"# {escape_markdown(f'{game.name}: {player}')}",
         f"A player of the game {escape_markdown(game.name)} for poker-rl {__version__}.",
         f"## Origin\n\n{format_markdown_table(origin_rows) if origin else 'unknown'}",
         f"## Results\n\n{format_markdown_table(rows) if results else 'not measured'}",
@@ -165,13 +158,9 @@ class _OnnxPolicy(nn.Module):
 
 
 def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any]) -> float:
-    """Write the policy of a player as an ONNX model, and compare the model with PyTorch.
+    """Write the policy of a player as an ONNX model, and check the model at random decisions.
 
-    Returns:
-        the largest difference between their probabilities at random decisions.
-
-    Raises:
-        ConfigError: if the player can't be exported, or the difference is over `MAX_DIFFERENCE`.
+    Return the largest difference between its probabilities and those of PyTorch.
     """
     import onnx
     import onnxruntime

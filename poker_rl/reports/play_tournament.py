@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -60,7 +60,8 @@ from poker_rl.training.task_pool import run_tasks
 PLAN_FILE = "tournament.yaml"
 TABLES_FOLDER = "tables"
 RESUME_SETTINGS = ("resume", "workers", "figure", "device")  # allowed when resuming
-MAX_DEALS = 1_000_000  # the results of more deals might not fit into memory
+# The results of more deals might not fit into memory.
+TournamentDeals = Annotated[int, Range(MIN_DEALS, 1_000_000)]
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -70,7 +71,7 @@ class TournamentConfig:
     players: list[str]
     table_kind: TableKind
     rounds: PositiveInt
-    deals: Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
+    deals: TournamentDeals
     seed: Seed
     workers: PositiveInt
     figure: bool
@@ -86,9 +87,9 @@ class TournamentPlan:
     game: Mapping[str, Any]
     players: Mapping[str, Mapping[str, Any] | None]  # settings of each bot; None: a trained player
     table_kind: TableKind
-    rounds: int
-    deals: int
-    seed: int
+    rounds: PositiveInt
+    deals: TournamentDeals
+    seed: Seed
 
 
 def play_tournament(
@@ -108,9 +109,6 @@ def play_tournament(
         folder = Path(config.resume)
         with error_prefix("resume"):
             plan = read_plan(folder)
-            keys = ("table_kind", "rounds", "deals", "seed")
-            changes = {key: getattr(plan, key) for key in keys}
-            convert_fields(TournamentConfig, settings | changes, "", {})
     else:
         plan = create_plan(config, group_config, option_dirs)
         game_name = re.sub(r"[^\w.+-]", "_", str(plan.game.get("name")))
@@ -149,10 +147,11 @@ def read_plan(folder: Path) -> TournamentPlan:
     if not path.exists():
         raise ConfigError(f"{folder} is no tournament's, there is no {PLAN_FILE}")
     plan = read_plain_yaml(path)
-    has_fields = plan.keys() == {field.name for field in fields(TournamentPlan)}
-    if not (has_fields and all(isinstance(plan[key], dict) for key in ("game", "players"))):
+    game_and_players = {key: plan.pop(key, None) for key in ("game", "players")}
+    if not all(isinstance(value, dict) for value in game_and_players.values()):
         raise ConfigError(f"{path} is not what a tournament writes there")
-    return TournamentPlan(**plan)
+    numbers = convert_fields(TournamentPlan, plan, "", game_and_players)
+    return TournamentPlan(**game_and_players, **numbers)
 
 
 def prepare_folder(plan: TournamentPlan, folder: Path) -> None:
@@ -252,11 +251,8 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
     data = {
         "time": datetime.now().isoformat(sep=" ", timespec="seconds"),
         "command": shlex.join(["poker-rl", *sys.argv[1:]]),
+        **asdict(plan),
         "game": tournament.game.name,
-        "table_kind": plan.table_kind,
-        "rounds": plan.rounds,
-        "deals": plan.deals,
-        "seed": plan.seed,
         "results": [asdict(row) for row in results.results],
         "explained_variance": results.explained_variance,
         "cycle": results.cycle,
@@ -284,10 +280,5 @@ def format_tournament(results: TournamentResults) -> str:
         ranking.append([str(rank), name, *(cell(name, measure) for measure in measures)])
     cross_table = [["", *names]]
     cross_table += [[name, *(cell(name, f"won/{other}") for other in names)] for name in names]
-    parts: list[str | TextTable] = [
-        results.description,
-        TextTable(ranking, key_columns=2),
-        TextTable(cross_table, results.cell_meaning),
-        "\n".join(results.remarks),
-    ]
-    return format_text(parts, names)
+    tables = TextTable(ranking, key_columns=2), TextTable(cross_table, results.cell_meaning)
+    return format_text([results.description, *tables, "\n".join(results.remarks)], names)

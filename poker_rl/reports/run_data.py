@@ -152,11 +152,7 @@ def read_run(folder: Path) -> RunData:
 
 
 def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
-    """Return the run folders that a user gave, each once.
-
-    Args:
-        run_specs: run folders, folders of run folders, summaries of sweeps, or patterns of those.
-    """
+    """Return the run folders that names of folders, patterns and summaries of sweeps denote."""
     if not run_specs:
         raise ConfigError(
             "RUN: missing; give run folders, patterns such as 'outputs/leduc/*/*', or"

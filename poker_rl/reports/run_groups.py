@@ -70,9 +70,7 @@ def iterate_flat_config(config: Mapping[str, Any], prefix: str = "") -> Iterator
 def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -> list[RunGroup]:
     """Return the groups of runs of one game, in the order of their first runs.
 
-    Args:
-        is_counted: predicate for runs that count in means. Of several with the same seed, only the
-            newest finished one counts.
+    Runs count in means if `is_counted`; of several with the same seed, the newest finished one.
     """
     runs_by_config: dict[str, list[RunData]] = {}
     for run in runs:

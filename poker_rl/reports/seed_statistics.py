@@ -49,13 +49,9 @@ def average_curves(
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
     band: Band = "interval",
 ) -> CurveLine:
-    """Return the mean of the curves of runs, with a band if there are several runs.
+    """Return the mean of curves (ascending x values and y values) where all of them have values.
 
-    The curve covers the range of the axis that all runs have reached.
-
-    Args:
-        curves: ascending x values and the y values of each run; at least one run.
-        band: the 95 % interval of the mean, or the range from the lowest to the highest run.
+    The band is the 95 % interval of the mean, or the range from the lowest to the highest run.
     """
     x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
     start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)

@@ -31,11 +31,7 @@ class TextTable:
 
 
 def format_text(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> str:
-    """Format paragraphs and tables for a terminal, followed by a legend of long names.
-
-    Args:
-        names: names of players or groups; a number replaces those that are too long for a table.
-    """
+    """Format paragraphs and tables for a terminal; a legend has the names too long for a table."""
     long_names = [name for name in dict.fromkeys(names) if len(name) > MAX_NAME_WIDTH]
     legend = {name: f"[{number}]" for number, name in enumerate(long_names, start=1)}
 

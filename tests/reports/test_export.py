@@ -79,7 +79,7 @@ def test_hands_and_policies_of_a_run(finished_run, capsys):
     assert "12 information sets" in capsys.readouterr().out
     assert len(read_csv(Path("a/kuhn.csv").read_text())) == 12
     assert run_command("export", "game=nolimit_leduc", "player=uniform", "policy=own.csv") == 0
-    assert "OpenSpiel has no such game" in capsys.readouterr().out
+    assert "named as in this program" in capsys.readouterr().out
     hold = ["export", "game=limit_holdem", "player=sklansky", "against=call"]
     assert run_command(*hold, "hands=7", "out=h.phhs") == 0
     with Path("h.phhs").open("rb") as file:
