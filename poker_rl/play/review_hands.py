@@ -88,7 +88,7 @@ def review_hands(
     if config.out is None:
         return
     if config.out.endswith(".csv"):
-        text = to_csv(rows, list(rows[0]))
+        text = to_csv(rows)
     else:
         elements: list[str] = [create_element("p", heading), create_element("p", note)]
         for table in (*tables, build_decision_table(worst[:MAX_PAGE_DECISIONS])):

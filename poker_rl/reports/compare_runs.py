@@ -34,12 +34,7 @@ from poker_rl.storage.run_folder import write_text_atomically
 
 # Text in SVG files is stored as characters, which can be searched and read aloud. A fixed salt
 # gives equal figures equal identifiers in SVG. Journals require PDF fonts of type 42.
-FIGURE_RC_PARAMS: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "poker-rl",
-    "pdf.fonttype": 42,
-    "font.family": "sans-serif",
-}
+FIGURE_RC_PARAMS: Any = {"svg.fonttype": "none", "svg.hashsalt": "poker-rl", "pdf.fonttype": 42}
 # Figures are saved without a date, so that equal figures give equal files.
 METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
@@ -97,7 +92,7 @@ def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -
             for one in comparisons
             for record in (one.records if key == "out" else one.list_curve_records())
         ]
-        text = to_csv(records, list(dict.fromkeys(key for record in records for key in record)))
+        text = to_csv(records)
     write_text_atomically(path, text)
 
 

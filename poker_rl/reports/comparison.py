@@ -137,9 +137,8 @@ class Comparison:
     @property
     def title(self) -> str:
         """The heading of the table."""
-        figures = "final figures"
-        if self.x_value is not None:
-            figures = f"figures at {self.x_value:,.0f} {self.x_axis}"
+        is_final = self.x_value is None
+        figures = "final figures" if is_final else f"figures at {self.x_value:,.0f} {self.x_axis}"
         return f"{self.game}: {figures}, mean ± half the 95 % interval over seeds (Student)"
 
     @cached_property

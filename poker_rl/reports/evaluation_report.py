@@ -28,7 +28,7 @@ from poker_rl.reports.text_tables import (
     build_long_rows,
     build_wide_rows,
     format_text,
-    results_to_csv,
+    to_csv,
     wrap_line,
 )
 from poker_rl.storage.disk import create_writable_folder, print_line
@@ -173,9 +173,9 @@ class Evaluation:
         if self.path is None:
             print_line("\nnothing was written; out=FOLDER saves it as JSON and CSV")
             return
-        text = json.dumps(self.to_dict(), indent=2) + "\n"
-        write_text_atomically(Path(f"{self.path}.json"), text)
-        write_text_atomically(Path(f"{self.path}.csv"), results_to_csv(self.results))
+        report = self.to_dict()
+        write_text_atomically(Path(f"{self.path}.json"), json.dumps(report, indent=2) + "\n")
+        write_text_atomically(Path(f"{self.path}.csv"), to_csv(report["results"]))
         print_line(f"\nsaved: {self.path}.json, .csv")
 
     def save_figures(self, figures: Mapping[str, Figure]) -> None:

@@ -177,7 +177,7 @@ def format_policy(tree: GameTree, policy: np.ndarray) -> str:
         {"infoset": name} | {f"action_{number}": row.get(number, 0.0) for number in columns}
         for name, row in infosets.items()
     ]
-    return to_csv(rows, list(rows[0]))
+    return to_csv(rows)
 
 
 def find_open_spiel_name(game: Game) -> str | None:

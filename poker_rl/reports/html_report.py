@@ -171,11 +171,8 @@ def iterate_sample_hands(game: Game, player: Player, config: ReportConfig) -> It
 def iterate_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Markup]:
     """Yield a table of all settings and their defaults; settings that differ are highlighted."""
     names = run.config["names"]
-    settings = dict(
-        iterate_flat_config(
-            {k: v for k, v in run.config.items() if k not in {*LOCATION_SETTINGS, "names"}}
-        )
-    )
+    config = {k: v for k, v in run.config.items() if k not in {*LOCATION_SETTINGS, "names"}}
+    settings = dict(iterate_flat_config(config))
     options = [f"game={names['game']}", f"algo={names['algo']}"]
     budget = {key: run.config.get(key) for key in ("budget", "budget_unit")}
     defaults: dict[str, Any] = {}
@@ -198,12 +195,10 @@ def iterate_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Mark
 
 def build_manifest_rows(run: RunData) -> TextRows:
     """Return the command, versions and machine of the start and each resume of a run."""
-    omitted_keys = {"measurements", "resumed"}
-    sessions = {"": {k: v for k, v in run.manifest.items() if k not in omitted_keys}}
-    for number, session in enumerate(run.manifest["resumed"], start=1):
-        sessions[f"resumed {number}: "] = session
     rows = [["manifest", ""]]
-    for prefix, session in sessions.items():
+    for number, session in enumerate([run.manifest, *run.manifest["resumed"]]):
         for key, value in iterate_flat_config(session):
-            rows.append([f"{prefix}{key}", format_setting({key: value}, key)])
+            if key.partition(".")[0] not in ("measurements", "resumed"):
+                prefix = f"resumed {number}: " if number else ""
+                rows.append([f"{prefix}{key}", format_setting({key: value}, key)])
     return rows

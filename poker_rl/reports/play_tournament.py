@@ -42,7 +42,7 @@ from poker_rl.players.player_loader import (
     parse_bot_name,
     resolve_specs,
 )
-from poker_rl.reports.text_tables import TextTable, format_text, results_to_csv
+from poker_rl.reports.text_tables import TextTable, format_text, to_csv
 from poker_rl.storage.disk import (
     atomic_replacement,
     create_writable_folder,
@@ -248,7 +248,7 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         plan.rounds,
     )
     print_line(f"\n{format_tournament(results)}\n")
-    data = {
+    data: dict[str, Any] = {
         "time": datetime.now().isoformat(sep=" ", timespec="seconds"),
         "command": shlex.join(["poker-rl", *sys.argv[1:]]),
         **asdict(plan),
@@ -258,15 +258,14 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         "cycle": results.cycle,
     }
     write_text_atomically(folder / "results.json", json.dumps(data, indent=2) + "\n")
-    write_text_atomically(folder / "results.csv", results_to_csv(results.results))
-    figure_text = ""
+    write_text_atomically(folder / "results.csv", to_csv(data["results"]))
+    print_line(f"saved: {folder / 'results.json'}, .csv")
     if draws_figure:
         from poker_rl.evaluation.plots.cross_table_figure import draw_cross_table
         from poker_rl.evaluation.plots.plotting import save_png
 
         save_png(draw_cross_table(results), folder / "cross_table.png", f"seed {plan.seed}")
-        figure_text = ", cross_table.png"
-    print_line(f"saved: {folder / 'results.json'}, .csv{figure_text}")
+        print_line(f"saved: {folder / 'cross_table.png'}")
 
 
 def format_tournament(results: TournamentResults) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
@@ -101,18 +101,14 @@ def escape_markdown(text: str) -> str:
     return text.translate({ord(character): f"\\{character}" for character in "\\`*_[]<>|"})
 
 
-def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows as CSV; the first line has the names of the columns."""
     file = io.StringIO()
-    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    columns = dict.fromkeys(key for row in rows for key in row)
+    writer = csv.DictWriter(file, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
-
-
-def results_to_csv(results: Iterable[Result]) -> str:
-    """Return results as CSV, with a row for each result."""
-    return to_csv(map(asdict, results), [field.name for field in fields(Result)])
 
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
