@@ -42,9 +42,8 @@ METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}
 def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> None:
     """Print a comparison of runs, and write the output files that the settings name."""
     config = CompareConfig(**convert_fields(CompareConfig, settings_dict, "", {}))
-    comparisons = build_comparisons(
-        [read_run(folder) for folder in find_run_folders(run_specs)], config
-    )
+    runs = [read_run(folder) for folder in find_run_folders(run_specs)]
+    comparisons = build_comparisons(runs, config)
     outputs = {"out": config.out, "curves": config.curves}
     output_paths = {key: Path(path) for key, path in outputs.items() if path is not None}
     for key, path in output_paths.items():

@@ -214,10 +214,8 @@ class Comparison:
 
     def format_text(self) -> str:
         """Format the table and notes for the screen, at most 120 columns wide."""
-        rows, notes = self.build_rows(), "\n".join(self.iterate_notes())
-        return format_text(
-            [self.title, TextTable(rows), notes], [group.label for group in self.groups]
-        )
+        parts = self.title, TextTable(self.build_rows()), "\n".join(self.iterate_notes())
+        return format_text(parts, [group.label for group in self.groups])
 
     def format_markdown(self) -> str:
         """Format a heading, the table, and the notes as a list."""
@@ -234,15 +232,13 @@ class Comparison:
                 "status": run.status,
                 "counted": run in group.counted_runs,
                 "values": {
-                    measure: run.get_value(measure, self.x_axis, self.x_value)
-                    for measure in self.measures
+                    name: run.get_value(name, self.x_axis, self.x_value) for name in self.measures
                 },
             }
             for group in self.groups
             for run in group.runs
         ]
-        notes = list(self.iterate_notes())
-        return {"figures": self.records, "runs": runs, "notes": notes}
+        return {"figures": self.records, "runs": runs, "notes": list(self.iterate_notes())}
 
 
 def format_cell(record: Mapping[str, Any], counted_runs: int) -> str:

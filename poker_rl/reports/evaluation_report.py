@@ -198,9 +198,7 @@ class Evaluation:
         print_line(f"figures: {self.path}")
 
 
-def read_reports(
-    folder: Path,
-) -> Iterator[tuple[str, list[Result], str | None, int | None]]:
+def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, int | None]]:
     """Yield each report's heading, main results, headline player and decisions, oldest first."""
     for number, path in enumerate(sorted(folder.glob("*.json")), start=1):
         try:

@@ -47,7 +47,6 @@ from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.device import prepare_process
 from poker_rl.training.game_and_player import resolve_game_and_player
 
-MAX_HANDS = 1_000_000  # a file with so many hands has about 700 MB
 SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
 LEDUC_STARTING_CHIPS = 100
@@ -63,7 +62,7 @@ class ExportConfig:
     run: str | None
     checkpoint: NonNegativeInt | None
     player: str | None
-    hands: Annotated[int, Range(1, MAX_HANDS)] | None
+    hands: Annotated[int, Range(1, 1_000_000)] | None  # a million hands are about 700 MB
     against: str | None
     out: str | None
     policy: str | None
@@ -75,12 +74,10 @@ class ExportConfig:
 
 
 def export_player(
-    settings_dict: dict[str, Any],
-    game_config: Mapping[str, Any] | None,
-    option_dirs: Sequence[Path],
+    settings: dict[str, Any], game_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Write hands that a player plays, its policy or its weights to files."""
-    config = ExportConfig(**convert_fields(ExportConfig, settings_dict, "", {}))
+    config = ExportConfig(**convert_fields(ExportConfig, settings, "", {}))
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
     check_export_settings(config, game)
     device = prepare_process(config.device, config.threads, config.seed)

@@ -90,9 +90,7 @@ def iterate_comparison(runs: Sequence[RunData]) -> Iterator[Markup]:
             yield embed_figure(draw_comparison([comparison]), f"curves of {comparison.game}")
 
 
-def iterate_run(
-    run: RunData, config: ReportConfig, option_dirs: Sequence[Path]
-) -> Iterator[Markup]:
+def iterate_run(run: RunData, config: ReportConfig, dirs: Sequence[Path]) -> Iterator[Markup]:
     """Yield results, figures, sample hands, settings and provenance of a run."""
     game: Game = build_instance_of(Game, run.config.get("game"), "game")
     snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
@@ -104,7 +102,7 @@ def iterate_run(
         yield create_table(build_long_rows(results, run.headline_player))
     if run.curves:
         yield create_element("h3", "Curves and policies")
-        yield from iterate_training_figures(run, game, players)
+        yield from iterate_figures(run, game, players)
     if reports := list(read_reports(run.folder / EVALUATIONS_FOLDER)):
         yield create_element("h3", "Evaluations")
         for heading, results, headline_player, _ in reports:
@@ -115,7 +113,7 @@ def iterate_run(
         yield create_element("h3", f"Hands of {name} with itself")
         yield create_element("div", *iterate_sample_hands(game, player, config), class_="row")
     yield create_element("h3", "Settings")
-    yield from iterate_settings(run, option_dirs)
+    yield from iterate_settings(run, dirs)
     yield create_element("h3", "Provenance")
     yield create_table(build_manifest_rows(run))
 
@@ -124,16 +122,13 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
     """Return a line with the options, seed, status, length, duration and machine of a run."""
     facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
     facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
-    minutes = (run.get_value(SECONDS_TAG, "decisions") or 0) / 60
-    facts.append(f"{format_minutes(minutes)} minutes")
+    facts.append(f"{format_minutes((run.get_value(SECONDS_TAG, 'decisions') or 0) / 60)} minutes")
     if snapshot is not None:
         facts.append(f"players of the snapshot at {int(snapshot.stem):,} decisions")
     return ", ".join([*facts, run.machine])
 
 
-def iterate_training_figures(
-    run: RunData, game: Game, players: Mapping[str, Player]
-) -> Iterator[Markup]:
+def iterate_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Markup]:
     """Yield the figures that training draws at its end: curves and, in small games, policies."""
     opponents = OpponentFiles(run.folder)
     evaluator: PlayerEvaluator = build_instance_of(

@@ -28,10 +28,9 @@ class Estimate(NamedTuple):
 
 def estimate(values: Sequence[float]) -> Estimate:
     """Return the mean of the values of all seeds, with its interval."""
-    mean, low, high = estimate_columns(np.array(values, float)[:, None])
-    if len(values) == 1:
-        return Estimate(float(mean[0]))
-    return Estimate(float(mean[0]), float(low[0]), float(high[0]))
+    columns = estimate_columns(np.array(values, float)[:, None])
+    mean, low, high = (column.item() for column in columns)
+    return Estimate(mean) if len(values) == 1 else Estimate(mean, low, high)
 
 
 def estimate_columns(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -90,9 +90,6 @@ def describe_run(
         cells[name] = f"{row[tag]:.4g}{interval} {measure_unit}"
     rates = {name: row.get(f"time/{name}_per_second") for name in ("decisions", "updates")}
     cells["rates"] = ", ".join(f"{n:,.0f} {name}/s" for name, n in rates.items() if n is not None)
-    if (outside := row.get("time/outside_networks")) is not None:
-        device = "GPU" if manifest.get("gpu") else "CPU"
-        cells["networks"] = f"{1 - outside:.0%} of the learning time on the {device}"
     spent, start = row["time/elapsed_s"], rows[-RATE_ROWS:][0]
     cells["time"] = f"{timedelta(seconds=round(spent))} spent"
     if start[unit] < row[unit] < budget:
