@@ -51,8 +51,8 @@ SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
 LEDUC_STARTING_CHIPS = 100
 RULES = ("hole_cards", "ante", "blinds", "board_cards", "openers", "raise_sizes", "max_raises")
-KUHN_RULES = (1, 1, [], [0], [0], [1], [1])
-LEDUC_RULES = (1, 1, [], [0, 1], [0, 0], [2, 4], [2, 2])
+KUHN_RULES: tuple[Any, ...] = (1, 1, [], [0], [0], [1], [1])
+LEDUC_RULES: tuple[Any, ...] = (1, 1, [], [0, 1], [0, 0], [2, 4], [2, 2])
 
 
 @dataclass(kw_only=True, frozen=True)

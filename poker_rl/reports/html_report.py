@@ -38,8 +38,6 @@ from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE, write_text_atomically
 
-REPORT_FILE_NAME = "report.html"
-
 
 @dataclass(kw_only=True, frozen=True)
 class ReportConfig:
@@ -61,7 +59,7 @@ def write_report(
     runs = [read_run(folder) for folder in find_run_folders(run_specs)]
     if config.out is None and len(runs) > 1:
         raise ConfigError(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
-    output_path = runs[0].folder / REPORT_FILE_NAME if config.out is None else Path(config.out)
+    output_path = runs[0].folder / "report.html" if config.out is None else Path(config.out)
     with error_prefix("out"):
         # The default page, in the run folder, may be replaced: `report` can create it again.
         prepare_output_file(output_path, config.overwrite or config.out is None)
@@ -90,7 +88,9 @@ def iterate_comparison(runs: Sequence[RunData]) -> Iterator[Markup]:
             yield embed_figure(draw_comparison([comparison]), f"curves of {comparison.game}")
 
 
-def iterate_run(run: RunData, config: ReportConfig, dirs: Sequence[Path]) -> Iterator[Markup]:
+def iterate_run(
+    run: RunData, config: ReportConfig, option_dirs: Sequence[Path]
+) -> Iterator[Markup]:
     """Yield results, figures, sample hands, settings and provenance of a run."""
     game: Game = build_instance_of(Game, run.config.get("game"), "game")
     snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
@@ -113,7 +113,7 @@ def iterate_run(run: RunData, config: ReportConfig, dirs: Sequence[Path]) -> Ite
         yield create_element("h3", f"Hands of {name} with itself")
         yield create_element("div", *iterate_sample_hands(game, player, config), class_="row")
     yield create_element("h3", "Settings")
-    yield from iterate_settings(run, dirs)
+    yield from iterate_settings(run, option_dirs)
     yield create_element("h3", "Provenance")
     yield create_table(build_manifest_rows(run))
 
