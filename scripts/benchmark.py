@@ -556,7 +556,7 @@ NFSP_SETTINGS = {
 def build_learner(experiment: str) -> Any:
     """Build the learner of an experiment for one thread of the CPU, in float32."""
     from poker_rl.config.compose import compose_config, initialize_hydra
-    from poker_rl.config.schedule_horizons import convert_horizons_to_steps
+    from poker_rl.config.schedules import convert_horizons_to_steps
 
     torch.set_num_threads(1)
     with initialize_hydra([SHIPPED_OPTION_DIR]):

@@ -34,8 +34,8 @@ from poker_rl.config.build import build_instance_of
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_files
 from poker_rl.config.plugins import load_class
-from poker_rl.config.schedule_horizons import convert_horizons_to_steps
-from poker_rl.config.threads import count_cores
+from poker_rl.config.process_setup import count_cores
+from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.nets.precision import set_matmul_precision

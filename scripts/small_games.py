@@ -40,8 +40,7 @@ from poker_rl.reports.comparison import CompareConfig, Comparison
 from poker_rl.reports.run_data import SECONDS_TAG, list_runs_at, read_run
 from poker_rl.reports.run_groups import RunGroup, group_runs
 from poker_rl.reports.seed_statistics import average_curves, estimate
-from poker_rl.storage.disk import atomic_replacement
-from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.storage.disk import atomic_replacement, write_text_atomically
 
 OUTPUTS, PAGE, IMAGES = Path("outputs/small_games"), Path("docs/benchmark.md"), Path("docs/images")
 POINTS = Path("docs/benchmark")

@@ -15,8 +15,12 @@ from commands import ENVIRONMENT, PROGRAM, TRAIN, list_runs, read_last_row, run_
 from poker_rl import cli
 from poker_rl.config import ConfigError
 from poker_rl.config.compose import compose_config, initialize_hydra
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
-from poker_rl.config.option_listing import list_options_by_group, read_first_comment
+from poker_rl.config.option_files import (
+    SHIPPED_OPTION_DIR,
+    list_options_by_group,
+    load_option,
+    read_first_comment,
+)
 from poker_rl.nets.precision import has_bfloat16
 from poker_rl.training import train as train_module
 from poker_rl.training.run_checkpoints import DivergedError
@@ -418,7 +422,11 @@ MISTAKES = [
     ("train algo=cfr net=mlp_small", "net: the algorithm has no networks", ""),
     # Keys.
     ("train gmae=kuhn", "gmae: no such setting", "did you mean game? allowed: algo, budget"),
-    ("train hydra.run.dir=x", "hydra.run.dir: has no effect here", "only hydra/launcher and"),
+    (
+        "train hydra.run.dir=x",
+        "hydra.run.dir: has no effect here",
+        "a sweep (-m) takes",
+    ),
     # Values.
     ("train algo.gamma=0.9,1", "algo.gamma=0.9,1: several values need -m", "a list is key=[a,b]"),
     ("train algo.lr=fast", 'algo.lr: "fast" is neither a number nor a schedule', "{start, end, "),

@@ -24,18 +24,13 @@ ONLY_IN = {
     "pettingzoo": ("integrations.",),
     "pokerkit": ("games.poker.phh_reader",),
     "pyspiel": ("integrations.openspiel",),
-    "safetensors": ("storage.safetensors_file",),
+    "safetensors": ("storage.checkpoint",),
     "stable_baselines3": ("integrations.sb3_env",),
     "rich": ("reports.watch",),
     "trackio": ("training.loggers.trackio",),
     "wandb": ("training.loggers.wandb",),
-    "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_overrides"),
-    "omegaconf": (
-        "config.build",
-        "config.compose",
-        "config.option_files",
-        "config.sweep_overrides",
-    ),
+    "hydra": ("config.compose", "config.hydra_launchers", "config.overrides"),
+    "omegaconf": ("config.compose", "config.hydra_launchers", "config.option_files"),
 }
 NEVER_IN_GAMES = {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}
 

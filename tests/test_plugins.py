@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import run_command
 
-from poker_rl.config.plugins import _find_plugins
+from poker_rl.config.plugins import list_plugins
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plugin"
@@ -54,11 +54,11 @@ def install(monkeypatch):
 
     def add(site):
         monkeypatch.syspath_prepend(site)
-        _find_plugins.cache_clear()
+        list_plugins.cache_clear()
 
     yield add
     monkeypatch.undo()
-    _find_plugins.cache_clear()
+    list_plugins.cache_clear()
 
 
 @pytest.mark.usefixtures("working_folder")
@@ -91,15 +91,11 @@ def test_names_of_the_program_stay_its_own(tmp_path, install, capsys):
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_broken_plugin_is_reported_and_left_out(tmp_path, install, capsys):
+def test_a_broken_plugin_is_refused(tmp_path, install, get_refusal):
     install(plugin(tmp_path / "site", "lost", "lost.nested"))
+    problem = "plug-in lost: there is no top-level package lost.nested"
     for command in (["list", "game"], ["train", "--cfg=job"]):
-        assert run_command(*command) == 0
-        out, err = capsys.readouterr()
-        (line,) = err.splitlines()
-        assert line.startswith("poker-rl: plug-in lost (lost 1.0) is not used: ")
-        assert "there is no top-level package lost.nested; install it again or uninstall it" in line
-        assert "kuhn" in out
+        assert get_refusal(*command) == f"{problem}; install it again or uninstall it"
 
 
 @pytest.mark.usefixtures("working_folder")
@@ -108,8 +104,7 @@ def test_a_missing_import_of_a_plugin_is_reported_in_a_line(tmp_path, install, g
     code = "import surely_not_installed\n"
     install(plugin(tmp_path / "site", "lacking", conf__game__lacking_yaml=game, game_py=code))
     why = "can't be imported: No module named 'surely_not_installed'"
-    refusal = get_refusal("train", "game=lacking")
-    assert refusal == f"game._target_: the plug-in's module lacking.game {why}"
+    assert get_refusal("train", "game=lacking") == f"game._target_: lacking.game {why}"
 
 
 def test_edited_rules_are_compiled_again(tmp_path):
@@ -133,3 +128,18 @@ print(won[0, 0])
         (site / "moving" / "points.py").write_text(points.format(number))
         done = run([sys.executable, "-c", program], tmp_path, site, **cache)
         assert done.stdout == f"{number}\n", done.stderr
+
+
+def test_a_cache_folder_that_can_not_be_written(tmp_path, monkeypatch):
+    for name in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    program = "import numpy as np; from poker_rl.games.game import hash_bytes;"
+    program += "print(hash_bytes(np.zeros(3, np.uint8), np.uint64(1)))"
+    folders = {"HOME": "/dev/null", "TMPDIR": str(tmp_path)}
+    done = run([sys.executable, "-c", program], tmp_path, ROOT, **folders)
+    assert done.stdout.strip().isdecimal()
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("poker-rl: compiled rules can't be kept: ")
+    assert "/dev/null/.cache/poker-rl/" in line
+    assert line.endswith("Set XDG_CACHE_HOME to a folder that can be written")
+    assert list(tmp_path.rglob("game.hash_bytes-*.nbc"))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import torch
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.config.build import build_instance_of, list_constructor_parameters, resolve_target
-from poker_rl.config.schedule_horizons import convert_horizons_to_steps
-from poker_rl.config.threads import set_one_thread_by_default
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.plugins import resolve_target
+from poker_rl.config.process_setup import set_one_thread_by_default
+from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning.learner_services import LearnerContext
@@ -80,7 +82,7 @@ def build_algorithm(
     # them with "algo: ".
     context: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponents": opponents}
     runtime_arguments = dict(context)
-    if "context" not in list_constructor_parameters(algorithm_class):
+    if "context" not in signature(algorithm_class).parameters:
         for key in ("net", "opponents"):
             if context[key] is not None:
                 raise ConfigError(f"{key}: {algorithm_class.__name__} takes none")

@@ -1,4 +1,4 @@
-"""Command line `poker-rl COMMAND …`; cli/commands.py has the table of commands.
+"""Command line `poker-rl COMMAND …`, with the table of the commands.
 
 Settings are given as Hydra overrides, key=value. A mistake of the user raises a `ConfigError`,
 which is printed in one line, with exit code 2. A failure of the machine raises an OSError, which is
@@ -11,22 +11,105 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 from typing import NoReturn
 
 from poker_rl import __version__
-from poker_rl.cli.commands import COMMANDS, SettingsCommand, run_or_print_help
-from poker_rl.cli.help_texts import PROGRAM_HELP
-from poker_rl.config.suggestions import suggest_allowed
-from poker_rl.config.validation import ConfigError
-from poker_rl.storage.disk import format_os_error, name_path_in_errors, print_error, print_line
+from poker_rl.cli.commands import (
+    SettingsCommand,
+    run_list,
+    run_or_print_help,
+    run_train,
+    show_sweep,
+    watch,
+)
+from poker_rl.config.validation import ConfigError, suggest_allowed
+from poker_rl.storage.console import format_os_error, print_error, print_line
+from poker_rl.storage.disk import name_path_in_errors
+
+PROGRAM_HELP = """\
+poker-rl: reinforcement learning for poker, measured by the exact distance to Nash
+
+  poker-rl train [key=value …]                  train in a new folder outputs/<game>/<algo>/<run>
+  poker-rl evaluate run=FOLDER [key=value …]    measure the players of a run, play matches
+  poker-rl evaluate game=NAME player=NAME …     measure any player of any game
+  poker-rl play [key=value …]                   play yourself, in a browser or in a terminal
+  poker-rl compare RUN… [key=value …]           results and curves of runs, means over seeds
+  poker-rl sweep FOLDER                         progress of the jobs of a sweep, at any time
+  poker-rl watch RUN                            progress of a run while it trains
+  poker-rl report RUN… [key=value …]            a report on runs, as one HTML file
+  poker-rl advise game=NAME player=PLAYER hand=CARDS …   the policy of a player in a position
+  poker-rl review hands=FILE run=FOLDER …                grades of the decisions in recorded hands
+  poker-rl export run=FOLDER hands=1000 out=FILE …       hands, policies and weights as files
+  poker-rl tournament game=NAME players=[…]     matches of players with each other, and a ranking
+  poker-rl tune tune=NAME [key=value …]         a search for the best settings, many runs
+  poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
+
+First: `poker-rl train game=kuhn name=first`, then `poker-rl evaluate run=outputs/kuhn/ppo/first`.
+`poker-rl COMMAND --help` explains a command and its main settings, --help=all has all of them.
+`poker-rl --version` prints the version."""
+
+COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
+    "train": run_train,
+    "evaluate": SettingsCommand(
+        "poker_rl.reports.evaluation_report.EvaluateConfig",
+        "poker_rl.reports.evaluate.evaluate",
+        ("run", "player", "against", "deals", "figures"),
+        groups=("game", "evaluation"),
+    ),
+    "tournament": SettingsCommand(
+        "poker_rl.reports.play_tournament.TournamentConfig",
+        "poker_rl.reports.play_tournament.play_tournament",
+        ("players", "deals", "workers", "out", "resume"),
+        ("settings", "group_config", "option_dirs", "keys"),
+    ),
+    "play": SettingsCommand(
+        "poker_rl.play.play_launcher.PlayConfig",
+        "poker_rl.play.play_launcher.start_play",
+        ("game", "run", "against", "adviser", "ui"),
+    ),
+    "advise": SettingsCommand(
+        "poker_rl.play.position_advice.AdviseConfig",
+        "poker_rl.play.position_advice.print_advice",
+        ("player", "hand", "board", "actions", "figure"),
+    ),
+    "review": SettingsCommand(
+        "poker_rl.play.review_hands.ReviewConfig",
+        "poker_rl.play.review_hands.review_hands",
+        ("hands", "seat", "run", "player", "out"),
+    ),
+    "compare": SettingsCommand(
+        "poker_rl.reports.comparison.CompareConfig",
+        "poker_rl.reports.compare_runs.compare_runs",
+        ("tags", "x_axis", "x_value", "statistic", "out"),
+        ("runs", "settings"),
+    ),
+    "sweep": show_sweep,
+    "watch": watch,
+    "report": SettingsCommand(
+        "poker_rl.reports.html_report.ReportConfig",
+        "poker_rl.reports.html_report.write_report",
+        ("out", "overwrite", "hands", "seed"),
+        ("runs", "settings", "option_dirs"),
+    ),
+    "export": SettingsCommand(
+        "poker_rl.reports.export_player.ExportConfig",
+        "poker_rl.reports.export_player.export_player",
+        ("run", "hands", "out", "policy", "weights"),
+    ),
+    "tune": SettingsCommand(
+        "poker_rl.sweeps.study_config.TuneConfig",
+        "poker_rl.sweeps.tune.tune",
+        ("tune", "trials", "seeds", "metric", "out"),
+        ("settings", "keys", "option_dirs"),
+    ),
+    "list": run_list,
+}
 
 
 def main() -> NoReturn:
     """Run `poker-rl` with the arguments of the process, and exit with its exit code."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # the shell has closed the stream
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     if isinstance(sys.stdout, TextIOWrapper):  # escape characters that the encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:

@@ -1,26 +1,71 @@
-"""Table of the commands, and the functions of train, list, sweep and watch."""
+"""Functions of the commands: train, list, sweep, watch, and those with settings in conf/."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from textwrap import fill
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-from poker_rl.cli.help_texts import COMMAND_HELP, CONFIG_DIR_HELP, GAME_HELP
-from poker_rl.config.validation import ConfigError
-from poker_rl.storage.disk import print_error, print_line
-
-if TYPE_CHECKING:
-    from poker_rl.config.compose import ComposedConfig
+from poker_rl.config.option_files import (
+    SHIPPED_OPTION_DIR,
+    check_keys_given_once,
+    describe_options,
+    dump_with_comments,
+    list_option_dirs,
+    list_options_by_group,
+    read_comments,
+    to_plain_dict,
+)
+from poker_rl.config.plugins import check_packages, load_class
+from poker_rl.config.validation import ConfigError, suggest_allowed
+from poker_rl.storage.console import print_error, print_line
 
 SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
+
+CONFIG_DIR_HELP = """\
+  --config-dir FOLDER        options of your own, in files such as FOLDER/player/mine.yaml; they
+                             take precedence over options with the same name"""
+GAME_HELP = f"""\
+  game=NAME, game.KEY=VALUE  as for `poker-rl train`, if there is no run
+{CONFIG_DIR_HELP}"""
+
+COMMAND_HELP = {
+    "train": f"""\
+poker-rl train [key=value …] [-m] [--cfg job] [--config-dir FOLDER]
+
+  key=value                  a setting, or an option of a group: seed=1 algo=ppo algo.gamma=0.9
+  -m, --multirun             a sweep: one job for each value in key=a,b. hydra/launcher=joblib runs
+                             jobs in parallel, submitit_slurm and ray run them on many machines.
+                             The same command again runs only the jobs that are not finished
+  -c, --cfg job              print all settings instead of training
+{CONFIG_DIR_HELP}""",
+    "sweep": """\
+poker-rl sweep FOLDER
+
+Prints a line for each job of a sweep: its progress, its last measurements and its run folder, and
+writes this table as a CSV file, during and after the sweep, on any machine that sees the folders.
+The folder is outputs/sweeps/NAME, which `poker-rl train -m` prints when it begins.
+"running or killed" means that a run has started and has not recorded how it ended.""",
+    "watch": """\
+poker-rl watch RUN
+
+Shows the progress of a run while it trains: the first measure of each player, rates, time left, and
+the share of the learning time in networks. It ends with the run, or at Ctrl-C, which does not stop
+the run. In a pipe, it prints a line for each row of metrics.jsonl.""",
+    "list": f"""\
+poker-rl list [GROUP …] [--config-dir FOLDER]
+
+  GROUP                      only the options of this group: game, algo, net, player, experiment, …
+{CONFIG_DIR_HELP}
+
+`:greedy` behind the name of a player always takes the most probable action of that player.""",
+}
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -39,16 +84,6 @@ class ArgumentParser(argparse.ArgumentParser):
         raise ConfigError(message)
 
 
-def collect_option_dirs(user_dir: str | None) -> list[Path]:
-    """Return the folders that hold option files; print a line for each plug-in with a problem."""
-    from poker_rl.config.option_files import list_option_dirs
-    from poker_rl.config.plugins import list_plugin_problems
-
-    for problem in list_plugin_problems():
-        print_error(problem)
-    return list_option_dirs(user_dir)
-
-
 @dataclass(frozen=True)
 class SettingsCommand:
     """Command with settings in `conf/<name>.yaml`, which overrides on the command line change.
@@ -64,78 +99,65 @@ class SettingsCommand:
 
     config_class: str  # dotted name of the settings' dataclass
     function: str  # dotted name of the function, which is imported when the command runs
+    main_settings: tuple[str, ...]  # settings that --help explains; --help=all explains all
     arguments: tuple[str, ...] = ("settings", "group_config", "option_dirs")
     groups: tuple[str, ...] = ("game",)  # groups of options, as in game=leduc
-    main_settings: tuple[str, ...] = ()  # settings that --help explains; --help=all explains all
 
 
-def format_main_settings(command: str, yaml_text: str, keys: Sequence[str]) -> str:
-    """Return the help text on some settings of a command, from the comments in its YAML text."""
-    rows = dict(re.findall(r"^(\w+): .*?  # (.*)$", yaml_text, re.MULTILINE))
-    width = max(map(len, keys)) + 3
+def format_main_settings(command: str, comments: Mapping[str, str], keys: Sequence[str]) -> str:
+    """Return the help text on the main settings of a command."""
+    width = max(map(len, keys)) + 5
     lines = [
-        fill(
-            rows[key],
-            100,
-            initial_indent=f"  {key}=".ljust(width + 2),
-            subsequent_indent=" " * (width + 2),
-        )
+        fill(f"  {key}=".ljust(width) + comments[key], 100, subsequent_indent=" " * width)
         for key in keys
     ]
-    return "\n".join([*lines, f"\n`poker-rl {command} --help=all` has all {len(rows)} settings.\n"])
+    return "\n".join([*lines, f"\n`poker-rl {command} --help=all` has all settings.\n"])
 
 
 def run_or_print_help(name: str, command: SettingsCommand, arguments: list[str]) -> int:
     """Print the help of a command, or call its function; return the exit code."""
-    from poker_rl.config.option_files import SHIPPED_OPTION_DIR, check_keys_given_once
-    from poker_rl.config.plugins import check_packages, load_class
-
     namespace = ArgumentParser("words").parse_intermixed_args(arguments)
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
     groups = command.groups if "group_config" in command.arguments else ()
     if namespace.help:
         # The comment at the beginning of the file is the help of the command.
-        defaults_text = defaults_path.read_text(encoding="utf-8")
-        usage = re.sub("^# ?", "", defaults_text, flags=re.MULTILINE)
-        if namespace.help == "short" and command.main_settings:
+        usage = re.sub("^# ?", "", defaults_path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        if namespace.help == "short":
             usage = re.split(r"^\w+: ", usage, maxsplit=1, flags=re.MULTILINE)[0]
-            usage += format_main_settings(name, defaults_text, command.main_settings)
+            comments = read_comments(defaults_path, "")
+            usage += format_main_settings(name, comments, command.main_settings)
         print_line(f"{usage}\n{GAME_HELP if groups else CONFIG_DIR_HELP}")
         return 0
 
-    runs: list[str] = []
-    overrides: list[str] = []
-    group_overrides: list[str] = []
+    words: dict[str, list[str]] = {"runs": [], "settings": [], "groups": []}
     for word in namespace.words:
-        is_run = not SETTING_PATTERN.match(word) or os.path.exists(word)
-        if is_run and "runs" in command.arguments:
-            runs.append(word)
-        else:
-            is_of_group = re.split("[=.]", word)[0] in groups
-            (group_overrides if is_of_group else overrides).append(word)
-    check_keys_given_once([*overrides, *group_overrides])
-    option_dirs = collect_option_dirs(namespace.config_dir)
+        is_run = "runs" in command.arguments and not SETTING_PATTERN.match(word)
+        is_of_group = re.split("[=.]", word)[0] in groups
+        words["runs" if is_run else "groups" if is_of_group else "settings"].append(word)
+    overrides = [*words["settings"], *words["groups"]]
+    check_keys_given_once(overrides)
+    option_dirs = list_option_dirs(namespace.config_dir)
     if name == "tune":
         check_packages("tune", "tune", "optuna")
 
     from poker_rl.config.compose import compose_plain_config
-    from poker_rl.config.hydra_overrides import read_with_overrides
+    from poker_rl.config.overrides import read_with_overrides
 
     group_config = None
-    if group_overrides:
-        group_config = compose_plain_config(group_overrides, option_dirs)
+    if words["groups"]:
+        group_config = compose_plain_config(words["groups"], option_dirs)
         for group in groups:
             if group_config.get(group) is None:
                 raise ConfigError(f"{group}: missing; give {group}=…")
+    config_class = load_class(command.config_class)
     values = {
-        "settings": read_with_overrides(defaults_path, overrides, load_class(command.config_class)),
+        "settings": read_with_overrides(defaults_path, words["settings"], config_class),
         "group_config": group_config,
         "option_dirs": option_dirs,
-        "runs": runs,
-        "keys": [word.partition("=")[0] for word in (*overrides, *group_overrides)],
+        "runs": words["runs"],
+        "keys": [override.partition("=")[0] for override in overrides],
     }
-    module, _, function_name = command.function.rpartition(".")
-    function = getattr(import_module(module), function_name)
+    function = resolve_name(command.function)
     return int(function(*(values[argument] for argument in command.arguments)) or 0)
 
 
@@ -146,25 +168,23 @@ def run_train(arguments: list[str]) -> int:
     parser.add_argument("-c", "--cfg", choices=["job"])
     namespace = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config.compose import compose_config, initialize_hydra
-    from poker_rl.config.option_files import check_keys_given_once
-    from poker_rl.config.sweep_overrides import split_sweep
+    from poker_rl.config.compose import compose_config, initialize_hydra, split_sweep
+    from poker_rl.config.schedules import convert_horizons_to_steps
 
     check_keys_given_once(namespace.overrides)
-    option_dirs = collect_option_dirs(namespace.config_dir)
+    option_dirs = list_option_dirs(namespace.config_dir)
     with initialize_hydra(option_dirs):
         launcher_overrides, jobs = (
             split_sweep(namespace.overrides) if namespace.multirun else ([], [namespace.overrides])
         )
         composed = compose_config(jobs[0])
+        if namespace.help:
+            print_train_help(option_dirs)
+        if namespace.cfg or namespace.help == "all":
+            config = convert_horizons_to_steps(to_plain_dict(composed.config))
+            config = composed.config | {"algo": config.get("algo")}
+            print_line(dump_with_comments(config, option_dirs, composed.option_by_group))
         if namespace.help or namespace.cfg:
-            if namespace.multirun:
-                plural = "" if len(jobs) == 1 else "s"
-                print_line(f"# the first of {len(jobs):,} job{plural}: {' '.join(jobs[0])}")
-            if namespace.help == "short":
-                print_train_help(option_dirs)
-            else:
-                print_config(composed, option_dirs, bool(namespace.help))
             return 0
         if namespace.multirun:
             from poker_rl.sweeps.sweep import run_sweep
@@ -180,37 +200,11 @@ def run_train(arguments: list[str]) -> int:
 
 def print_train_help(option_dirs: list[Path]) -> None:
     """Print the usage of `train` with its main groups of options and settings."""
-    from poker_rl.config.option_files import SHIPPED_OPTION_DIR
-    from poker_rl.config.option_listing import list_options_by_group
-
     options_by_group = list_options_by_group(option_dirs)
-    text = (SHIPPED_OPTION_DIR / "config.yaml").read_text(encoding="utf-8")
-    text += "".join(
-        f"\n{group}: x  # {', '.join(options_by_group[group])}\n" for group in ("game", "algo")
-    )
-    settings = format_main_settings("train", text, ("game", "algo", "budget", "seed", "name"))
-    settings = re.sub(" all [0-9]+ settings", " all groups and settings", settings)
+    comments = read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
+    comments |= {group: ", ".join(options_by_group[group]) for group in ("game", "algo")}
+    settings = format_main_settings("train", comments, ("game", "algo", "budget", "seed", "name"))
     print_line(f"{COMMAND_HELP['train']}\n\n{settings}")
-
-
-def print_config(composed: ComposedConfig, option_dirs: list[Path], show_help: bool) -> None:
-    """Print all settings of a run with comments, after the help of `train` if `show_help`."""
-    from poker_rl.config.option_files import to_plain_dict
-    from poker_rl.config.option_listing import (
-        dump_with_comments,
-        format_two_columns,
-        list_options_by_group,
-    )
-    from poker_rl.config.schedule_horizons import convert_horizons_to_steps
-
-    if show_help:
-        options_by_group = list_options_by_group(option_dirs)
-        options = {group: " ".join(names) for group, names in options_by_group.items()}
-        groups_text = f"Groups\n{format_two_columns(options)}"
-        print_line("\n\n".join([COMMAND_HELP["train"], groups_text, "All settings\n"]))
-    resolved = convert_horizons_to_steps(to_plain_dict(composed.config))
-    algo = {"algo": resolved["algo"]} if "algo" in resolved else {}
-    print_line(dump_with_comments(composed.config | algo, option_dirs, composed.option_by_group))
 
 
 def run_list(arguments: list[str]) -> int:
@@ -220,10 +214,7 @@ def run_list(arguments: list[str]) -> int:
         print_line(COMMAND_HELP["list"])
         return 0
 
-    from poker_rl.config.option_listing import describe_options, list_options_by_group
-    from poker_rl.config.suggestions import suggest_allowed
-
-    options_by_group = list_options_by_group(collect_option_dirs(namespace.config_dir))
+    options_by_group = list_options_by_group(list_option_dirs(namespace.config_dir))
     for group in namespace.groups:
         if group not in options_by_group:
             raise ConfigError(f"{group}: no such group; {suggest_allowed(group, options_by_group)}")
@@ -232,91 +223,32 @@ def run_list(arguments: list[str]) -> int:
     return 0
 
 
-def show_sweep(arguments: list[str]) -> int:
-    """Print the progress of the jobs of a sweep; return the exit code."""
+def parse_folder(name: str, arguments: list[str]) -> Path | None:
+    """Return the folder that the arguments of a command name; None after printing its help."""
     namespace = ArgumentParser("folders").parse_intermixed_args(arguments)
     if namespace.help:
-        print_line(COMMAND_HELP["sweep"])
-        return 0
+        print_line(COMMAND_HELP[name])
+        return None
     if len(namespace.folders) != 1:
-        raise ConfigError("FOLDER: give the folder of one sweep, outputs/sweeps/NAME")
+        raise ConfigError(f"{name}: give one folder, as `poker-rl {name} --help` explains")
+    return Path(namespace.folders[0])
 
-    from poker_rl.sweeps.job_outcomes import JobOutcomes
 
-    summary = JobOutcomes(Path(namespace.folders[0]))
-    print_line(f"{summary.format_table()}\n\n{summary.format_counts()}")
-    summary.write_csv()
+def show_sweep(arguments: list[str]) -> int:
+    """Print the progress of the jobs of a sweep; return the exit code."""
+    if folder := parse_folder("sweep", arguments):
+        from poker_rl.sweeps.job_outcomes import JobOutcomes
+
+        summary = JobOutcomes(folder)
+        print_line(f"{summary.format_table()}\n\n{summary.format_counts()}")
+        summary.write_csv()
     return 0
 
 
 def watch(arguments: list[str]) -> int:
     """Show the progress of a run until it ends; return the exit code."""
-    namespace = ArgumentParser("folders").parse_intermixed_args(arguments)
-    if namespace.help:
-        print_line(COMMAND_HELP["watch"])
-        return 0
-    if len(namespace.folders) != 1:
-        raise ConfigError("RUN: give one run folder")
+    if folder := parse_folder("watch", arguments):
+        from poker_rl.reports.watch import watch_run
 
-    from poker_rl.reports.watch import watch_run
-
-    watch_run(Path(namespace.folders[0]))
+        watch_run(folder)
     return 0
-
-
-COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
-    "train": run_train,
-    "evaluate": SettingsCommand(
-        "poker_rl.reports.evaluation_report.EvaluateConfig",
-        "poker_rl.reports.evaluate.evaluate",
-        groups=("game", "evaluation"),
-        main_settings=("run", "player", "against", "deals", "figures"),
-    ),
-    "tournament": SettingsCommand(
-        "poker_rl.reports.play_tournament.TournamentConfig",
-        "poker_rl.reports.play_tournament.play_tournament",
-        ("settings", "group_config", "option_dirs", "keys"),
-        main_settings=("players", "deals", "workers", "out", "resume"),
-    ),
-    "play": SettingsCommand(
-        "poker_rl.play.play_launcher.PlayConfig",
-        "poker_rl.play.play_launcher.start_play",
-        main_settings=("game", "run", "against", "adviser", "ui"),
-    ),
-    "advise": SettingsCommand(
-        "poker_rl.play.position_advice.AdviseConfig",
-        "poker_rl.play.position_advice.print_advice",
-        main_settings=("player", "hand", "board", "actions", "figure"),
-    ),
-    "review": SettingsCommand(
-        "poker_rl.play.review_hands.ReviewConfig",
-        "poker_rl.play.review_hands.review_hands",
-        main_settings=("hands", "seat", "run", "player", "out"),
-    ),
-    "compare": SettingsCommand(
-        "poker_rl.reports.comparison.CompareConfig",
-        "poker_rl.reports.compare_runs.compare_runs",
-        ("runs", "settings"),
-        main_settings=("tags", "x_axis", "x_value", "out"),
-    ),
-    "sweep": show_sweep,
-    "watch": watch,
-    "report": SettingsCommand(
-        "poker_rl.reports.html_report.ReportConfig",
-        "poker_rl.reports.html_report.write_report",
-        ("runs", "settings", "option_dirs"),
-        main_settings=("out", "overwrite", "hands", "seed"),
-    ),
-    "export": SettingsCommand(
-        "poker_rl.reports.export_player.ExportConfig",
-        "poker_rl.reports.export_player.export_player",
-        main_settings=("run", "hands", "out", "policy", "weights"),
-    ),
-    "tune": SettingsCommand(
-        "poker_rl.sweeps.study_config.TuneConfig",
-        "poker_rl.sweeps.tune.tune",
-        ("settings", "keys", "option_dirs"),
-        main_settings=("tune", "trials", "seeds", "metric", "out"),
-    ),
-    "list": run_list,
-}

@@ -7,8 +7,8 @@ All other packages may import this one. Only `compose`, `hydra_overrides` and `s
 import hydra.
 """
 
+from poker_rl.config.process_setup import set_threads
 from poker_rl.config.schedules import ScheduleOverDecisions
-from poker_rl.config.threads import set_threads
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeFloat,

@@ -8,28 +8,23 @@ of installed plug-ins, and checks each value against the field's annotation.
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import math
-import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from omegaconf import DictConfig
-
-from poker_rl.config.option_files import to_plain_dict
-from poker_rl.config.plugins import load_class
+from poker_rl.config.plugins import get_field_annotation, resolve_target
 from poker_rl.config.schedules import Constant, Schedule
-from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import (
     MAX_INTEGER,
     ConfigError,
     NonNegativeFloat,
     Range,
-    error_prefix,
     format_value,
     memory_errors_as_config_errors,
+    suggest_allowed,
 )
 
 SCALAR_DESCRIPTIONS = {
@@ -53,7 +48,7 @@ def build(config: object, path: str, **runtime: Any) -> Any:
             wrong type, is out of range or is rejected by the class.
     """
     target, field_values = resolve_target(config, path)
-    parameters = list_constructor_parameters(target)
+    parameters = inspect.signature(target).parameters
     arguments = convert_fields(target, field_values, path, runtime)
     arguments |= {name: runtime[name] for name in parameters if name in runtime}
     with memory_errors_as_config_errors(path):
@@ -83,32 +78,6 @@ def build_instance_of(expected_type: Any, config: object, path: str, **runtime: 
     return build(config, path, **runtime)
 
 
-def resolve_target(config: object, path: str) -> tuple[type[Any], dict[str, Any]]:
-    """Return the class that `_target_` names, and a dictionary of the other settings."""
-    if isinstance(config, DictConfig):
-        config = to_plain_dict(config)
-    if not isinstance(config, Mapping) or "_target_" not in config:
-        raise ConfigError(
-            f"{path}: {format_value(config)} is not settings with a `_target_`, their class"
-        )
-    field_values = {name: value for name, value in config.items() if name != "_target_"}
-    return find_dataclass(config["_target_"], f"{path}._target_"), field_values
-
-
-def find_dataclass(target: object, path: str) -> type[Any]:
-    """Return the dataclass with a dotted name."""
-    with error_prefix(path):
-        target_class = load_class(target)
-        if not dataclasses.is_dataclass(target_class):
-            raise ConfigError(f"{format_value(target)} has no settings")
-    return target_class
-
-
-def list_constructor_parameters(target: type[Any]) -> list[str]:
-    """Return the names of the parameters of a class's constructor."""
-    return list(inspect.signature(target).parameters)
-
-
 def convert_fields(
     target: type[Any], config: Mapping[str, Any], path: str, runtime: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -117,8 +86,8 @@ def convert_fields(
     The program sets the fields in `runtime`; `config` must not contain them. Fields whose default
     is None may be missing.
     """
-    fields = [field for field in dataclasses.fields(target) if field.init]
-    default_by_name = {f.name: f.default for f in fields if f.name not in runtime}
+    own_fields = [field for field in fields(target) if field.init and field.name not in runtime]
+    default_by_name = {field.name: field.default for field in own_fields}
     prefix = f"{path}." if path else ""
     for name in config:
         if name not in default_by_name:
@@ -134,21 +103,6 @@ def convert_fields(
         for name in default_by_name
         if name in config
     }
-
-
-def list_text_fields(target: type[Any]) -> set[str]:
-    """Return the names of a dataclass's fields with the type `str` or `str | None`."""
-    names = [field.name for field in dataclasses.fields(target)]
-    return {name for name in names if get_field_annotation(target, name) in (str, str | None)}
-
-
-def get_field_annotation(target: type[Any], field_name: str) -> Any:
-    """Return a field's annotation, evaluated in the module of the class that declares it."""
-    owner = next(cls for cls in target.__mro__ if field_name in inspect.get_annotations(cls))
-    annotation = inspect.get_annotations(owner)[field_name]
-    if isinstance(annotation, str):
-        return eval(annotation, vars(sys.modules[owner.__module__]))
-    return annotation
 
 
 def _convert_value(value: Any, annotation: Any, path: str, runtime: Mapping[str, Any]) -> Any:

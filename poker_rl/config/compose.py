@@ -7,11 +7,17 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from itertools import islice, product
+from math import prod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import hydra
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
+from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -19,22 +25,24 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.config.hydra_overrides import (
-    create_unknown_option_error,
-    list_group_options,
-    parse_overrides,
-    quote_text,
-    to_hydra_override,
-)
 from poker_rl.config.option_files import (
-    SHIPPED_OPTION_DIR,
     list_option_dirs,
     parse_override_key,
+    suggest_option,
     to_plain_dict,
 )
-from poker_rl.config.root_config import RootConfig
-from poker_rl.config.suggestions import suggest_allowed
-from poker_rl.config.validation import ConfigError, shorten_text
+from poker_rl.config.overrides import parse_overrides
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Range,
+    Seed,
+    format_value,
+    shorten_text,
+    suggest_allowed,
+)
 
 # Hydra 1.3 and 1.4 print these messages if an override selects an option of a group that no other
 # option uses, such as net=mlp for an algorithm without networks.
@@ -42,19 +50,46 @@ NO_MATCH_ERROR = re.compile(
     r"(?:Could not (?:override|delete)|No earlier Group Default for) '([^']+)'"
     r"(?:\.\s+No match in the defaults list| exists)"
 )
-
-LAUNCHER_GROUP = "hydra/launcher"
-# These overrides keep Hydra from writing its own logs and files in a sweep.
-QUIET_HYDRA_OVERRIDES = (
-    "hydra/job_logging=none",
-    "hydra/hydra_logging=none",
-    "hydra.output_subdir=null",
-)
-
 OPTION_NAME_PATTERN = re.compile(r"[\w-]+")
+# Names that lead to other folders, such as ../a, do not match.
+FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")
+MAX_JOBS = 5_000  # Hydra needs 0.4 MB of memory for each job of a sweep
 
 # Hydra 1.3 warns if version_base is missing, and Hydra 1.4 warns if it is present.
 warnings.filterwarnings("ignore", message="The version_base parameter is deprecated")
+
+
+@dataclass(kw_only=True, frozen=True)
+class RootConfig:
+    """Settings of a run that belong to no group; conf/config.yaml explains each of them."""
+
+    seed: Seed
+    device: Literal["auto", "cpu", "cuda"]
+    threads: PositiveInt
+    precision: Literal["highest", "high", "medium"]
+    workers: Annotated[int, Range(1, 1000)]
+    budget: PositiveInt
+    budget_unit: Literal["decisions", "hands", "updates", "iterations"]
+    evaluate_every: PositiveInt
+    checkpoint_every: PositiveInt
+    figures: bool
+    opponents: list[str]
+    opponent_weights: list[PositiveFloat] | None
+    self_interval: PositiveInt
+    model_id: NonNegativeInt | None
+    outputs: str
+    name: str | None
+    resume: str | None
+    warm_start: str | None
+
+    def __post_init__(self) -> None:
+        if not self.outputs:
+            raise ConfigError("outputs: give a folder, such as outputs=outputs")
+        if self.name is not None and not FILE_NAME_PATTERN.fullmatch(self.name):
+            raise ConfigError(
+                f"name: {format_value(self.name)} is no name of a folder; allowed: up to 60"
+                " letters, digits and . _ + - =, a letter, digit or _ first"
+            )
 
 
 @dataclass(frozen=True)
@@ -67,22 +102,15 @@ class ComposedConfig:
 
 
 class OptionSearchPath(SearchPathPlugin):
-    """Hydra's search path for options, extended by the folders of the user and of plug-ins."""
+    """Extension of Hydra's search path by all folders of options after the first."""
 
     # `option_dirs` belongs to the class, because Hydra creates the instance without arguments.
     option_dirs: ClassVar[Sequence[Path]] = ()
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Add the user's folder before the shipped one, and the plug-ins' folders after it."""
-        is_before = True
-        for folder in self.option_dirs:
-            address = f"file://{folder.resolve()}"
-            if folder == SHIPPED_OPTION_DIR:
-                is_before = False
-            elif is_before:
-                search_path.prepend("--config-dir", address, "main")
-            else:
-                search_path.append("plug-in", address)
+        """Append the folders."""
+        for folder in self.option_dirs[1:]:
+            search_path.append("options", f"file://{folder.resolve()}")
 
 
 @contextmanager
@@ -90,15 +118,30 @@ def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
     """Initialize Hydra in this context, with the folders of options from `list_option_dirs`."""
     Plugins.instance().register(OptionSearchPath)
     OptionSearchPath.option_dirs = option_dirs
-    config_dir = str(SHIPPED_OPTION_DIR)
+    config_dir = str(option_dirs[0].resolve())
     with hydra.initialize_config_dir(config_dir, job_name="train", version_base="1.3"):
         yield
 
 
+def get_config_loader() -> ConfigLoader:
+    """Return Hydra's config loader; call it inside `initialize_hydra`."""
+    return GlobalHydra.instance().config_loader()
+
+
+def list_group_options(group: str) -> list[str]:
+    """Return the names of a group's options; an empty list if there is no such group.
+
+    It replaces Hydra's `get_group_options`, which is slow, because it copies Hydra's whole cache.
+    """
+    sources = [source for source in get_config_loader().get_sources() if source.is_group(group)]
+    return sorted({name for source in sources for name in source.list(group, ObjectType.CONFIG)})
+
+
 def compose_config(overrides: Sequence[str]) -> ComposedConfig:
     """Compose the settings of a run by Hydra; call it inside `initialize_hydra`."""
-    hydra_overrides = [to_hydra_override(override) for override in parse_overrides(overrides)]
-    config: Any = OmegaConf.to_container(compose_with_hydra("config", hydra_overrides))
+    parsed = parse_overrides(overrides, RootConfig, get_config_loader())
+    hydra_config = compose_with_hydra("config", [_to_hydra_text(override) for override in parsed])
+    config: Any = OmegaConf.to_container(hydra_config)
     option_by_group = config.pop("hydra")["runtime"]["choices"]
     for group, option in option_by_group.items():
         if option is not None and not OPTION_NAME_PATTERN.fullmatch(str(option)):
@@ -127,22 +170,54 @@ def compose_plain_config(
 
 def compose_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
     """Return the setting `outputs`, and the run's folder: <outputs>/<game>/<algo>/<name>."""
-    config = OmegaConf.create(composed.config)
+    config = to_plain_dict(composed.config)
+    outputs, options = str(config["outputs"]), composed.option_by_group
+    return outputs, Path(outputs, str(options["game"]), str(options["algo"]), str(config["name"]))
+
+
+def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Return the overrides of the launcher, and a list with the overrides of each job."""
+    launcher_overrides: list[str] = []
+    values_by_key: dict[str, list[str]] = {}
+    parsed = parse_overrides(overrides, RootConfig, get_config_loader(), allow_sweeps=True)
+    for text, override in zip(overrides, parsed, strict=True):
+        key = override.get_key_element()
+        if override.is_hydra_override():
+            launcher_overrides.append(str(override.input_line))
+        elif override.is_sweep_override():
+            values_by_key[key] = _expand_sweep_values(override)
+        else:  # an override such as ~net is only a key, without a value
+            values_by_key[key] = [key if override.value_type is None else text]
+    job_count = prod(map(len, values_by_key.values()))
+    if job_count > MAX_JOBS:
+        raise ConfigError(f"-m: {job_count:,} jobs; a sweep has at most {MAX_JOBS:,} jobs")
+    return launcher_overrides, [list(job) for job in product(*values_by_key.values())]
+
+
+def _expand_sweep_values(override: Override) -> list[str]:
+    """Return KEY=VALUE for each value of an override such as KEY=VALUE,VALUE."""
+    text, key = override.input_line, override.get_key_element()
+    if not override.is_discrete_sweep():
+        raise ConfigError(f"{text}: has infinitely many values; write {key}=a,b or a range")
     try:
-        outputs, name = str(config.outputs), str(config.name)
-    except OmegaConfBaseException as error:
-        raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}") from None
-    game, algo = (str(composed.option_by_group.get(group)) for group in ("game", "algo"))
-    return outputs, Path(outputs, game, algo, name)
+        values = list(islice(override.sweep_string_iterator(), MAX_JOBS + 1))
+    except ValueError as error:  # Hydra raises a ValueError for a range with steps of 0
+        raise ConfigError(f"{text}: {error}") from None
+    if not values:
+        options = list_group_options(override.key_or_group)
+        raise ConfigError(f"{text}: has no value; {suggest_allowed('', options)}")
+    return [f"{key}={value}" for value in values]
 
 
-def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> DictConfig:
-    """Return Hydra's own settings for a sweep, in which Hydra may write into `folder`."""
-    # "${" in the path would begin a reference to a setting.
-    escaped_folder = str(folder.absolute()).replace("${", "\\${")
-    folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]
-    overrides = [*QUIET_HYDRA_OVERRIDES, *launcher_overrides, *folder_overrides]
-    return compose_with_hydra(None, overrides)
+def _to_hydra_text(override: Override) -> str:
+    """Return an override as text in Hydra's grammar, in which GROUP=null is ~GROUP."""
+    key, text = override.key_or_group, str(override.input_line)
+    if override.is_hydra_override():
+        raise ConfigError(f"{key}: has no effect here; a sweep (-m) takes hydra/launcher=NAME")
+    if override.is_sweep_override():
+        raise ConfigError(f"{text}: several values need -m, a sweep; a list is key=[a,b]")
+    is_null = override.value() is None and not override.is_delete()
+    return f"~{override.get_key_element()}" if is_null and list_group_options(key) else text
 
 
 def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> DictConfig:
@@ -151,11 +226,10 @@ def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> Dic
         return hydra.compose(config_name, list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
         raise ConfigError(_explain_hydra_error(error)) from None
-    except RecursionError:
-        problem = "lists within lists without end, or defaults that lead back to themselves"
+    except (RecursionError, ValueError) as error:  # ValueError if `defaults` is no list
+        is_endless = isinstance(error, RecursionError)
+        problem = "defaults that lead back to themselves" if is_endless else str(error)
         raise ConfigError(f"{shorten_text(' '.join(overrides))}: {problem}") from None
-    except ValueError as error:  # as Hydra raises if `defaults` in a YAML file is no list
-        raise ConfigError(f"{shorten_text(' '.join(overrides))}: {error}") from None
 
 
 def _explain_hydra_error(error: Exception) -> str:
@@ -163,7 +237,8 @@ def _explain_hydra_error(error: Exception) -> str:
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        return str(create_unknown_option_error(group, name, list_group_options(group)))
+        hint = suggest_option(group, name, list_group_options(group))
+        return f"{group}={name}: no such option; {hint}"
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
         siblings: Any = OmegaConf.to_container(cause.parent_node) if cause.parent_node else {}
         siblings.pop("hydra", None)

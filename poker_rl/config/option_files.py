@@ -1,31 +1,36 @@
-"""Find and read option files, the YAML files in conf/ and in the folders of users and plug-ins."""
+"""Option files, the YAML files in conf/ and in the folders of users and plug-ins.
+
+They are found, read and listed with their comments; settings are plain nested dictionaries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import yaml  # type: ignore[import-untyped]
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
-from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.plugins import list_plugins
-from poker_rl.config.suggestions import suggest_allowed
-from poker_rl.config.untrusted_files import read_yaml_text
-from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.config.validation import ConfigError, error_prefix, read_yaml_text, suggest_allowed
 
-PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
-# Errors that reading a file of settings as YAML can raise.
-UNREADABLE_YAML_ERRORS = (
-    *(OSError, YAMLError, OmegaConfBaseException),
-    *(ValueError, AttributeError, RecursionError),
-)
 # The installed package contains the folder conf; in a checkout, conf is beside it.
+PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 SHIPPED_OPTION_DIR = next(
     path for path in (PACKAGE_FOLDER / "conf", PACKAGE_FOLDER.parent / "conf") if path.is_dir()
 )
+# Regex for a YAML line: groups 1 to 3 are its indentation, key and comment.
+KEY_LINE_PATTERN = re.compile(r"^((?:\s|- )*)([\w/]+):(?:\s.*?)??(?:\s#\s*(.*))?$")
+DEFAULT_OPTION_PATTERN = re.compile(r"^\s+- (\w+)$", re.MULTILINE)
+GLOBAL_PACKAGE_LINE = "# @package _global_"
+# The options of these groups override those of other groups, so their comments are merged last.
+GROUPS_MERGED_LAST = ("experiment", "hardware")
+
+MISSING = object()
 
 
 def to_plain_dict(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
@@ -55,22 +60,19 @@ def check_keys_given_once(overrides: Sequence[str]) -> None:
             raise ConfigError(f"{key}: given twice; give it once")
 
 
-def load_yaml(path: Path) -> DictConfig:
-    """Return the settings of a YAML file without resolving its references."""
-    try:
-        config = OmegaConf.load(StringIO(read_yaml_text(path)))
-    except UNREADABLE_YAML_ERRORS as error:
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise ConfigError(f"{path}: can't be read: {reason}") from None
-    if not isinstance(config, DictConfig):
-        raise ConfigError(f"{path}: is not a file of settings, key: value")
-    return config
-
-
 def read_plain_yaml(path: Path) -> dict[str, Any]:
     """Return the settings of a YAML file as plain values."""
-    config = load_yaml(path)
+    try:
+        config = OmegaConf.load(StringIO(read_yaml_text(path)))
+    except (
+        *(OSError, yaml.YAMLError, OmegaConfBaseException),
+        *(ValueError, AttributeError, RecursionError),
+    ) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise ConfigError(f"{path}: can't be read: {reason}") from None
     with error_prefix(str(path)):
+        if not isinstance(config, DictConfig):
+            raise ConfigError("is not a file of settings, key: value")
         return to_plain_dict(config)
 
 
@@ -79,17 +81,11 @@ def list_option_dirs(user_dir: str | None) -> list[Path]:
 
     Plug-ins come last, so that a new plug-in never replaces a shipped option.
     """
-    option_dirs = [SHIPPED_OPTION_DIR]
-    option_dirs += [p.option_dir for p in list_plugins() if p.option_dir.is_dir()]
-    if user_dir is None:
-        return option_dirs
-    folder = Path(user_dir)
-    if not user_dir or not folder.is_dir():
+    if user_dir is not None and not (user_dir and Path(user_dir).is_dir()):
         raise ConfigError(f"--config-dir: {user_dir or 'an empty name'} is not a folder")
-    if not list_option_files(folder):
-        example = folder / "game" / "mine.yaml"
-        raise ConfigError(f"--config-dir: {folder} holds no options, files such as {example}")
-    return [folder, *option_dirs]
+    user_dirs = [] if user_dir is None else [Path(user_dir)]
+    plugin_dirs = [p.option_dir for p in list_plugins() if p.option_dir.is_dir()]
+    return [*user_dirs, SHIPPED_OPTION_DIR, *plugin_dirs]
 
 
 def list_option_files(folder: Path, group: str = "*") -> list[Path]:
@@ -112,6 +108,15 @@ def normalize_numbers(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
+    """Return the file of each option by group and name; the first folder that has it counts."""
+    path_by_option: dict[str, dict[str, Path]] = {}
+    for folder in option_dirs:
+        for path in list_option_files(folder):
+            path_by_option.setdefault(path.parent.name, {}).setdefault(path.stem, path)
+    return {group: dict(sorted(path_by_option[group].items())) for group in sorted(path_by_option)}
+
+
 def find_option_file(
     group: str, option_name: str, option_dirs: Sequence[Path] = (SHIPPED_OPTION_DIR,)
 ) -> Path:
@@ -119,14 +124,18 @@ def find_option_file(
 
     Raise ConfigError if no folder has it.
     """
-    for folder in option_dirs:
-        if (path := folder / group / f"{option_name}.yaml").is_file():
-            return path
-    names = {path.stem for folder in option_dirs for path in list_option_files(folder, group)}
-    raise ConfigError(
-        f"no {group} is called {option_name}; {suggest_allowed(option_name, names)};"
-        f" --config-dir FOLDER adds those in FOLDER/{group}"
-    )
+    paths = [path for folder in reversed(option_dirs) for path in list_option_files(folder, group)]
+    options = {path.stem: path for path in paths}
+    if option_name not in options:
+        hint = suggest_option(group, option_name, options)
+        raise ConfigError(f"no {group} is called {option_name}; {hint}")
+    return options[option_name]
+
+
+def suggest_option(group: str, option_name: str, options: Iterable[str]) -> str:
+    """Return a hint for a wrong name of an option."""
+    hint = suggest_allowed(option_name, options)
+    return f"{hint}; --config-dir FOLDER adds those in FOLDER/{group}"
 
 
 def load_option(
@@ -137,3 +146,120 @@ def load_option(
     # An option that also sets root settings has its own settings below a key named like the group.
     option_config: dict[str, Any] = settings.get(group, settings)
     return option_config
+
+
+def find_differing_key(one: Any, other: Any, key: str = "") -> str | None:
+    """Return the dotted key of the first setting that differs; None if all are equal."""
+    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
+        return None if one == other else key
+    for name in sorted(one.keys() | other.keys(), key=str):
+        path = f"{key}.{name}" if key else str(name)
+        if found := find_differing_key(one.get(name), other.get(name), path):
+            return found
+    return None
+
+
+def get_value(tree: Any, key: str) -> Any:
+    """Return the value at a dotted key of nested dictionaries; MISSING if there is none."""
+    for part in key.split("."):
+        tree = tree.get(part, MISSING) if isinstance(tree, dict) else MISSING
+    return tree
+
+
+def set_value(tree: dict[str, Any], key: str, value: Any) -> None:
+    """Set the value at a dotted key of nested dictionaries."""
+    *parents, last = key.split(".")
+    for parent in parents:
+        tree = tree.setdefault(parent, {})
+    tree[last] = value
+
+
+def describe_options(options: Mapping[str, Path]) -> str:
+    """Return a line for each option: name, first comment, and origin if it is not shipped."""
+    return format_two_columns(
+        {name: read_first_comment(path) + describe_origin(path) for name, path in options.items()}
+    )
+
+
+def describe_origin(path: Path) -> str:
+    """Return an option's plug-in, or the user's file with it, in brackets; "" if it is shipped."""
+    if path.is_relative_to(SHIPPED_OPTION_DIR):
+        return ""
+    packages = (p.package for p in list_plugins() if path.is_relative_to(p.option_dir))
+    return f"  [{next(packages, path)}]"
+
+
+def read_first_comment(path: Path) -> str:
+    """Return the first line of the comment at the top of a file, without its `#`."""
+    for line in read_yaml_text(path, decode_errors="replace").splitlines():
+        if not line.startswith("#"):
+            break
+        if line != GLOBAL_PACKAGE_LINE:
+            return line.lstrip("# ")
+    return ""
+
+
+def format_two_columns(rows: Mapping[str, str]) -> str:
+    """Return a line for each name and its description, in two aligned columns."""
+    width = max(map(len, rows), default=0)
+    return "\n".join(f"  {name:{width}}  {text}".rstrip() for name, text in rows.items())
+
+
+class FlowListDumper(yaml.SafeDumper):  # type: ignore[misc]
+    """YAML dumper that writes each list on one line."""
+
+
+FlowListDumper.add_representer(
+    list, lambda dumper, items: dumper.represent_sequence("tag:yaml.org,2002:seq", items, True)
+)
+
+
+def dump_with_comments(
+    config: object, option_dirs: Sequence[Path], option_by_group: Mapping[str, str | None]
+) -> str:
+    """Return settings as YAML text, with the comments of the option files that set them."""
+    comment_by_key = read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
+    # The comments are merged in the same order as Hydra merges the settings.
+    first_groups = [group for group in option_by_group if group not in GROUPS_MERGED_LAST]
+    for group in (*first_groups, *GROUPS_MERGED_LAST):
+        for path in iterate_defining_files(option_dirs, group, option_by_group.get(group)):
+            package = "" if GLOBAL_PACKAGE_LINE in read_yaml_text(path) else group
+            comment_by_key |= read_comments(path, package)
+    text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)
+    lines = text.splitlines()
+    for line_number, key, _ in iterate_keys(text):
+        if key in comment_by_key:
+            lines[line_number] += f"  # {comment_by_key[key]}"
+    return "\n".join(lines)
+
+
+def iterate_defining_files(
+    option_dirs: Sequence[Path], group: str, name: str | None
+) -> Iterator[Path]:
+    """Yield an option's own file after the files of the options that it extends."""
+    paths = (folder / group / f"{name}.yaml" for folder in option_dirs)
+    if path := next(filter(Path.is_file, paths), None):
+        for base in DEFAULT_OPTION_PATTERN.findall(read_yaml_text(path)):
+            if base != "_self_":
+                yield from iterate_defining_files(option_dirs, group, base)
+        yield path
+
+
+def read_comments(path: Path, package: str) -> dict[str, str]:
+    """Return the comments of a YAML file by dotted key; `package` is the prefix of the keys."""
+    prefix = f"{package}." if package else ""
+    keys = iterate_keys(read_yaml_text(path))
+    return {f"{prefix}{key}": comment for _, key, comment in keys if comment}
+
+
+def iterate_keys(text: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the line number, the dotted key and the comment of each key in a YAML text."""
+    parents: list[tuple[int, str]] = []
+    for line_number, line in enumerate(text.splitlines()):
+        if match := KEY_LINE_PATTERN.match(line):
+            indent = len(match[1])
+            while parents and parents[-1][0] >= indent:
+                parents.pop()
+            key = f"{parents[-1][1]}.{match[2]}" if parents else match[2]
+            parents.append((indent, key))
+            yield line_number, key, match[3]

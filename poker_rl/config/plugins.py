@@ -1,4 +1,4 @@
-"""Plug-ins, which are packages by other authors, and loading of classes by dotted name.
+"""Plug-ins, which are packages by other authors, and the classes that settings may name.
 
 The metadata of a plug-in name its package in the entry point group `poker_rl.plugins`:
 
@@ -12,19 +12,19 @@ a config or a checkpoint names one of its classes.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import ConfigError, error_prefix, format_value
 
-ENTRY_POINT_GROUP = "poker_rl.plugins"
 PACKAGE_NAME = "poker_rl"
 
 
@@ -43,32 +43,22 @@ class Plugin:
         return self.folder / "conf"
 
 
-def list_plugins() -> list[Plugin]:
-    """Return the plug-ins that can be used, sorted by package."""
-    return _find_plugins()[0]
-
-
-def list_plugin_problems() -> list[str]:
-    """Return a message with the reason for each installed plug-in that can't be used."""
-    return _find_plugins()[1]
-
-
 @cache
-def _find_plugins() -> tuple[list[Plugin], list[str]]:
-    plugins, problems = [], []
-    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.value):
+def list_plugins() -> list[Plugin]:
+    """Return the installed plug-ins, sorted by package; raise ConfigError if one is broken."""
+    plugins = []
+    for entry in sorted(entry_points(group="poker_rl.plugins"), key=lambda entry: entry.value):
         assert entry.dist is not None  # for mypy: every entry of a group has one
-        distribution, version = entry.dist.name, entry.dist.version
-        prefix = f"plug-in {entry.name} ({distribution} {version}) is not used"
         # A name with a dot is rejected, because find_spec would import the parent package.
         spec = find_spec(entry.value) if entry.value.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
             problem = f"there is no top-level package {entry.value}"
-            problems.append(f"{prefix}: {problem}; install it again or uninstall it")
-            continue
+            raise ConfigError(
+                f"plug-in {entry.dist.name}: {problem}; install it again or uninstall it"
+            )
         folder = Path(next(iter(spec.submodule_search_locations)))
-        plugins.append(Plugin(entry.value, distribution, version, folder))
-    return plugins, problems
+        plugins.append(Plugin(entry.value, entry.dist.name, entry.dist.version, folder))
+    return plugins
 
 
 def check_packages(extra: str, purpose: str, *packages: str) -> None:
@@ -91,24 +81,40 @@ def load_class(target: object) -> type[Any]:
     package = module_name.partition(".")[0]
     plugin_packages = [plugin.package for plugin in list_plugins()]
     if package in (PACKAGE_NAME, *plugin_packages):
-        loaded_class = getattr(_import_module(module_name), class_name, None)
+        try:
+            loaded_class = getattr(import_module(module_name), class_name, None)
+        except ImportError as error:
+            # It is a mistake in the name only if this module or a parent package is missing.
+            if not (error.name and f"{module_name}.".startswith(f"{error.name}.")):
+                raise ConfigError(f"{module_name} can't be imported: {error}") from error
+            loaded_class = None
         if isinstance(loaded_class, type) and loaded_class.__module__ == module_name:
             return loaded_class
     plugins_text = "".join(f" or of the plug-in {package}" for package in plugin_packages)
     install_hint = "" if package in ("", PACKAGE_NAME) else "; is its plug-in installed?"
-    target_text = json.dumps(target, ensure_ascii=False)
-    raise ConfigError(f"{target_text} is not a class of poker_rl{plugins_text}{install_hint}")
+    raise ConfigError(
+        f"{format_value(target)} is not a class of {PACKAGE_NAME}{plugins_text}{install_hint}"
+    )
 
 
-def _import_module(name: str) -> ModuleType | None:
-    """Import a module; return None if it does not exist."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
-            return None
-        if name.startswith(f"{PACKAGE_NAME}."):
-            if f"{error.name}.".startswith(f"{PACKAGE_NAME}."):
-                raise  # a failed import within poker_rl is a bug and needs a traceback
-            raise ConfigError(f"{name} needs an optional package: {error}") from None
-        raise ConfigError(f"the plug-in's module {name} can't be imported: {error}") from error
+def resolve_target(config: object, path: str) -> tuple[type[Any], dict[str, Any]]:
+    """Return the dataclass that `_target_` names, and a dictionary of the other settings."""
+    if not isinstance(config, Mapping) or "_target_" not in config:
+        raise ConfigError(
+            f"{path}: {format_value(config)} is not settings with a `_target_`, their class"
+        )
+    settings = dict(config)
+    with error_prefix(f"{path}._target_"):
+        target = load_class(settings.pop("_target_"))
+        if not is_dataclass(target):
+            raise ConfigError(f"{target.__name__} has no settings")
+    return target, settings
+
+
+def get_field_annotation(target: type[Any], field_name: str) -> Any:
+    """Return a field's annotation, evaluated in the module of the class that declares it."""
+    owner = next(cls for cls in target.__mro__ if field_name in inspect.get_annotations(cls))
+    annotation = inspect.get_annotations(owner)[field_name]
+    if isinstance(annotation, str):
+        return eval(annotation, vars(sys.modules[owner.__module__]))
+    return annotation

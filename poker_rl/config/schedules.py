@@ -1,19 +1,37 @@
 """Schedules, by which a setting such as a learning rate changes in the course of a run.
 
-The horizon of a schedule is the number of steps over which it changes. In YAML it may also be a
-share of the budget, see `schedule_horizons`. What a step is depends on the annotation of the field:
-`lr: ScheduleOverDecisions` counts decisions, `ScheduleOverUpdates` updates, see `StepUnit`.
+The horizon of a schedule is the number of steps over which it changes. What a step is depends on
+the annotation of the field: `lr: ScheduleOverDecisions` counts decisions, `ScheduleOverUpdates`
+updates, see `StepUnit`. Settings give a horizon in three ways:
+
+    horizon: null    the whole budget
+    horizon: 0.8     a share of the budget, between 0 and 1
+    horizon: 3.2e6   a number of steps, 1 or more, which does not depend on the budget
+
+When a run begins, horizons are converted to steps and written into its config. The schedules of a
+run that is resumed with a larger budget are therefore unchanged.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from math import sqrt
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol, get_args
 
-from poker_rl.config.validation import NonNegativeFloat, PositiveFloat, PositiveShare, Range
+from poker_rl.config.plugins import get_field_annotation, resolve_target
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveShare,
+    Range,
+    error_prefix,
+    format_value,
+)
 
-StepCount = Annotated[float, Range(1)]
+STEP_RANGE = Range(1)
+StepCount = Annotated[float, STEP_RANGE]
 
 
 class Schedule(Protocol):
@@ -101,3 +119,86 @@ class InverseSqrt:
 
     def value(self, step: int) -> float:
         return self.start / sqrt(max(step / self.horizon, 1.0))
+
+
+def convert_horizons_to_steps(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's settings with all horizons converted to steps.
+
+    Without a valid budget, horizons remain as they are; `build` rejects such settings later.
+    """
+    algo, budget = config.get("algo"), config.get("budget")
+    if not isinstance(algo, Mapping) or budget not in STEP_RANGE:
+        return dict(config)
+    return {**config, "algo": _convert_horizons(algo, "algo", budget, config.get("budget_unit"))}
+
+
+def _convert_horizons(
+    config: Mapping[str, Any], path: str, budget: Any, budget_unit: object
+) -> dict[str, Any]:
+    """Return the settings of an object and its nested objects with horizons in steps."""
+    if "_target_" not in config:
+        return dict(config)  # `build` will reject settings without a class
+    target, settings = resolve_target(config, path)
+    field_names = {field.name for field in fields(target)}
+    converted = dict(config)
+    for name, value in settings.items():
+        if name not in field_names or not isinstance(value, Mapping):
+            continue
+        step_unit = _find_step_unit(get_field_annotation(target, name))
+        if step_unit is None:
+            converted[name] = _convert_horizons(value, f"{path}.{name}", budget, budget_unit)
+        elif "horizon" in value:
+            divisor = config.get(step_unit.divided_by)
+            if divisor not in STEP_RANGE:
+                divisor = 1  # there is none, or `build` will reject it
+            with error_prefix(f"{path}.{name}.horizon"):
+                horizon = _convert_horizon(value, budget / divisor, step_unit.unit, budget_unit)
+            converted[name] = {**value, "horizon": horizon}
+    return converted
+
+
+def _convert_horizon(
+    schedule: Mapping[str, Any], budget_steps: float, unit: str, budget_unit: object
+) -> Any:
+    """Return the horizon of a schedule, which counts steps in `unit`, in steps."""
+    horizon = schedule["horizon"]
+    if horizon in STEP_RANGE:
+        return horizon
+    if horizon is not None and horizon not in Range(0, 1, exclude_low=True):
+        raise ConfigError(
+            f"{format_value(horizon)} is neither a number of steps (1 or more), nor a share of"
+            " the budget (between 0 and 1), nor null for the whole budget"
+        )
+    if unit == budget_unit:
+        share = 1.0 if horizon is None else horizon
+        return float(max(1, round(share * budget_steps)))  # a horizon below 1 would be a share
+    if schedule.get("start") == schedule.get("end"):
+        return 1.0  # the horizon of a constant schedule has no effect
+    raise ConfigError(
+        f"can't follow the budget, which is in {budget_unit}, as this schedule counts {unit}; give"
+        " a number of those, or one number in place of the schedule"
+    )
+
+
+def _find_step_unit(annotation: Any) -> StepUnit | None:
+    """Return the `StepUnit` in a field's annotation; None if the field is no schedule."""
+    if isinstance(annotation, StepUnit):
+        return annotation
+    return next(filter(None, map(_find_step_unit, get_args(annotation))), None)
+
+
+def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: int) -> str | None:
+    """Return the key of a learning rate that falls to 0 within the budget; None without one.
+
+    The check assumes that steps of the schedule and the budget have the same unit.
+    """
+    for name, value in config.items():
+        if not isinstance(value, Mapping):
+            continue
+        is_learning_rate = name == "lr" or name.endswith("_lr")
+        if is_learning_rate and value.get("end") == 0 < value["start"]:
+            if value["horizon"] <= budget:
+                return f"{path}.{name}"
+        elif found := find_exhausted_learning_rate(value, f"{path}.{name}", budget):
+            return found
+    return None

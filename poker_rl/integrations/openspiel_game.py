@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.suggestions import suggest_allowed
-from poker_rl.config.validation import ConfigError, PositiveInt
+from poker_rl.config.validation import ConfigError, PositiveInt, suggest_allowed
 from poker_rl.games import tabulated_rules
 from poker_rl.games.game import Game
 

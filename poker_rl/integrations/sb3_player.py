@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.config.untrusted_files import open_regular_file
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import ConfigError, open_regular_file
 from poker_rl.games.game import Game
 from poker_rl.integrations.mlp_player import Activation, build_policy
 from poker_rl.players.bots.basic_bots import Bot

@@ -7,7 +7,7 @@ from typing import Any
 
 import numba
 
-from poker_rl.config.compile_cache import enable_compile_cache
+from poker_rl.config.process_setup import enable_compile_cache
 
 
 def compile_kernels(

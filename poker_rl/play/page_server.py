@@ -34,7 +34,7 @@ from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_statistics import summarize_sessions
 from poker_rl.play.start_screen import PlayerCatalog, StartScreen
-from poker_rl.storage.disk import format_os_error
+from poker_rl.storage.console import format_os_error
 
 MAX_BODY_BYTES = 4096  # a long line of actions takes a few hundred bytes
 MAX_SESSIONS = 100  # sessions in memory at once

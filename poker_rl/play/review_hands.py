@@ -27,8 +27,8 @@ from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.html_elements import create_document, create_element, create_table
 from poker_rl.reports.text_tables import TextRows, TextTable, format_text, to_csv
-from poker_rl.storage.disk import prepare_output_file, print_line
-from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.storage.console import print_line
+from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.training.device import prepare_process
 from poker_rl.training.game_and_player import resolve_game_and_player
 

@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.root_config import FILE_NAME_PATTERN
-from poker_rl.config.untrusted_files import MIB, open_regular_file
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.compose import FILE_NAME_PATTERN
+from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.play.live_hand import PERSON_INDEX
 from poker_rl.storage.disk import fsync_path, name_path_in_errors
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.config.build import build_instance_of
-from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.root_config import FILE_NAME_PATTERN
+from poker_rl.config.compose import FILE_NAME_PATTERN, compose_plain_config
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.games.table_view import DisplayedGame

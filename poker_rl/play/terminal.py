@@ -11,7 +11,7 @@ from typing import Any
 from poker_rl.evaluation.result import format_number
 from poker_rl.play.hand_view import MoveNotAllowedError
 from poker_rl.play.session import Session
-from poker_rl.storage.disk import print_line
+from poker_rl.storage.console import print_line
 
 MAX_LISTED_PROBS = 8  # number of the most probable moves that a hint lists
 HELP = """\

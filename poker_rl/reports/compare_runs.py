@@ -29,8 +29,8 @@ from poker_rl.reports.comparison import (
 )
 from poker_rl.reports.run_data import TAG_OF_AXIS, RunData, find_run_folders, read_run
 from poker_rl.reports.text_tables import to_csv
-from poker_rl.storage.disk import atomic_replacement, prepare_output_file, print_line
-from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.storage.console import print_line
+from poker_rl.storage.disk import atomic_replacement, prepare_output_file, write_text_atomically
 
 # Text in SVG files is stored as characters, which can be searched and read aloud. A fixed salt
 # gives equal figures equal identifiers in SVG. Journals require PDF fonts of type 42.

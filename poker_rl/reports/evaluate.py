@@ -41,7 +41,7 @@ from poker_rl.reports.evaluation_report import (
     ResultTable,
     print_reports,
 )
-from poker_rl.storage.disk import print_line
+from poker_rl.storage.console import print_line
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.device import prepare_process
 from poker_rl.training.read_run_config import read_run_config

@@ -13,8 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from poker_rl.config.untrusted_files import read_json
-from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, Seed, error_prefix
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeInt,
+    PositiveInt,
+    Seed,
+    error_prefix,
+    read_json,
+)
 from poker_rl.evaluation.best_response.exploitability_bounds import BOUND_PREFIX
 from poker_rl.evaluation.matches.duplicate_match import DealCount
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
@@ -31,8 +37,9 @@ from poker_rl.reports.text_tables import (
     to_csv,
     wrap_line,
 )
-from poker_rl.storage.disk import create_writable_folder, print_line
-from poker_rl.storage.run_folder import read_run_folder, write_text_atomically
+from poker_rl.storage.console import print_line
+from poker_rl.storage.disk import create_writable_folder, write_text_atomically
+from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training.read_run_config import read_run_config
 
 if TYPE_CHECKING:

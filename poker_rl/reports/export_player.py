@@ -42,8 +42,8 @@ from poker_rl.reports.export_weights import (
     list_weight_files,
 )
 from poker_rl.reports.text_tables import to_csv
-from poker_rl.storage.disk import prepare_output_file, print_line
-from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.storage.console import print_line
+from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.training.device import prepare_process
 from poker_rl.training.game_and_player import resolve_game_and_player
 

@@ -38,10 +38,14 @@ from poker_rl.players.player_loader import (
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import read_run
 from poker_rl.reports.text_tables import escape_markdown, format_markdown_table
-from poker_rl.storage.checkpoint import find_newest_snapshot, load_snapshot
-from poker_rl.storage.disk import atomic_replacement
-from poker_rl.storage.run_folder import describe_origin, write_text_atomically
-from poker_rl.storage.safetensors_file import SAFETENSORS_SUFFIX, save_safetensors
+from poker_rl.storage.checkpoint import (
+    SAFETENSORS_SUFFIX,
+    find_newest_snapshot,
+    load_snapshot,
+    save_safetensors,
+)
+from poker_rl.storage.disk import atomic_replacement, write_text_atomically
+from poker_rl.storage.run_folder import describe_origin
 
 WEIGHTS_SUFFIXES = (SAFETENSORS_SUFFIX, ".onnx")
 PACKAGES = ("safetensors", "onnx", "onnxscript", "onnxruntime")

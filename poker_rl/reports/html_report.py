@@ -12,7 +12,7 @@ import numpy as np
 
 from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.schedule_horizons import convert_horizons_to_steps
+from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.games.game import Game
@@ -35,8 +35,9 @@ from poker_rl.reports.run_data import SECONDS_TAG, RunData, find_run_folders, re
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
 from poker_rl.reports.text_tables import TextRows, build_long_rows
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
-from poker_rl.storage.disk import prepare_output_file, print_line
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE, write_text_atomically
+from poker_rl.storage.console import print_line
+from poker_rl.storage.disk import prepare_output_file, write_text_atomically
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -21,10 +21,16 @@ import numpy as np
 import yaml  # type: ignore[import-untyped]
 
 from poker_rl.config.build import build_instance_of, convert_fields
-from poker_rl.config.nested_settings import find_differing_key
-from poker_rl.config.option_files import read_plain_yaml
-from poker_rl.config.untrusted_files import MIB, open_regular_file
-from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, error_prefix
+from poker_rl.config.option_files import find_differing_key, read_plain_yaml
+from poker_rl.config.validation import (
+    MIB,
+    ConfigError,
+    PositiveInt,
+    Range,
+    Seed,
+    error_prefix,
+    open_regular_file,
+)
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, play_deals
 from poker_rl.evaluation.matches.tournament import (
     TableKind,
@@ -43,16 +49,15 @@ from poker_rl.players.player_loader import (
     resolve_specs,
 )
 from poker_rl.reports.text_tables import TextTable, format_text, to_csv
+from poker_rl.storage.console import create_progress_bar, print_line
 from poker_rl.storage.disk import (
     atomic_replacement,
     create_writable_folder,
     exclusive_lock,
     list_complete_files,
-    print_line,
     remove_partial_files,
+    write_text_atomically,
 )
-from poker_rl.storage.progress_bar import create_progress_bar
-from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.device import prepare_process
 from poker_rl.training.signals import interrupt_at_once
 from poker_rl.training.task_pool import run_tasks

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.disk import escape_control_characters, print_line
+from poker_rl.storage.console import escape_control_characters, print_line
 from poker_rl.storage.run_folder import (
     METRICS_FILE,
     read_manifest,

@@ -1,4 +1,4 @@
-"""Operations on files and standard output that may fail.
+"""Operations on files that may fail.
 
 For a failure of the machine, such as a full disk, they raise an OSError with a path, which the
 command line prints in one line with exit code 1. For a path of the wrong kind, such as a folder in
@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import sys
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
@@ -30,42 +30,6 @@ def name_path_in_errors(path: Path | str) -> Iterator[None]:
         if error.filename is None:
             error.filename = str(path)
         raise
-
-
-def format_os_error(error: OSError) -> str:
-    """Return the path and the reason of a failure in one line."""
-    reason = error.strerror or str(error)
-    return reason if error.filename is None else f"{error.filename}: {reason}"
-
-
-def escape_control_characters(text: str) -> str:
-    """Return text with escapes such as `\\x1b` for unprintable characters except line breaks.
-
-    Control characters in a stranger's file could move the cursor, rename the window or hide text,
-    and marks of writing direction could change the order of the text.
-    """
-    return "".join(
-        character
-        if character.isprintable() or character == "\n"
-        else character.encode("unicode_escape").decode()
-        for character in text
-    )
-
-
-def print_line(text: str, is_escaped: bool = False) -> None:
-    """Print and flush text; a failure of standard output raises an OSError.
-
-    Control characters are escaped, unless `is_escaped` says that the caller has escaped all
-    untrusted text.
-    """
-    with name_path_in_errors("standard output"):
-        print(text if is_escaped else escape_control_characters(text), flush=True)
-
-
-def print_error(message: str) -> None:
-    """Print a message to the user on standard error; ignore failures of standard error."""
-    with suppress(OSError):
-        print(f"poker-rl: {escape_control_characters(message)}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -89,6 +53,24 @@ def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
         if isinstance(error, OSError):
             error.filename = str(path)
         raise
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Write or replace a text file; it is never incomplete, even after a crash.
+
+    Characters that can't be encoded in UTF-8, as in some file names, are written as escapes.
+    """
+    with atomic_replacement(path) as new_path:
+        new_path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def copy_files(folder: Path, source_by_path: Mapping[str, Path]) -> None:
+    """Copy each source file to its relative path in a folder."""
+    for relative_path, source in source_by_path.items():
+        path = folder / relative_path
+        path.parent.mkdir(exist_ok=True)
+        with atomic_replacement(path) as new_path:
+            shutil.copyfile(source, new_path)
 
 
 def fsync_path(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Run folder: settings, manifest, metrics and results of a run.
+"""Run folder: settings, manifest with the provenance, metrics and results of a run.
 
 outputs/<game>/<algo>/<name, or overrides and time>/
     config.yaml         the resolved settings
@@ -10,34 +10,47 @@ outputs/<game>/<algo>/<name, or overrides and time>/
     workers/            checkpoints of the other processes of a distributed run
     opponents/          copies of players from other runs that play in this run
     figures/*.png       figures drawn at the end, unless figures=false
+
+A session is one process that trains a run: the first one or one that resumed it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import re
+import resource
 import shlex
-import shutil
+import subprocess
+import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 
-from poker_rl.config.untrusted_files import (
+from poker_rl.config.plugins import list_plugins
+from poker_rl.config.validation import (
     MIB,
+    ConfigError,
+    error_prefix,
     open_regular_file,
     read_json,
     read_yaml_text,
 )
-from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.disk import (
-    atomic_replacement,
     check_folder_path,
     list_complete_files,
+    write_text_atomically,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 CONFIG_FILE = "config.yaml"
 MANIFEST_FILE = "manifest.json"
@@ -51,6 +64,7 @@ MAX_METRICS_BYTES = 256 * MIB
 MAX_ROW_BYTES = 1 << 18
 # Names of files and folders that a run creates before it writes the manifest.
 FILES_BEFORE_MANIFEST = {METRICS_FILE, CONFIG_FILE, "opponents"}
+RECORDED_PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
 
 
 def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
@@ -77,39 +91,61 @@ def create_run_folder(
 
     A folder with this name is used again if its run was killed before it wrote its manifest.
     """
-    parent = outputs / game / algo
+    now = f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}"
+    folder = outputs / game / algo / (name or f"{label}_{now}".lstrip("_"))
     with error_prefix("outputs"):
-        check_folder_path(parent)
-    parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        folder = parent / (name or f"{label}_{datetime.now():%Y-%m-%d_%H-%M-%S.%f}".lstrip("_"))
-        try:
-            folder.mkdir()
-        except FileExistsError:
-            if name is None:
-                continue  # another run started in the same microsecond, so try again
-            if not folder.is_dir() or list_complete_files(folder) - FILES_BEFORE_MANIFEST:
-                hint = f"give another name, or resume it with resume={folder}"
-                raise ConfigError(f"name: {folder} is there already; {hint}") from None
-        return folder
+        check_folder_path(folder.parent)
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        if not folder.is_dir() or list_complete_files(folder) - FILES_BEFORE_MANIFEST:
+            hint = f"give another name, or resume it with resume={folder}"
+            raise ConfigError(f"name: {folder} is there already; {hint}") from None
+    return folder
 
 
-def write_text_atomically(path: Path, text: str) -> None:
-    """Write or replace a text file; it is never incomplete, even after a crash.
+def describe_process(device: torch.device) -> dict[str, Any]:
+    """Return the command, the software and the machine of this process."""
+    gpu = None
+    if device.type == "cuda":
+        import torch
 
-    Characters that can't be encoded in UTF-8, as in some file names, are written as escapes.
-    """
-    with atomic_replacement(path) as new_path:
-        new_path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        gpu = torch.cuda.get_device_name(device)
+    return {
+        "command": shlex.join(sys.argv),
+        "versions": _collect_versions(),
+        "commit": _get_commit(),
+        "device": str(device),
+        "gpu": gpu,
+        "cpu": _get_cpu_name(),
+        "cores": os.cpu_count(),
+        "start": format_current_time(),
+    }
 
 
-def copy_files(folder: Path, source_by_path: Mapping[str, Path]) -> None:
-    """Copy each source file to its relative path in a run folder."""
-    for relative_path, source in source_by_path.items():
-        path = folder / relative_path
-        path.parent.mkdir(exist_ok=True)
-        with atomic_replacement(path) as new_path:
-            shutil.copyfile(source, new_path)
+def create_manifest(seed: int, device: torch.device) -> dict[str, Any]:
+    """Return the manifest of a new run."""
+    return {
+        **describe_process(device),
+        "seed": seed,
+        "end": None,
+        "tracker_id": token_hex(8),  # id of this run in experiment trackers such as MLflow
+        "status": "running",  # at the end: finished, interrupted or failed
+        "checkpoint": None,  # counters at the last checkpoint
+        "measurements": {},  # for the tag of each measurement its unit and kind, such as "exact"
+        "resumed": [],  # `describe_process` of each process that resumed the run
+    }
+
+
+def format_current_time() -> str:
+    """Return the present time in ISO 8601, to the second, with its offset from UTC."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def get_peak_memory_mib() -> int:
+    """Return the largest amount of main memory that this process has used, in MiB."""
+    bytes_per_unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * bytes_per_unit >> 20
 
 
 def write_config(folder: Path, config: Mapping[str, Any]) -> None:
@@ -131,14 +167,7 @@ def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         manifest = read_json(folder / MANIFEST_FILE)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"{prefix} can't be read") from error
-    if not (
-        isinstance(config, dict)
-        and isinstance(manifest, dict)
-        and isinstance(manifest.get("checkpoint", 0), dict | None)
-        and isinstance(manifest.get("status"), str)
-        and isinstance(manifest.get("resumed"), list)
-        and all(isinstance(session, dict) for session in manifest["resumed"])
-    ):
+    if not (isinstance(config, dict) and isinstance(manifest, dict) and "status" in manifest):
         raise ConfigError(f"{prefix} holds something else")
     return config, manifest
 
@@ -149,20 +178,17 @@ def describe_origin(folder: Path, decisions: int) -> dict[str, Any]:
     `decisions` is the number of decisions before the snapshot of these players.
     """
     config, manifest = read_run_folder(folder)
-    try:
-        program, *words = shlex.split(manifest["command"])
-        words = [word for word in words if word.partition("=")[0] not in LOCATION_SETTINGS]
-        return {
-            "command": shlex.join([Path(program).name, *words]),
-            "experiment": config["names"].get("experiment"),
-            "seed": manifest["seed"],
-            "decisions": decisions,
-            "status": manifest["status"],
-            "commit": manifest["commit"],
-            "date": manifest["end"],
-        }
-    except (AttributeError, LookupError, TypeError, ValueError):
-        raise ConfigError(f"{folder}: {MANIFEST_FILE} or {CONFIG_FILE} lacks the origin") from None
+    program, *words = shlex.split(manifest["command"])
+    words = [word for word in words if word.partition("=")[0] not in LOCATION_SETTINGS]
+    return {
+        "command": shlex.join([Path(program).name, *words]),
+        "experiment": config["names"].get("experiment"),
+        "seed": manifest["seed"],
+        "decisions": decisions,
+        "status": manifest["status"],
+        "commit": manifest["commit"],
+        "date": manifest["end"],
+    }
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -216,14 +242,9 @@ def parse_metrics_row(line: bytes) -> dict[str, float]:
         row = json.loads(line)
     except RecursionError:
         row = None
-    if not (isinstance(row, dict) and all(map(is_number, row.values()))):
-        raise ValueError("not a row of numbers")
-    return row
-
-
-def is_number(value: object) -> bool:
-    """Return True for an int or a float."""
-    return isinstance(value, int | float)
+    if isinstance(row, dict) and all(isinstance(value, int | float) for value in row.values()):
+        return row
+    raise ValueError("not a row of numbers")
 
 
 def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
@@ -246,3 +267,33 @@ def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
         if key in ("algo", "net") or is_root_setting:
             add_value(key, value)
     return hparams
+
+
+def _collect_versions() -> dict[str, str]:
+    """Return the versions of Python, of the main packages and of the plug-ins."""
+    versions = {"python": platform.python_version()}
+    for package in RECORDED_PACKAGES:
+        with suppress(PackageNotFoundError):  # poker-rl may not be installed
+            versions[package] = version(package)
+    return versions | {plugin.distribution: plugin.version for plugin in list_plugins()}
+
+
+def _get_commit() -> str | None:
+    """Return the Git commit of the sources, with "-dirty" if edited; None if it is unknown."""
+    checkout = Path(__file__).resolve().parents[2]
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"]
+    with suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.check_output(
+            command, cwd=checkout, stderr=subprocess.DEVNULL, text=True
+        ).strip()
+    return None
+
+
+def _get_cpu_name() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -13,8 +13,9 @@ from optuna.samplers import TPESampler
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback, fail_stale_trials
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from poker_rl.config.root_config import RootConfig
-from poker_rl.storage.disk import exclusive_lock, print_error
+from poker_rl.config.compose import RootConfig
+from poker_rl.storage.console import print_error
+from poker_rl.storage.disk import exclusive_lock
 from poker_rl.sweeps.study_config import TuneConfig
 from poker_rl.sweeps.study_objective import (
     DATABASE,

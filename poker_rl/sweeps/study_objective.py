@@ -15,10 +15,9 @@ from optuna.storages import RetryHeartbeatStaleTrialCallback
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from poker_rl.config.compose import compose_config, initialize_hydra
-from poker_rl.config.root_config import RootConfig
+from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.disk import print_line
+from poker_rl.storage.console import print_line
 from poker_rl.storage.run_folder import METRICS_FILE, read_manifest, read_metrics_rows
 from poker_rl.sweeps.study_config import (
     SearchSpace,

@@ -9,11 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from poker_rl.config.compose import ComposedConfig, compose_run_folder
+from poker_rl.config.hydra_launchers import find_launcher, launch_jobs
 from poker_rl.config.option_files import list_option_files
-from poker_rl.config.sweep_overrides import find_launcher, launch_jobs
-from poker_rl.config.untrusted_files import read_yaml_text
-from poker_rl.config.validation import ConfigError, error_prefix
-from poker_rl.storage.disk import format_os_error, print_error, print_line
+from poker_rl.config.validation import ConfigError, error_prefix, read_yaml_text
+from poker_rl.storage.console import format_os_error, print_error, print_line
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label
 from poker_rl.sweeps.job_outcomes import (
     RUNNING,

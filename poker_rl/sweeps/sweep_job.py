@@ -18,12 +18,16 @@ from typing import Any
 import torch
 
 from poker_rl.config.compose import ComposedConfig, compose_config, compose_run_folder
-from poker_rl.config.nested_settings import find_differing_key
-from poker_rl.config.option_files import normalize_numbers, read_plain_yaml, to_plain_dict
-from poker_rl.config.schedule_horizons import convert_horizons_to_steps
+from poker_rl.config.option_files import (
+    find_differing_key,
+    normalize_numbers,
+    read_plain_yaml,
+    to_plain_dict,
+)
+from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError
 from poker_rl.players.opponent_files import OpponentFiles
-from poker_rl.storage.disk import print_line
+from poker_rl.storage.console import print_line
 from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
     create_folder_label,

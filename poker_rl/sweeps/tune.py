@@ -25,27 +25,27 @@ from optuna.storages import fail_stale_trials
 
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
-from poker_rl.config.compose import compose_config, initialize_hydra
-from poker_rl.config.nested_settings import find_differing_key
+from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
 from poker_rl.config.option_files import (
     check_keys_given_once,
+    find_differing_key,
     list_user_option_dirs,
     load_option,
     parse_override_key,
     read_plain_yaml,
     to_plain_dict,
 )
-from poker_rl.config.root_config import RootConfig
-from poker_rl.config.schedule_horizons import convert_horizons_to_steps
+from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
+from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import (
     create_writable_folder,
     exclusive_lock,
     list_complete_files,
-    print_line,
+    write_text_atomically,
 )
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
+from poker_rl.storage.run_folder import LOCATION_SETTINGS
 from poker_rl.sweeps.optuna_study import open_or_create_study, run_trials, save_figures
 from poker_rl.sweeps.study_config import (
     SearchSpace,

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from poker_rl.algos.algorithm import NetworkLearner
-from poker_rl.config.build import build_instance_of, resolve_target
-from poker_rl.config.threads import count_cores, set_threads
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.plugins import resolve_target
+from poker_rl.config.process_setup import count_cores, set_threads
 from poker_rl.config.validation import ConfigError, memory_errors_as_config_errors
 from poker_rl.games.game import Game
 from poker_rl.learning import memory_checks

@@ -10,20 +10,21 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.nested_settings import find_differing_key
-from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
+from poker_rl.config.option_files import find_differing_key
+from poker_rl.config.schedules import find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import (
+    copy_files,
     remove_partial_files,
 )
-from poker_rl.storage.provenance import create_manifest, describe_process
 from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
     METRICS_FILE,
-    copy_files,
     create_folder_label,
+    create_manifest,
     create_run_folder,
+    describe_process,
     read_run_folder,
     write_config,
 )

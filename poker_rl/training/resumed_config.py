@@ -6,8 +6,13 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from poker_rl.config.nested_settings import MISSING, get_value, set_value
-from poker_rl.config.option_files import parse_override_key, to_plain_dict
+from poker_rl.config.option_files import (
+    MISSING,
+    get_value,
+    parse_override_key,
+    set_value,
+    to_plain_dict,
+)
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.run_folder import LOCATION_SETTINGS
 

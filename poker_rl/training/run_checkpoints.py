@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.config.nested_settings import find_differing_key
+from poker_rl.config.option_files import find_differing_key
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning.distributed import collectives

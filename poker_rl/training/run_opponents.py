@@ -9,9 +9,13 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.nested_settings import get_value, set_value
-from poker_rl.config.option_files import list_option_files, list_user_option_dirs
-from poker_rl.config.root_config import RootConfig
+from poker_rl.config.compose import RootConfig
+from poker_rl.config.option_files import (
+    get_value,
+    list_option_files,
+    list_user_option_dirs,
+    set_value,
+)
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.learning.opponents import SELF, OpponentSettings

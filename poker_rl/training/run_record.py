@@ -25,12 +25,13 @@ from poker_rl.evaluation.result import (
     select_first_results,
     select_headline_results,
 )
-from poker_rl.storage.disk import escape_control_characters, name_path_in_errors
-from poker_rl.storage.progress_bar import create_progress_bar
-from poker_rl.storage.provenance import format_current_time, get_peak_memory_mib
+from poker_rl.storage.console import create_progress_bar, escape_control_characters
+from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.storage.run_folder import (
     FIGURES_FOLDER,
     METRICS_FILE,
+    format_current_time,
+    get_peak_memory_mib,
     read_metrics_rows,
     write_manifest,
 )

@@ -17,15 +17,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
-from numba.core.event import install_listener
 
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.compose import RootConfig
 from poker_rl.config.option_files import list_user_option_dirs, to_plain_dict
-from poker_rl.config.root_config import RootConfig
-from poker_rl.config.schedule_horizons import convert_horizons_to_steps
-from poker_rl.config.threads import MAX_AUTO_THREADS, count_cores
+from poker_rl.config.process_setup import MAX_AUTO_THREADS, count_cores
+from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import select_first_results
@@ -34,8 +33,7 @@ from poker_rl.learning.distributed import collectives
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.storage.checkpoint import STATE_FILE
-from poker_rl.storage.disk import format_os_error, print_line
-from poker_rl.storage.progress_bar import CompilationNotice
+from poker_rl.storage.console import announce_compilation, format_os_error, print_line
 from poker_rl.training.device import choose_faster_device, prepare_process
 from poker_rl.training.launch_workers import (
     connect_workers,
@@ -86,7 +84,7 @@ def train(
         return RunOutcome(status=status, exit_code=code, message=message, folder=folder)
 
     try:
-        with install_listener("numba:compile", CompilationNotice()):
+        with announce_compilation():
             record = build_and_train(request, option_dirs, loggers)
         if record is None:
             return RunOutcome(status="finished")

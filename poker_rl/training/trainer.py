@@ -19,7 +19,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import flatten_results
 from poker_rl.players.player import NonFiniteProbsError
-from poker_rl.storage.disk import print_line
+from poker_rl.storage.console import print_line
 from poker_rl.storage.run_folder import METRICS_FILE
 from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_record import RunRecord

@@ -90,7 +90,7 @@ class WrongFeatures:
 def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take this module for an installed plug-in."""
     here = Plugin(__name__, "tests", "1.0", Path(__file__).parent)
-    monkeypatch.setattr(plugins, "_find_plugins", lambda: ([here], []))
+    monkeypatch.setattr(plugins, "list_plugins", lambda: [here])
 
 
 def config(**algo: Any) -> dict[str, Any]:

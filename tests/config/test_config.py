@@ -11,17 +11,15 @@ import torch
 
 from poker_rl.config import ConfigError, PositiveFloat, PositiveInt, Probability, Range
 from poker_rl.config.build import build, convert_fields
-from poker_rl.config.compose import compose_config, initialize_hydra
-from poker_rl.config.hydra_overrides import read_with_overrides
+from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra, split_sweep
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
     list_option_dirs,
     read_plain_yaml,
     to_plain_dict,
 )
+from poker_rl.config.overrides import read_with_overrides
 from poker_rl.config.plugins import Plugin, load_class
-from poker_rl.config.root_config import RootConfig
-from poker_rl.config.sweep_overrides import split_sweep
 from poker_rl.players import TabularPlayer
 
 
@@ -221,7 +219,7 @@ def test_a_plugin_may_name_its_own_classes_and_no_others(tmp_path, monkeypatch):
 def test_a_missing_optional_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
     monkeypatch.delitem(sys.modules, "poker_rl.integrations.sb3_env", raising=False)
-    with pytest.raises(ConfigError, match=r"sb3_env needs an optional package: .*stable_baselines"):
+    with pytest.raises(ConfigError, match=r"sb3_env can't be imported: .*stable_baselines"):
         load_class("poker_rl.integrations.sb3_env.SB3VecEnv")
 
 

@@ -4,8 +4,14 @@ import pytest
 import yaml
 from commands import list_runs, run_command
 
-from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
-from poker_rl.config.schedules import Constant, InverseSqrt, Linear, LogLinear, StableDecay
+from poker_rl.config.schedules import (
+    Constant,
+    InverseSqrt,
+    Linear,
+    LogLinear,
+    StableDecay,
+    find_exhausted_learning_rate,
+)
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 

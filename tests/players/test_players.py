@@ -17,8 +17,7 @@ from random_games import sample_decisions
 
 from poker_rl.config import ConfigError
 from poker_rl.config.build import build
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
-from poker_rl.config.option_listing import read_first_comment
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, read_first_comment
 from poker_rl.evaluation import compute_seat_values, exploitability, nash_conv, play_match
 from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.players import Player, TabularPlayer, compute_checked_probs, sample_from_probs

@@ -36,7 +36,7 @@ from poker_rl.reports.export_player import (
     play_hands,
 )
 from poker_rl.reports.export_weights import save_onnx
-from poker_rl.storage.safetensors_file import METADATA_KEY, save_safetensors
+from poker_rl.storage.checkpoint import METADATA_KEY, save_safetensors
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 

@@ -17,7 +17,7 @@ import torch
 from commands import ENVIRONMENT, PROGRAM, TRAIN, limit_file_size, list_runs, run_command
 
 from poker_rl.config import ConfigError
-from poker_rl.storage import checkpoint, disk
+from poker_rl.storage import checkpoint, console, disk
 from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training import train as train_module
 
@@ -98,7 +98,7 @@ def test_a_file_that_can_not_be_replaced_stays(fails, tmp_path, monkeypatch):
     monkeypatch.setattr(os, fails, full)
     with pytest.raises(OSError, match=FULL) as failure, disk.atomic_replacement(path) as new_path:
         new_path.write_text("new")
-    assert disk.format_os_error(failure.value) == f"{path}: {FULL}"
+    assert console.format_os_error(failure.value) == f"{path}: {FULL}"
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["file"]
 

@@ -14,8 +14,12 @@ import pytest
 from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, run_command
 from processes import until
 
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
-from poker_rl.config.option_listing import list_options_by_group
+from poker_rl.config.option_files import (
+    SHIPPED_OPTION_DIR,
+    list_option_dirs,
+    list_options_by_group,
+    load_option,
+)
 from poker_rl.sweeps import study_objective as trial_module
 from poker_rl.sweeps import tune as tune_module
 from poker_rl.sweeps.study_config import parse_search_space

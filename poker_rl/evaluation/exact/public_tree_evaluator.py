@@ -33,7 +33,7 @@ from poker_rl.games.public.street_passes import (
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
 from poker_rl.players.range_policy import MIN_ROWS_PER_QUERY, BoardPolicy, RangePolicy
-from poker_rl.storage.progress_bar import create_progress_bar
+from poker_rl.storage.console import create_progress_bar
 
 
 def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:

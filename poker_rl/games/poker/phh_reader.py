@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.plugins import check_packages
-from poker_rl.config.untrusted_files import MIB, open_regular_file
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game import Game
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker

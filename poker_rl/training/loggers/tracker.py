@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any, ClassVar
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.disk import print_error
+from poker_rl.storage.console import print_error
 from poker_rl.storage.run_folder import flatten_hparams, read_manifest
 from poker_rl.training.loggers import Logger, Row
 

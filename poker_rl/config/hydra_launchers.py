@@ -1,4 +1,4 @@
-"""Split overrides with several values into the jobs of a sweep, and launch the jobs by Hydra."""
+"""Launch of the jobs of a sweep by a Hydra launcher, perhaps on other machines."""
 
 from __future__ import annotations
 
@@ -6,65 +6,30 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from itertools import islice, product
-from math import prod
 from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
-from poker_rl.config.compose import compose_launch_config
-from poker_rl.config.hydra_overrides import get_config_loader, list_group_options, parse_overrides
-from poker_rl.config.option_files import find_option_file
-from poker_rl.config.option_listing import read_first_comment
-from poker_rl.config.suggestions import suggest_allowed
+from poker_rl.config.compose import compose_with_hydra, get_config_loader
+from poker_rl.config.option_files import find_option_file, read_first_comment
+from poker_rl.config.overrides import quote_text
 from poker_rl.config.validation import ConfigError
+
+# These overrides keep Hydra from writing its own logs and files in a sweep.
+QUIET_HYDRA_OVERRIDES = (
+    "hydra/job_logging=none",
+    "hydra/hydra_logging=none",
+    "hydra.output_subdir=null",
+)
 
 # Hydra warns that it checks conf/hydra/launcher/*.yaml against the settings of the launcher. This
 # check is wanted.
 warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
-
-MAX_JOBS = 5_000  # Hydra needs 0.4 MB of memory for each job of a sweep
-
-
-def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Return the overrides of the launcher, and a list with the overrides of each job."""
-    launcher_overrides: list[str] = []
-    values_by_key: dict[str, list[str]] = {}
-    for text, override in zip(
-        overrides, parse_overrides(overrides, allow_sweeps=True), strict=True
-    ):
-        key = override.get_key_element()
-        if override.is_hydra_override():
-            launcher_overrides.append(str(override.input_line))
-        elif override.is_sweep_override():
-            values_by_key[key] = _expand_sweep_values(override)
-        else:  # an override such as ~net is only a key, without a value
-            values_by_key[key] = [key if override.value_type is None else text]
-    job_count = prod(map(len, values_by_key.values()))
-    if job_count > MAX_JOBS:
-        raise ConfigError(f"-m: {job_count:,} jobs; a sweep has at most {MAX_JOBS:,} jobs")
-    return launcher_overrides, [list(job) for job in product(*values_by_key.values())]
-
-
-def _expand_sweep_values(override: Override) -> list[str]:
-    """Return KEY=VALUE for each value of an override such as KEY=VALUE,VALUE."""
-    text, key = override.input_line, override.get_key_element()
-    if not override.is_discrete_sweep():
-        raise ConfigError(f"{text}: has infinitely many values; write {key}=a,b or a range")
-    try:
-        values = list(islice(override.sweep_string_iterator(), MAX_JOBS + 1))
-    except ValueError as error:  # Hydra raises a ValueError for a range with steps of 0
-        raise ConfigError(f"{text}: {error}") from None
-    if not values:
-        options = list_group_options(override.key_or_group)
-        raise ConfigError(f"{text}: has no value; {suggest_allowed('', options)}")
-    return [f"{key}={value}" for value in values]
 
 
 def find_launcher(launcher_overrides: Sequence[str], option_dirs: Sequence[Path]) -> str:
@@ -105,6 +70,16 @@ def launch_jobs(
     )
     for job_return in hydra_launcher.launch([[]] * len(job_numbers), initial_job_idx=0):
         _ = job_return.return_value  # if the job failed, `return_value` raises its exception
+
+
+def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> DictConfig:
+    """Return Hydra's own settings for a sweep, in which Hydra may write into `folder`."""
+    # "${" in the path would begin a reference to a setting.
+    escaped_folder = str(folder.absolute()).replace("${", "\\${")
+    folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]
+    return compose_with_hydra(
+        None, [*QUIET_HYDRA_OVERRIDES, *launcher_overrides, *folder_overrides]
+    )
 
 
 def _run_job(

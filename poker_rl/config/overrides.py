@@ -1,0 +1,97 @@
+"""Parsing of overrides on the command line, in Hydra's grammar with less need of quotes."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, Quote, QuotedString
+from hydra.errors import HydraException
+
+from poker_rl.config.option_files import read_plain_yaml
+from poker_rl.config.plugins import get_field_annotation
+from poker_rl.config.validation import ConfigError, shorten_text
+
+QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+# Regex for one value of an override, perhaps in a list: text in quotes, or a plain word.
+VALUE_WORD_PATTERN = re.compile(rf"""{QUOTED_TEXT_PATTERN.pattern}|[^\s,(){{}}\[\]'"\\]+""")
+UNQUOTED_PATTERN = re.compile(r"[\w/+.$%*@?|:-]+", re.ASCII)  # words that need no quotes in Hydra
+FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # functions of Hydra, such as range(start=1,stop=5)
+SUFFIXED_NUMBER_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kM])")  # numbers such as 100k and 1.5M
+EXPONENT_BY_SUFFIX = {"k": "e3", "M": "e6"}
+
+
+def parse_overrides(
+    overrides: Sequence[str],
+    config_class: type[Any],
+    loader: ConfigLoader | None = None,
+    allow_sweeps: bool = False,
+) -> list[Override]:
+    """Parse overrides with Hydra, after adding quotes around text and expanding 100k and 1.5M.
+
+    Args:
+        config_class: dataclass of the settings that belong to no group.
+        loader: Hydra's config loader, from which it knows the groups; None if there are none.
+        allow_sweeps: let commas separate values of a sweep even in settings that are text.
+    """
+    parser = OverridesParser.create(loader)
+    annotation_by_name = {
+        field.name: get_field_annotation(config_class, field.name) for field in fields(config_class)
+    }
+    parsed: list[Override] = []
+    for override in overrides:
+        key, separator, value = override.partition("=")
+        is_text = annotation_by_name.get(key) in (str, str | None)
+        if is_text and not (allow_sweeps and "," in value):
+            is_literal = value == "null" or QUOTED_TEXT_PATTERN.fullmatch(value)
+            value = value if is_literal else quote_text(value)
+        elif not FUNCTION_CALL_PATTERN.match(value):
+            # The value 4k of a setting is a number; the value 4k of a group may be an option.
+            is_setting = "." in key or key in annotation_by_name
+            value = VALUE_WORD_PATTERN.sub(
+                _expand_number_suffix if is_setting else _quote_word, value
+            )
+        try:
+            parsed += parser.parse_overrides([key + separator + value])
+        except (HydraException, RecursionError):
+            problem = f"{shorten_text(override)}: can't be read; write key=value"
+            if os.path.isdir(override):
+                folders = f"run={override}, or resume={override} to train on"
+                problem += f"; a run folder is given as {folders}"
+            raise ConfigError(problem) from None
+    return parsed
+
+
+def read_with_overrides(
+    path: Path, overrides: Sequence[str], config_class: type[Any]
+) -> dict[str, Any]:
+    """Return the settings of a YAML file, those of `config_class`, changed by overrides."""
+    settings = read_plain_yaml(path)
+    for override, parsed in zip(overrides, parse_overrides(overrides, config_class), strict=True):
+        key = override.partition("=")[0]
+        if parsed.is_sweep_override():
+            raise ConfigError(f"{key}: takes one value; a list is {key}=[a,b]")
+        settings[key] = parsed.value()
+    return settings
+
+
+def _expand_number_suffix(word: re.Match[str]) -> str:
+    """Return 4e6 for 4M, and any other word in quotes if Hydra's grammar needs them."""
+    match = SUFFIXED_NUMBER_PATTERN.fullmatch(word[0])
+    return match[1] + EXPONENT_BY_SUFFIX[match[2]] if match else _quote_word(word)
+
+
+def _quote_word(word: re.Match[str]) -> str:
+    is_accepted = word[0][0] in "'\"" or UNQUOTED_PATTERN.fullmatch(word[0])
+    return word[0] if is_accepted else quote_text(word[0])
+
+
+def quote_text(text: str) -> str:
+    """Return text in quotes, with escapes according to Hydra's grammar."""
+    return QuotedString(text=text, quote=Quote.single).with_quotes()

@@ -1,0 +1,88 @@
+"""Output to the terminal: escaped text, errors in one line, and progress bars."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import AbstractContextManager, suppress
+from typing import Any
+
+from poker_rl.storage.disk import name_path_in_errors
+
+COMPILING_MESSAGE = (
+    "compiles code for this game, which may take a minute and is kept for later runs"
+)
+
+
+def format_os_error(error: OSError) -> str:
+    """Return the path and the reason of a failure in one line."""
+    reason = error.strerror or str(error)
+    return reason if error.filename is None else f"{error.filename}: {reason}"
+
+
+def escape_control_characters(text: str) -> str:
+    """Return text with escapes such as `\\x1b` for unprintable characters except line breaks.
+
+    Control characters in a stranger's file could move the cursor, rename the window or hide text,
+    and marks of writing direction could change the order of the text.
+    """
+    return "".join(
+        character
+        if character.isprintable() or character == "\n"
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def print_line(text: str, is_escaped: bool = False) -> None:
+    """Print and flush text; a failure of standard output raises an OSError.
+
+    Control characters are escaped, unless `is_escaped` says that the caller has escaped all
+    untrusted text.
+    """
+    with name_path_in_errors("standard output"):
+        print(text if is_escaped else escape_control_characters(text), flush=True)
+
+
+def print_error(message: str) -> None:
+    """Print a message to the user on standard error; ignore failures of standard error."""
+    with suppress(OSError):
+        print(f"poker-rl: {escape_control_characters(message)}", file=sys.stderr, flush=True)
+
+
+def announce_compilation() -> AbstractContextManager[object]:
+    """Return a context in which a line is printed once, when numba begins to compile.
+
+    In a distributed run only the first process prints it.
+    """
+    from numba.core.event import Event, Listener, install_listener
+    from tqdm import tqdm  # type: ignore[import-untyped]
+
+    class CompilationNotice(Listener):
+        was_printed = os.environ.get("RANK", "0") != "0"
+
+        def on_start(self, event: Event) -> None:
+            if not self.was_printed:
+                self.was_printed = True
+                with name_path_in_errors("standard output"):
+                    tqdm.write(COMPILING_MESSAGE)  # tqdm.write prints above a progress bar
+
+        def on_end(self, event: Event) -> None:
+            pass
+
+    return install_listener("numba:compile", CompilationNotice())
+
+
+def create_progress_bar(total: int, unit: str, **tqdm_options: Any) -> Any:
+    """Create a bar that counts units such as "deals"; outside a terminal it is updated rarely."""
+    from tqdm import tqdm
+
+    min_interval = 0.1 if sys.stderr.isatty() else 30
+    return tqdm(
+        total=total,
+        unit=f" {unit}",
+        dynamic_ncols=True,
+        mininterval=min_interval,
+        maxinterval=max(min_interval, 10),
+        **tqdm_options,
+    )
