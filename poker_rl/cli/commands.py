@@ -13,7 +13,6 @@ from typing import NoReturn
 
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
-    check_keys_given_once,
     describe_options,
     dump_with_comments,
     list_option_dirs,
@@ -135,7 +134,6 @@ def run_or_print_help(name: str, command: SettingsCommand, arguments: list[str])
         is_of_group = re.split("[=.]", word)[0] in groups
         words["runs" if is_run else "groups" if is_of_group else "settings"].append(word)
     overrides = [*words["settings"], *words["groups"]]
-    check_keys_given_once(overrides)
     option_dirs = list_option_dirs(namespace.config_dir)
     if name == "tune":
         check_packages("tune", "tune", "optuna")
@@ -171,7 +169,6 @@ def run_train(arguments: list[str]) -> int:
     from poker_rl.config.compose import compose_config, initialize_hydra, split_sweep
     from poker_rl.config.schedules import convert_horizons_to_steps
 
-    check_keys_given_once(namespace.overrides)
     option_dirs = list_option_dirs(namespace.config_dir)
     with initialize_hydra(option_dirs):
         launcher_overrides, jobs = (

@@ -3,8 +3,6 @@
 An option is a YAML file conf/<group>/<name>.yaml. An override is an argument of the command line
 that selects an option, such as `algo=ppo`, or changes a setting, such as `algo.gamma=0.9`. Root
 settings belong to no group. Functions raise `ConfigError` for wrong settings, arguments and files.
-All other packages may import this one. Only `compose`, `hydra_overrides` and `sweep_overrides`
-import hydra.
 """
 
 from poker_rl.config.process_setup import set_threads

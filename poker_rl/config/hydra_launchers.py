@@ -21,11 +21,7 @@ from poker_rl.config.overrides import quote_text
 from poker_rl.config.validation import ConfigError
 
 # These overrides keep Hydra from writing its own logs and files in a sweep.
-QUIET_HYDRA_OVERRIDES = (
-    "hydra/job_logging=none",
-    "hydra/hydra_logging=none",
-    "hydra.output_subdir=null",
-)
+NO_LOGS = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")
 
 # Hydra warns that it checks conf/hydra/launcher/*.yaml against the settings of the launcher. This
 # check is wanted.
@@ -52,15 +48,11 @@ def launch_jobs(
     launcher_overrides: Sequence[str],
     folder: Path,
 ) -> None:
-    """Run jobs by a Hydra launcher, which may use other processes or machines.
+    """Run jobs by a Hydra launcher, which may write into `folder`.
 
-    Hydra gets no overrides: `task` composes the config of a job when the job starts. If Hydra
-    composed it, a wrong setting in one job would end the sweep, and a job could change Hydra's
-    own settings.
-
-    Args:
-        task: function that runs the job with a number; it may be pickled for another process.
-        folder: the folder into which Hydra and the launcher may write.
+    `task` runs the job with a number; it may be pickled for another process or machine. Hydra gets
+    no overrides, since a wrong setting in one job would then end the sweep: `task` composes the
+    config of a job when the job starts.
     """
     callback: Any = Callback()
     hydra_launcher = Plugins.instance().instantiate_launcher(
@@ -77,9 +69,7 @@ def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> Di
     # "${" in the path would begin a reference to a setting.
     escaped_folder = str(folder.absolute()).replace("${", "\\${")
     folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]
-    return compose_with_hydra(
-        None, [*QUIET_HYDRA_OVERRIDES, *launcher_overrides, *folder_overrides]
-    )
+    return compose_with_hydra(None, [*NO_LOGS, *launcher_overrides, *folder_overrides])
 
 
 def _run_job(

@@ -52,14 +52,6 @@ def parse_override_key(override: str) -> str:
     return override.partition("=")[0].lstrip("+~")
 
 
-def check_keys_given_once(overrides: Sequence[str]) -> None:
-    """Raise ConfigError if two overrides have the same key, because one would be ignored."""
-    keys = [parse_override_key(override) for override in overrides if "=" in override]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise ConfigError(f"{key}: given twice; give it once")
-
-
 def read_plain_yaml(path: Path) -> dict[str, Any]:
     """Return the settings of a YAML file as plain values."""
     try:
@@ -175,34 +167,26 @@ def set_value(tree: dict[str, Any], key: str, value: Any) -> None:
 
 
 def describe_options(options: Mapping[str, Path]) -> str:
-    """Return a line for each option: name, first comment, and origin if it is not shipped."""
-    return format_two_columns(
-        {name: read_first_comment(path) + describe_origin(path) for name, path in options.items()}
-    )
-
-
-def describe_origin(path: Path) -> str:
-    """Return an option's plug-in, or the user's file with it, in brackets; "" if it is shipped."""
-    if path.is_relative_to(SHIPPED_OPTION_DIR):
-        return ""
-    packages = (p.package for p in list_plugins() if path.is_relative_to(p.option_dir))
-    return f"  [{next(packages, path)}]"
+    """Return a line for each option: name, first comment, and its plug-in or the user's file."""
+    width = max(map(len, options))
+    lines = []
+    for name, path in options.items():
+        line = f"  {name:{width}}  {read_first_comment(path)}"
+        if not path.is_relative_to(SHIPPED_OPTION_DIR):
+            packages = (p.package for p in list_plugins() if path.is_relative_to(p.option_dir))
+            line += f"  [{next(packages, path)}]"
+        lines.append(line.rstrip())
+    return "\n".join(lines)
 
 
 def read_first_comment(path: Path) -> str:
     """Return the first line of the comment at the top of a file, without its `#`."""
-    for line in read_yaml_text(path, decode_errors="replace").splitlines():
+    for line in read_yaml_text(path).splitlines():
         if not line.startswith("#"):
             break
         if line != GLOBAL_PACKAGE_LINE:
             return line.lstrip("# ")
     return ""
-
-
-def format_two_columns(rows: Mapping[str, str]) -> str:
-    """Return a line for each name and its description, in two aligned columns."""
-    width = max(map(len, rows), default=0)
-    return "\n".join(f"  {name:{width}}  {text}".rstrip() for name, text in rows.items())
 
 
 class FlowListDumper(yaml.SafeDumper):  # type: ignore[misc]

@@ -35,10 +35,8 @@ def parse_overrides(
 ) -> list[Override]:
     """Parse overrides with Hydra, after adding quotes around text and expanding 100k and 1.5M.
 
-    Args:
-        config_class: dataclass of the settings that belong to no group.
-        loader: Hydra's config loader, from which it knows the groups; None if there are none.
-        allow_sweeps: let commas separate values of a sweep even in settings that are text.
+    `config_class` is the dataclass of the settings that belong to no group; Hydra knows the groups
+    from `loader`. With `allow_sweeps`, commas separate the values of a sweep even in text.
     """
     parser = OverridesParser.create(loader)
     annotation_by_name = {
@@ -60,7 +58,7 @@ def parse_overrides(
         try:
             parsed += parser.parse_overrides([key + separator + value])
         except (HydraException, RecursionError):
-            problem = f"{shorten_text(override)}: can't be read; write key=value"
+            problem = f"{shorten_text(override)}: can't be read; write key=value or 'key=\"text\"'"
             if os.path.isdir(override):
                 folders = f"run={override}, or resume={override} to train on"
                 problem += f"; a run folder is given as {folders}"

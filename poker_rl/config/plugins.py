@@ -62,12 +62,7 @@ def list_plugins() -> list[Plugin]:
 
 
 def check_packages(extra: str, purpose: str, *packages: str) -> None:
-    """Raise `ConfigError` if an optional package is not installed.
-
-    Args:
-        extra: the extra of poker-rl that installs these packages.
-        purpose: what needs the packages, such as a command or a file.
-    """
+    """Raise ConfigError if a package, which an extra of poker-rl installs, is missing."""
     if any(find_spec(package) is None for package in packages):
         raise ConfigError(f"{purpose} needs more packages: pip install 'poker-rl[{extra}]'")
 

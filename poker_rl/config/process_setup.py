@@ -70,14 +70,9 @@ def enable_compile_cache() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except (OSError, RuntimeError) as error:  # Path.home raises RuntimeError without a home folder
-        # Child processes inherit XDG_CACHE_HOME and therefore use the same folder.
-        os.environ["XDG_CACHE_HOME"] = temporary = tempfile.mkdtemp(prefix="poker-rl-cache-")
-        folder = Path(temporary, "poker-rl", digest)
-        reason = str(error).rstrip(".")
-        print(
-            f"poker-rl: compiled rules can't be kept: {reason}; they are kept in {folder} for now."
-            " Set XDG_CACHE_HOME to a folder that can be written",
-            file=sys.stderr,
-        )
+        folder = Path(tempfile.mkdtemp(prefix="poker-rl-cache-"))
+        os.environ["NUMBA_CACHE_DIR"] = str(folder)  # child processes use the same folder
+        message = f"poker-rl: compiled rules can't be kept: {error}; they are in {folder} for now."
+        print(message, "Set XDG_CACHE_HOME to a folder that can be written", file=sys.stderr)
     numba_config: Any = numba.config
     numba_config.CACHE_DIR = str(folder)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 
 MIB = 1 << 20
 MAX_YAML_BYTES = MIB // 8  # PyYAML needs a few seconds for a file of this size
-MAX_JSON_BYTES = 16 * MIB  # enough for the list of jobs of a sweep with 5,000 jobs
+MAX_JSON_BYTES = 16 * MIB
 # Messages by which NumPy and torch report a lack of memory when they raise no MemoryError.
 OUT_OF_MEMORY_PATTERN = re.compile(
     "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
@@ -166,11 +166,11 @@ def open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
     return path.open("rb")
 
 
-def read_yaml_text(path: Path, decode_errors: str = "strict") -> str:
+def read_yaml_text(path: Path) -> str:
     """Return the text of a YAML file without parsing it."""
     with open_regular_file(path, MAX_YAML_BYTES) as file:
         try:
-            return file.read(MAX_YAML_BYTES).decode(errors=decode_errors)
+            return file.read(MAX_YAML_BYTES).decode()
         except UnicodeDecodeError:
             raise ConfigError(f"{path}: is not text") from None
 

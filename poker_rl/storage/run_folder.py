@@ -254,18 +254,16 @@ def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
     """
     hparams: dict[str, str | float] = {"net": "none", "experiment": "none"} | config["names"]
 
-    def add_value(key: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for name, nested_value in value.items():
-                if name != "_target_":
-                    add_value(f"{key}.{name}", nested_value)
-        else:
-            hparams[key] = value if isinstance(value, int | float | str) else json.dumps(value)
+    def add_values(settings: Mapping[str, Any], prefix: str) -> None:
+        for name, value in settings.items():
+            if isinstance(value, dict):
+                if prefix or name in ("algo", "net"):
+                    add_values(value, f"{prefix}{name}.")
+            elif name not in {*LOCATION_SETTINGS, "figures", "_target_"}:
+                is_plain = isinstance(value, int | float | str)
+                hparams[prefix + name] = value if is_plain else json.dumps(value)
 
-    for key, value in config.items():
-        is_root_setting = not isinstance(value, dict) and key not in {*LOCATION_SETTINGS, "figures"}
-        if key in ("algo", "net") or is_root_setting:
-            add_value(key, value)
+    add_values(config, "")
     return hparams
 
 

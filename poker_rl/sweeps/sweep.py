@@ -47,7 +47,7 @@ def run_sweep(
     # The folder's name depends on all option files, because after an edit the same overrides mean
     # other settings.
     files = [path for folder in option_dirs for path in list_option_files(folder)]
-    texts = [read_yaml_text(path, decode_errors="replace") for path in files]
+    texts = [read_yaml_text(path) for path in files]
     label, digest = create_folder_label(words, LOCATION_SETTINGS), compute_digest([jobs, texts])
     sweep = Path(compose_run_folder(first)[0], "sweeps", f"{label}_{digest}".lstrip("_"))
     with error_prefix("outputs"):

@@ -27,7 +27,6 @@ from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
 from poker_rl.config.option_files import (
-    check_keys_given_once,
     find_differing_key,
     list_user_option_dirs,
     load_option,
@@ -155,8 +154,6 @@ def check_search_space(
 
     Return the root settings of a run.
     """
-    with error_prefix("train_overrides"):
-        check_keys_given_once(train_overrides)
     for word in (*train_overrides, *search_space):
         if (key := parse_override_key(word)) in STUDY_SETTINGS:
             raise ConfigError(
