@@ -13,7 +13,7 @@ import json
 import os
 import pickle
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,17 +81,31 @@ def load_checked(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is damaged or no checkpoint") from error
 
 
-def find_non_finite_tensors(tree: Any, path: str = "") -> Iterator[str]:
-    """Yield the dotted paths of the floating-point tensors that hold a NaN or an infinity."""
+def map_tensors(tree: Any, function: Callable[[str, torch.Tensor], Any], path: str = "") -> Any:
+    """Return nested values with `function(dotted path, tensor)` in place of each tensor."""
     if isinstance(tree, torch.Tensor):
-        if tree.is_floating_point() and tree.numel():
-            low, high = tree.aminmax()  # minimum and maximum are NaN if any value is
+        return function(path, tree)
+    prefix = f"{path}." if path else ""
+    if isinstance(tree, Mapping):
+        return {key: map_tensors(tree[key], function, f"{prefix}{key}") for key in tree}
+    if isinstance(tree, list | tuple):
+        values = enumerate(tree)
+        return type(tree)(map_tensors(value, function, f"{prefix}{n}") for n, value in values)
+    return tree
+
+
+def find_non_finite_tensors(tree: Any) -> list[str]:
+    """Return the dotted paths of the floating-point tensors that hold a NaN or an infinity."""
+    paths = []
+
+    def check(path: str, tensor: torch.Tensor) -> None:
+        if tensor.is_floating_point() and tensor.numel():
+            low, high = tensor.aminmax()  # minimum and maximum are NaN if any value is
             if not (low.isfinite() and high.isfinite()):
-                yield path
-    elif isinstance(tree, Mapping | list | tuple):
-        items = tree.items() if isinstance(tree, Mapping) else enumerate(tree)
-        for key, value in items:
-            yield from find_non_finite_tensors(value, f"{path}.{key}" if path else str(key))
+                paths.append(path)
+
+    map_tensors(tree, check)
+    return paths
 
 
 def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:
@@ -108,13 +122,7 @@ def copy_to_cpu(tree: Any) -> Any:
     torch.save always saves the whole storage. For a view, such as one network of a stack of many,
     it would save the whole stack.
     """
-    if isinstance(tree, torch.Tensor):
-        return tree.detach().cpu().clone()
-    if isinstance(tree, Mapping):
-        return {key: copy_to_cpu(value) for key, value in tree.items()}
-    if isinstance(tree, list | tuple):
-        return type(tree)(copy_to_cpu(value) for value in tree)
-    return tree
+    return map_tensors(tree, lambda _, tensor: tensor.detach().cpu().clone())
 
 
 def list_snapshots(folder: Path) -> list[Path]:
@@ -146,20 +154,26 @@ def save_safetensors(path: Path, tree: Mapping[str, Any]) -> None:
     from safetensors.torch import save_file
 
     tensors: dict[str, torch.Tensor] = {}
-    metadata = {METADATA_KEY: json.dumps(_move_tensors(tree, "", tensors))}
+
+    def move(name: str, tensor: torch.Tensor) -> dict[str, str]:
+        tensors[name] = tensor.contiguous()
+        return {TENSOR_KEY: name}
+
+    metadata = {METADATA_KEY: json.dumps(map_tensors(tree, move))}
     with atomic_replacement(path) as new_path:
         save_file(tensors, new_path, metadata)
 
 
 def load_safetensors(path: Path) -> dict[str, Any]:
-    """Return the nested values from a file of `save_safetensors`, with tensors on the CPU.
+    """Return the nested values of a file of `save_safetensors`, with tensors on the CPU.
 
-    Raises:
-        ConfigError: if the file is missing, damaged or not from `save_safetensors`, or safetensors
-            is not installed.
+    Raise ConfigError if the file is damaged or from elsewhere, or safetensors is not installed.
     """
     check_packages("export", str(path), "safetensors")
     from safetensors import SafetensorError, safe_open
+
+    def insert(mapping: dict[str, Any]) -> Any:
+        return tensors[mapping[TENSOR_KEY]] if mapping.keys() == {TENSOR_KEY} else mapping
 
     try:
         open_regular_file(path, MACHINE_MEMORY_BYTES).close()
@@ -168,30 +182,8 @@ def load_safetensors(path: Path) -> dict[str, Any]:
             if len(text) > MAX_METADATA_BYTES:
                 raise ValueError("too long")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return dict(_insert_tensors(json.loads(text), tensors))
+        return dict(json.loads(text, object_hook=insert))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
     except (SafetensorError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ConfigError(f"{path} is damaged or no player of poker-rl export") from error
-
-
-def _move_tensors(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
-    """Return nested values with each tensor replaced by its name; add the tensors to `tensors`."""
-    if isinstance(tree, torch.Tensor):
-        tensors[path] = tree.contiguous()
-        return {TENSOR_KEY: path}
-    if isinstance(tree, Mapping):
-        return {
-            key: _move_tensors(value, f"{path}.{key}" if path else key, tensors)
-            for key, value in tree.items()
-        }
-    return tree
-
-
-def _insert_tensors(tree: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
-    """Return nested values with each tensor's name replaced by the tensor."""
-    if isinstance(tree, dict):
-        if tree.keys() == {TENSOR_KEY}:
-            return tensors[tree[TENSOR_KEY]]
-        return {key: _insert_tensors(value, tensors) for key, value in tree.items()}
-    return tree
