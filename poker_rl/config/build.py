@@ -38,14 +38,8 @@ SCALAR_DESCRIPTIONS = {
 def build(config: object, path: str, **runtime: Any) -> Any:
     """Return the object that settings describe, after checking and converting their values.
 
-    Args:
-        config: the settings, a mapping with the key `_target_`.
-        path: dotted key of these settings, such as `algo`, for error messages.
-        runtime: further arguments; those that the constructor does not have are ignored.
-
-    Raises:
-        ConfigError: if the class can't be used, a key is unknown or missing, or a value has the
-            wrong type, is out of range or is rejected by the class.
+    `path` is the dotted key of the settings, such as `algo`, which begins the message of each
+    ConfigError. Of the `runtime` arguments, those that the constructor does not have are ignored.
     """
     target, field_values = resolve_target(config, path)
     parameters = inspect.signature(target).parameters

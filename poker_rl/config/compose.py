@@ -151,8 +151,9 @@ def compose_plain_config(
 def compose_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
     """Return the setting `outputs`, and the run's folder: <outputs>/<game>/<algo>/<name>."""
     config = to_plain_dict(composed.config)
-    outputs, options = str(config["outputs"]), composed.option_by_group
-    return outputs, Path(outputs, str(options["game"]), str(options["algo"]), str(config["name"]))
+    outputs = str(config["outputs"])
+    game, algo = (str(composed.option_by_group.get(group)) for group in ("game", "algo"))
+    return outputs, Path(outputs, game, algo, str(config["name"]))
 
 
 def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:

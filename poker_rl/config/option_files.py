@@ -76,8 +76,8 @@ def list_option_dirs(user_dir: str | None) -> list[Path]:
     if user_dir is not None and not (user_dir and Path(user_dir).is_dir()):
         raise ConfigError(f"--config-dir: {user_dir or 'an empty name'} is not a folder")
     user_dirs = [] if user_dir is None else [Path(user_dir)]
-    plugin_dirs = [p.option_dir for p in list_plugins() if p.option_dir.is_dir()]
-    return [*user_dirs, SHIPPED_OPTION_DIR, *plugin_dirs]
+    plugin_dirs = [plugin.folder / "conf" for plugin in list_plugins()]
+    return [*user_dirs, SHIPPED_OPTION_DIR, *filter(Path.is_dir, plugin_dirs)]
 
 
 def list_option_files(folder: Path, group: str = "*") -> list[Path]:
@@ -173,7 +173,7 @@ def describe_options(options: Mapping[str, Path]) -> str:
     for name, path in options.items():
         line = f"  {name:{width}}  {read_first_comment(path)}"
         if not path.is_relative_to(SHIPPED_OPTION_DIR):
-            packages = (p.package for p in list_plugins() if path.is_relative_to(p.option_dir))
+            packages = (p.package for p in list_plugins() if path.is_relative_to(p.folder))
             line += f"  [{next(packages, path)}]"
         lines.append(line.rstrip())
     return "\n".join(lines)

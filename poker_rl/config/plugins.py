@@ -35,12 +35,7 @@ class Plugin:
     package: str  # name of the package for `import`
     distribution: str  # name of the package for `pip install`
     version: str
-    folder: Path
-
-    @property
-    def option_dir(self) -> Path:
-        """Return the folder of the plug-in's option files, which may be missing."""
-        return self.folder / "conf"
+    folder: Path  # its subfolder conf, if there is one, has option files
 
 
 @cache

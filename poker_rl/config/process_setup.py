@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.config.plugins import list_plugins
-from poker_rl.config.validation import ConfigError
 
 # The same default as in conf/config.yaml. For small networks, a second thread is slower than one.
 DEFAULT_THREADS = 1
@@ -27,16 +26,14 @@ def count_cores() -> int:
 
 
 def set_threads(threads: int) -> None:
-    """Set the number of CPU threads of torch and numba in this process."""
+    """Set the number of CPU threads of torch and numba in this process.
+
+    numba raises ValueError for more than NUMBA_NUM_THREADS, by default the number of cores.
+    """
     import numba
     import torch
 
     global _threads_were_set
-    max_threads = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-    if not 1 <= threads <= max_threads:
-        raise ConfigError(
-            f"threads: {threads}; allowed: 1 to {max_threads}, which is NUMBA_NUM_THREADS"
-        )
     numba.set_num_threads(threads)
     # torch comes last: numba changes the number of OpenMP threads, which torch uses too.
     torch.set_num_threads(threads)

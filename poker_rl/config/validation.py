@@ -126,10 +126,8 @@ NAMES_IN_OTHER_LIBRARIES = {
     "rollout_steps": "n_steps num_steps rollout_fragment_length rollout_length",
     "seats": "num_players players player_count",
     "stacks": "stack starting_stack starting_stacks",
-    "startup_trials": "n_startup_trials",
     "tables": "num_envs n_envs num_envs_per_worker",
     "target_update_interval": "target_network_frequency update_target_network_every",
-    "trials": "n_trials",
     "value_coef": "vf_coef vf_loss_coeff value_loss_coef critic_loss_coef",
     "workers": "num_workers num_env_runners",
 }
@@ -138,9 +136,7 @@ NAMES_IN_OTHER_LIBRARIES = {
 def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[str] = ()) -> str:
     """Return a hint for a wrong word, such as "did you mean gamma? allowed: epochs, gamma".
 
-    Args:
-        options: the allowed words.
-        dotted_keys: further keys that may be suggested, such as algo.gamma.
+    `options` are the allowed words, and `dotted_keys`, such as algo.gamma, may be suggested too.
     """
     options = sorted(options)
     keys = sorted(dotted_keys or options, key=lambda key: (key.count("."), key))

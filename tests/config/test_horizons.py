@@ -57,7 +57,6 @@ DOWN = {"start": 1e-3, "end": 0.0, "horizon": 4e6}
 @pytest.mark.parametrize(
     ("algo", "budget", "expected"),
     [
-        ({"gamma": 1, "lr": DOWN}, 4_000_000, "algo.lr"),
         ({"actor_lr": 0.1, "average_policy": {"lr": DOWN}}, 4_000_000, "algo.average_policy.lr"),
         ({"lr": DOWN}, 3_000_000, None),
         ({"lr": DOWN | {"end": 1e-5}}, 4_000_000, None),

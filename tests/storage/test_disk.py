@@ -19,7 +19,6 @@ from commands import ENVIRONMENT, PROGRAM, TRAIN, limit_file_size, list_runs, ru
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint, console, disk
 from poker_rl.storage.run_folder import read_run_folder
-from poker_rl.training import train as train_module
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -58,18 +57,6 @@ def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys):
         assert run_command(*TRAIN, "name=first") == 1
     assert read_error(capsys) == "outputs/kuhn/cfr_plus/first/config.yaml: File too large"
     assert not list_runs()
-
-
-def test_a_failure_is_printed_in_a_line(monkeypatch, capsys):
-    def train(*_, **__):
-        with disk.name_path_in_errors("outputs/x"):
-            raise OSError(errno.ENOSPC, FULL)
-
-    monkeypatch.setattr(train_module, "train_in_folder", train)
-    assert run_command(*TRAIN) == 1
-    assert read_error(capsys) == f"outputs/x: {FULL}"
-    assert run_command(*TRAIN, "-m", "seed=1,2") == 1
-    assert f"seed=2: failed: outputs/x: {FULL}" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_gone_while_training(monkeypatch):
