@@ -1,4 +1,4 @@
-"""Files of a run: its folder, its checkpoints and the snapshots of its players.
+"""Files of a run (folder, checkpoints, snapshots of players), safe writing, and terminal output.
 
 This package imports config.
 
