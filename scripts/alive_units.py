@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.game import Game
-from poker_rl.games.game_loader import load_game
+from poker_rl.games.game import Game, load_game
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import ReplicatedMLP
 from poker_rl.players.action_sampling import sample_from_probs

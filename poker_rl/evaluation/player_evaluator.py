@@ -31,9 +31,8 @@ from poker_rl.evaluation.variance_reduction.variance_reducers import (
     build_reducer_factory,
 )
 from poker_rl.games.game import Game
-from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
 from poker_rl.games.public.tree import PublicTree
-from poker_rl.games.tree_nodes import count_nodes
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import get_snapshot_opponent_name
 

@@ -14,8 +14,7 @@ if "NUMBA_LOOP_VECTORIZE" not in os.environ:
     numba.config.LOOP_VECTORIZE = 0  # type: ignore[attr-defined]
 enable_compile_cache()
 
-from poker_rl.games.game import Game, jit, shuffle_deck
-from poker_rl.games.game_loader import load_game
+from poker_rl.games.game import Game, jit, load_game, shuffle_deck
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.sequence_form import collect_leaf_values, compute_best_response, compute_reach
 from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView

@@ -172,6 +172,24 @@ class Game(ABC):
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
+def load_game(name: str, *overrides: str) -> Game:
+    """Return the game that `poker-rl train game=NAME` plays; a plug-in may define it.
+
+    Args:
+        overrides: settings in the syntax of the command line, such as `game.ante=2`.
+
+    Raises:
+        ConfigError: if there is no such game, or a setting is invalid.
+    """
+    # Local imports, so that the rules can be imported with only numpy and numba.
+    from poker_rl.config.build import build_instance_of
+    from poker_rl.config.compose import compose_plain_config
+
+    config = compose_plain_config([f"game={name}", *overrides], allowed_groups=["game"])
+    game: Game = build_instance_of(Game, config["game"], "game")
+    return game
+
+
 @jit
 def fill_zeros(out):
     """Fill an array with zeros by a plain loop, which compiles faster than `out[:] = 0`."""

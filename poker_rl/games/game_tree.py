@@ -1,32 +1,100 @@
-"""The tree of a game small enough to enumerate, with its sequence form and look-up methods."""
+"""The enumerated tree of a small game: all deals times all betting lines.
+
+A betting line is a sequence of actions from the start of a hand. Nodes are in breadth-first order
+in flat arrays, so one forward loop computes reach probabilities and one backward loop computes
+values. There are no chance nodes: each deal is a root, and all deals are equally likely.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numba
 import numpy as np
 
+from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.games.sequence_form_builder import build_sequence_form
-from poker_rl.games.tables import tables_from_records
-from poker_rl.games.tree_nodes import TreeNodes
+from poker_rl.games.sequence_form import build_sequence_form
+from poker_rl.games.tables import Tables, tables_from_records
+
+MAX_BYTES = 4 * 10**9  # memory for building a tree; most machines have this much
+MAX_CACHED_TREES = 4  # a tree may take `MAX_BYTES` of memory
 
 
-class GameTree(TreeNodes):
-    """The enumerated nodes of a game with the game's sequence form.
-
-    Threads process parts of the information sets in parallel; see `sequence_form`. A small tree has
-    one part for each seat, a large tree one for each private hand of each seat.
+class GameTree:
+    """The N nodes of an enumerated game, with I information sets, A actions and D deals.
 
     Attributes:
+        parent: parent node, -1 at a root, [N] int32
+        edge: i * A + a for the action a at the parent's information set i that leads to the node,
+            -1 at a root, [N] int32
+        seat: the seat to act, -1 where the hand is over, [N] int8
+        infoset: information set of the seat to act, -1 where the hand is over, [N] int32
+        node_payoffs: chips won by each seat where the hand is over, else 0, [N, seats] float64
+        level_starts: first node of each depth, then N, [depths + 1]
+        infoset_records: the record of one table in each information set, [I]
+        infoset_seat: the seat to act at each information set, [I] int8
+        betting_node: index of a betting line that leads to each information set, [I] int64; there
+            are several if actions are hidden from the seat to act
+        legal_mask: action mask of each information set, [I, A] bool
+        first_infoset_of_seat: first information set of each seat, then I, [seats + 1]; those of a
+            seat are adjacent and in the order of their depth
+        sequence_form: the arrays for compiled passes over the tree, see `sequence_form`
         part_of_deal: for each seat and deal, the part with the information sets that the seat may
             reach in this deal, [seats, D]
+
+    Raises:
+        ConfigError: if building the tree would take more than `MAX_BYTES` of memory, if the game
+            lacks the rule `infoset`, or if it has several definitions, betting lines that depend on
+            the cards, or an information set that is reached after different numbers of moves.
     """
 
     def __init__(self, game: Game) -> None:
-        super().__init__(game)
+        self.game = game
+        _check_enumerable(game)
+        deals = game.list_deals()
+        self.deal_count = len(deals)
+        level_arrays = _enumerate_nodes(game, deals)
+        self.level_starts = np.cumsum([0] + [len(level) for level in level_arrays["seat"]])
+        arrays: dict[str, Any] = {
+            name: _concatenate(level_arrays.pop(name)) for name in list(level_arrays)
+        }
+        owner = arrays["records"]["to_act"].astype(np.int8)
+        order = np.argsort(owner, kind="stable")
+        new_index = np.argsort(order).astype(np.int32)
+        self.parent = arrays["parent"].astype(np.int32)
+        self.seat: np.ndarray = arrays["seat"]
+        decision_nodes = np.flatnonzero(self.seat >= 0)
+        self.infoset = np.full(len(self.seat), -1, np.int32)
+        self.infoset[decision_nodes] = new_index[arrays["infoset"][decision_nodes]]
+        self.edge = np.full(len(self.seat), -1, np.int32)
+        parent_infoset, action = np.divmod(arrays["edge"][self.deal_count :], game.action_count)
+        self.edge[self.deal_count :] = new_index[parent_infoset] * game.action_count + action
+        self.node_payoffs: np.ndarray = arrays["payoffs"]
+        self.infoset_seat = owner[order]
+        self.infoset_records: np.ndarray = arrays.pop("records").take(order)
+        self.legal_mask: np.ndarray = arrays["legal"][order]
+        self.betting_node: np.ndarray = arrays["betting_node"][order]
+        self.first_infoset_of_seat = np.searchsorted(self.infoset_seat, np.arange(game.seats + 1))
+        self._infoset_keys = arrays["key"][order]
+        self._key_order = np.argsort(self._infoset_keys)
+        sorted_keys = self._infoset_keys[self._key_order]
+        if (sorted_keys[1:] == sorted_keys[:-1]).any():
+            problem = "has an information set that is reached after different numbers of moves"
+            raise ConfigError(f"game: {game.name} {problem}, so it is not enumerated")
         self.sequence_form, self.part_of_deal = build_sequence_form(self)
+
+    @property
+    def infoset_count(self) -> int:
+        """Number of information sets, I."""
+        return len(self.infoset_records)
+
+    @property
+    def betting_node_count(self) -> int:
+        """Number of betting lines after which a seat acts."""
+        return int(self.betting_node.max()) + 1
 
     @property
     def thread_count(self) -> int:
@@ -75,14 +143,13 @@ class GameTree(TreeNodes):
 
 
 _cached_trees: dict[str, GameTree] = {}
-MAX_CACHED_TREES = 4  # a tree may take `MAX_BYTES` of memory
 
 
 def get_tree(game: Game) -> GameTree:
     """Return the game's tree; the `MAX_CACHED_TREES` trees that were built last are cached.
 
     Raises:
-        ConfigError: if the game cannot be enumerated, see `TreeNodes`.
+        ConfigError: if the game cannot be enumerated, see `GameTree`.
     """
     key = repr(game.to_dict())
     if key not in _cached_trees:
@@ -90,3 +157,117 @@ def get_tree(game: Game) -> GameTree:
         for oldest in list(_cached_trees)[:-MAX_CACHED_TREES]:
             del _cached_trees[oldest]
     return _cached_trees[key]
+
+
+def count_nodes(game: Game, limit: int) -> int:
+    """Return the number of nodes of a game's tree if it is at most `limit`.
+
+    If the tree has more nodes or cannot be enumerated, return any number above `limit`.
+    """
+    if len(game.definitions) > 1 or not game.infoset_key_size:
+        return limit + 1
+    deal_count, nodes_per_deal = game.count_deals(), 0
+    for level_size in _iterate_level_sizes(game):
+        nodes_per_deal += level_size
+        if nodes_per_deal * deal_count > limit:
+            break
+    return nodes_per_deal * deal_count
+
+
+def _iterate_level_sizes(game: Game) -> Iterator[int]:
+    """Yield the number of betting lines at each depth, by playing them all with one deal."""
+    tables = Tables(game, 1, 0)
+    tables.deal()
+    yield 1
+    while True:
+        decision_rows = np.flatnonzero(tables.records["over"] == 0)
+        mask = tables.legal_mask(decision_rows)
+        if not mask.any():
+            return
+        yield int(mask.sum())
+        row, action = np.nonzero(mask)
+        tables = tables_from_records(game, tables.records[decision_rows[row]])
+        tables.step(action)
+
+
+def _check_enumerable(game: Game) -> None:
+    if len(game.definitions) > 1:
+        problem = "samples its definition for each hand, and is not enumerated"
+        raise ConfigError(f"game: {game.name} {problem}")
+    if not game.infoset_key_size:
+        raise ConfigError(f"game: {game.name} has no rule `infoset`, and is not enumerated")
+    # About half of the nodes have tables in memory at a time: those of two adjacent levels.
+    table_bytes = game.table_dtype.itemsize + game.action_count
+    max_nodes = MAX_BYTES // (64 + 16 * game.seats + table_bytes // 2)
+    if count_nodes(game, max_nodes) > max_nodes:
+        raise ConfigError(
+            f"game: {game.name} has more than {max_nodes:.1g} nodes; to enumerate them would take"
+            f" more than {MAX_BYTES / 1e9:.3g} GB of memory, the most that is allowed"
+        )
+
+
+def _enumerate_nodes(game: Game, deals: np.ndarray) -> dict[str, list[np.ndarray]]:
+    """Enumerate all nodes level by level, and number information sets in that order.
+
+    Return the arrays of the nodes and of the information sets on each level.
+    """
+    deal_count = len(deals)
+    tables = Tables(game, deal_count, 0)
+    tables.deal(decks=deals)
+    parent = edge = np.full(deal_count, -1)
+    betting_line = np.zeros(deal_count, np.int64)  # betting line of each node of the level
+    level_arrays: dict[str, list[np.ndarray]] = {}
+    first_node = first_infoset = first_betting_node = 0
+    while len(tables.records):
+        is_over = tables.records["over"] != 0
+        decision_rows = np.flatnonzero(~is_over)
+        infoset = np.full(len(is_over), -1)
+        payoffs = np.zeros((len(is_over), game.seats))
+        payoffs[is_over] = tables.payoffs(np.flatnonzero(is_over))
+        keys, first_row_of_infoset, infoset[decision_rows] = np.unique(
+            tables.infoset_keys(decision_rows), return_index=True, return_inverse=True
+        )
+        infoset[decision_rows] += first_infoset
+        mask = tables.legal_mask(decision_rows)
+        to_act = tables.records["to_act"][decision_rows].astype(np.int64)
+        seat_and_line = to_act * (betting_line.max(initial=0) + 1) + betting_line[decision_rows]
+        _, level_lines = np.unique(seat_and_line[first_row_of_infoset], return_inverse=True)
+        for name, level_array in {
+            "parent": parent,
+            "edge": edge,
+            "seat": np.where(is_over, -1, tables.records["to_act"].astype(np.int8)),
+            "infoset": infoset,
+            "payoffs": payoffs,
+            "key": keys,
+            "records": tables.records.take(decision_rows[first_row_of_infoset]),
+            "legal": mask[first_row_of_infoset],
+            "betting_node": level_lines + first_betting_node,
+        }.items():
+            level_arrays.setdefault(name, []).append(level_array)
+
+        row, action = np.nonzero(mask)
+        parent = first_node + decision_rows[row]
+        edge = infoset[decision_rows[row]] * game.action_count + action
+        _, betting_line = np.unique(
+            betting_line[decision_rows[row]] * game.action_count + action, return_inverse=True
+        )
+        # The nodes of a level are ordered by deal, each of which has the same number of nodes.
+        deal_of_child = decision_rows[row] // (len(is_over) // deal_count)
+        if np.ptp(np.bincount(deal_of_child, minlength=deal_count)):
+            problem = "has other lines of moves with other cards, so it is not enumerated"
+            raise ConfigError(f"game: {game.name} {problem}")
+        first_node += len(is_over)
+        first_infoset += len(keys)
+        first_betting_node += int(level_lines.max(initial=-1)) + 1
+        # `take` copies whole records; indexing would copy field by field.
+        tables = tables_from_records(game, tables.records.take(decision_rows[row]))
+        tables.step(action)
+    return level_arrays
+
+
+def _concatenate(arrays: list[np.ndarray]) -> np.ndarray:
+    """Concatenate arrays; copy records as bytes, since NumPy would copy field by field."""
+    dtype = arrays[0].dtype
+    if dtype.names is not None:
+        arrays = [part.view(f"V{dtype.itemsize}") for part in arrays]
+    return np.concatenate(arrays).view(dtype)

@@ -1,9 +1,8 @@
 """Loops over many tables that call the rules of a game, compiled together with them.
 
-The loops are written once and compiled for each game's rules: they get the globals of the rules
-module, so `step` in a loop is that game's `step`. Each loop has a serial and a parallel form.
-Starting threads costs more than a short loop saves, so the parallel form is only for calls that
-take milliseconds.
+The loops are compiled for each game's rules: they get the globals of the rules module, so `step` in
+a loop is that game's `step`. Each loop has a serial form, and a parallel one for calls that take
+milliseconds.
 """
 
 from __future__ import annotations
@@ -78,18 +77,11 @@ def history_loop(definitions, tables, rows, out, lengths):
 
 
 def step_autoreset_loop(
-    definitions,
-    tables,
-    actions,
-    seats,
-    observations,
-    legal_masks,
-    payoffs_out,
-    is_over,
+    definitions, tables, rows, actions, seats, observations, legal_masks, payoffs_out, is_over
 ):
     illegal_count = 0
-    for i in prange(len(actions)):
-        table = tables[i]
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
         definition = definitions[table.variant]
         step(definition, table, actions[i])
         illegal_count += table.error != 0
@@ -123,11 +115,5 @@ def compile_loop(loop: Any, rules: ModuleType, parallel: bool, rule: str = "") -
     bound_loop = FunctionType(loop.__code__, loop_globals, loop.__name__)
     form = "parallel" if parallel else "serial"
     bound_loop.__qualname__ = f"{rules.__name__}.{loop.__name__}.{rule}.{form}"
-    return numba.njit(
-        bound_loop,
-        cache=True,
-        nogil=True,
-        error_model="numpy",
-        parallel=parallel,
-        boundscheck=False,
-    )
+    options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+    return numba.njit(bound_loop, parallel=parallel, boundscheck=False, **options)

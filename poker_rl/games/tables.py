@@ -33,10 +33,9 @@ def copy_records(records: np.ndarray) -> np.ndarray:
 
 
 class Tables:
-    """A batch of tables of one game; methods return new arrays, never views of the tables.
+    """A batch of B tables of one game; methods return new arrays, never views of the tables.
 
-    Methods that take `rows` work on the tables with these indices, or on all tables if `rows` is
-    None; B is then the number of rows.
+    Methods that take `rows` work on the B tables with these indices, or on all if `rows` is None.
 
     Args:
         count: number of tables, B.
@@ -63,7 +62,7 @@ class Tables:
         self._all_rows = np.arange(len(records))
 
     def run_loop(
-        self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray, rule: str = ""
+        self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray | None, rule: str = ""
     ) -> Any:
         """Run a loop of the module `table_loops` over the tables `rows` and return its result."""
         rows = self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
@@ -84,8 +83,8 @@ class Tables:
         """Start new hands with the cards of `decks`, or with random cards if `decks` is None.
 
         Args:
-            decks: the cards of each hand in the order dealt, [B, dealt] integers; a row may have
-                more cards than its hand uses, up to the most that any definition deals.
+            decks: the cards of each hand in the order dealt, [B, D] integers; a row may have more
+                cards than its hand uses.
             variants: index of the definition for each deck, [B] or one integer for all.
 
         Raises:
@@ -94,48 +93,32 @@ class Tables:
         if decks is None:
             self.run_loop(deal_loop, rows)
             return
-        decks, variants = np.asarray(decks), np.broadcast_to(variants, self.count_rows(rows))
-        if decks.dtype.kind not in "iu":
-            raise ValueError(f"decks: cards are integers, not {decks.dtype}")
-        dealt = self._definitions["dealt"]
-        least = int(dealt[np.clip(variants, 0, len(dealt) - 1)].max(initial=0))
-        is_deck = decks.ndim == 2 and least <= decks.shape[1] <= dealt.max()
-        if not is_deck or len(decks) != len(variants):
-            raise ValueError(
-                f"decks: the shape {decks.shape} is not ({len(variants)}, {least}), a row for each"
-                " table with the cards of a hand"
-            )
-        check_decks(self.game, decks, variants)
-        self.deal_unchecked(decks, variants, rows)
-
-    def deal_unchecked(
-        self, decks: np.ndarray, variants: np.ndarray, rows: np.ndarray | None = None
-    ) -> None:
-        """Start new hands with valid decks [B, D], which may have more cards than a hand uses."""
         tables = self._all_rows if rows is None else rows
+        decks = np.broadcast_to(decks, (len(tables), decks.shape[-1]))
+        variants = np.broadcast_to(variants, len(tables))
+        check_decks(self.game, decks, variants)
         self.records["deck"][tables, : decks.shape[1]] = decks
         self.records["variant"][tables] = variants
         self.run_loop(rule_loop, rows, rule="start")
 
     def gather_definitions(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the definition in play at each table, [B] records."""
-        variant = self.records["variant"]
         # `take` copies whole records; indexing would copy field by field.
-        return self._definitions.take(variant if rows is None else variant[rows])
+        return self._definitions.take(self._get_variants(rows))
 
     def count_seats(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the number of seats of the hand at each table, [B] int64."""
-        variant = self.records["variant"]
         seats: np.ndarray = self._definitions["seats"].astype(np.int64)
-        return seats.take(variant if rows is None else variant[rows])
+        return seats.take(self._get_variants(rows))
+
+    def _get_variants(self, rows: np.ndarray | None) -> np.ndarray:
+        variants: np.ndarray = self.records["variant"]
+        return variants if rows is None else variants[rows]
 
     def _apply_rule(
         self, loop: Any, rule: str, rows: np.ndarray | None, size: int, dtype: Any
     ) -> np.ndarray:
-        """Return the array [B, size] that a rule writes, or raise ConfigError if `size` is 0.
-
-        A size of 0 means that the game does not have this optional rule.
-        """
+        """Return the array [B, size] that a rule writes; size 0: the game has no such rule."""
         if not size:
             raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
         out = np.zeros((self.count_rows(rows), size), dtype)
@@ -148,18 +131,12 @@ class Tables:
         return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write the observations of all tables into `out`, [B, W].
-
-        With `sorted_suits` the suits are renamed to a canonical form, see `suit_isomorphism`.
-        """
+        """Write observations into `out` [B, W]; `sorted_suits`: as in `suit_isomorphism`."""
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
     def write_log_chip_observations(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write observations, float32, in which `logarithms[k]` stands for k chips.
-
-        The suits are renamed to a canonical form, see `suit_isomorphism`.
-        """
+        """Write observations in which `logarithms[k]` stands for k chips, with sorted suits."""
         self.run_loop(observe_log_chips_loop, None, logarithms, out)
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -248,10 +225,8 @@ class Tables:
             payoffs: chips won by each seat in hands that have just ended, [B, seats] int64.
             is_over: 1 where a hand has just ended, else 0, [B].
         """
-        parallel = len(actions) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
-        loop = compile_loop(step_autoreset_loop, self.game.rules, parallel)
         arrays = actions, seats, observations, legal_masks, payoffs, is_over
-        if loop(self._definitions, self.records, *arrays):
+        if self.run_loop(step_autoreset_loop, None, *arrays):
             raise self._illegal_action_error(actions, self._all_rows)
 
 
@@ -265,26 +240,26 @@ def tables_from_records(game: Game, records: np.ndarray) -> Tables:
 def check_decks(game: Game, decks: np.ndarray, variants: np.ndarray) -> None:
     """Raise ValueError unless the cards that each hand uses are distinct cards of the game.
 
-    With other cards the compiled rules would read outside of their arrays. Rows of `decks` [B, D]
-    may have more cards than the definitions with the indices `variants` [B] deal.
+    With other cards the compiled rules would read outside of their arrays.
     """
-    count = len(game.definitions)
-    wrong = np.flatnonzero((variants < 0) | (variants >= count))
-    if len(wrong):
-        raise ValueError(f"variants: {variants[wrong[0]]} is not in 0 to {count - 1}")
+    if ((variants < 0) | (variants >= len(game.definitions))).any():
+        raise ValueError(f"variants: not all are in 0 to {len(game.definitions) - 1}")
     dealt, cards = (game.definitions[key].astype(np.int64) for key in ("dealt", "cards"))
-    decks = np.ascontiguousarray(decks, np.int64)
-    row = _find_wrong_deck(decks, variants.astype(np.int64), dealt, cards)
+    decks, variants = np.ascontiguousarray(decks, np.int64), variants.astype(np.int64)
+    row = _find_wrong_deck(decks, variants, dealt, cards)
     if row >= 0:
-        deck, max_card = decks[row, : dealt[variants[row]]].tolist(), cards[variants[row]] - 1
-        raise ValueError(f"decks: {deck} is not {len(deck)} different cards of 0 to {max_card}")
+        count, max_card = dealt[variants[row]], cards[variants[row]] - 1
+        deck = decks[row, :count].tolist()
+        raise ValueError(f"decks: {deck} is not {count} different cards of 0 to {max_card}")
 
 
 @jit
 def _find_wrong_deck(decks, variants, dealt, cards):  # type: ignore[no-untyped-def]
-    """Return the first row whose dealt cards are not distinct cards of the deck, or -1."""
+    """Return the first row whose `dealt` cards are not distinct cards of the deck, or -1."""
     last_row_of_card = np.full(cards.max(), -1)
     for i in range(len(decks)):
+        if decks.shape[1] < dealt[variants[i]]:
+            return i
         for j in range(dealt[variants[i]]):
             card = decks[i, j]
             if card < 0 or card >= cards[variants[i]] or last_row_of_card[card] == i:

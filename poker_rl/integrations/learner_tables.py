@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.game import Game
-from poker_rl.games.game_loader import load_game
+from poker_rl.games.game import Game, load_game
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences

@@ -27,13 +27,12 @@ from poker_rl.config.validation import (
 from poker_rl.evaluation.matches.duplicate_match import play_deals
 from poker_rl.evaluation.player_evaluator import MAX_TREE_NODES
 from poker_rl.games.game import Game
-from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
 from poker_rl.games.hand_history import HandHistory, hand_history_from_record, replay_hand
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree_nodes import count_nodes
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.export_weights import (

@@ -13,7 +13,7 @@ from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import compute_seat_values, exploitability, nash_conv
-from poker_rl.games import game_tree, get_tree, sequence_form_builder
+from poker_rl.games import game_tree, get_tree, sequence_form
 
 VARIANTS = ["cfr", "cfr_linear", "cfr_plus", "dcfr", "pcfr_plus", "pdcfr_plus"]
 SOLVERS = [*VARIANTS, "mccfr"]
@@ -137,7 +137,7 @@ def assert_same(one, other):
 )
 def test_threads_change_nothing(name, settings, monkeypatch):
     """1,500 traversals are enough to be shared among threads."""
-    monkeypatch.setattr(sequence_form_builder, "MIN_PARALLEL_LEAVES", 100_000)
+    monkeypatch.setattr(sequence_form, "MIN_PARALLEL_LEAVES", 100_000)
     monkeypatch.setattr(game_tree, "_cached_trees", {})
     one, two = (learnt(threads, name, leduc_8(), **settings) for threads in (1, 2))
     assert_same(one, two)
@@ -149,7 +149,7 @@ def test_parts_change_nothing(name, game, monkeypatch):
     """Trees in one part for each hand and in one part for each seat give equal tables."""
     settings = {"traversals": 40} if name == "mccfr" else {}
     whole = learnt(1, name, game, iterations_per_step=20, **settings)
-    monkeypatch.setattr(sequence_form_builder, "MIN_PARALLEL_LEAVES", 1)
+    monkeypatch.setattr(sequence_form, "MIN_PARALLEL_LEAVES", 1)
     monkeypatch.setattr(game_tree, "_cached_trees", {})
     monkeypatch.setattr("poker_rl.algos.tabular.mccfr.MIN_PARALLEL_NODES", 1)
     assert_same(whole, learnt(2, name, game, iterations_per_step=20, **settings))

@@ -236,26 +236,6 @@ def test_memories_keep_chips():
 
 
 @pytest.mark.parametrize(
-    ("changes", "key", "what"),
-    [
-        ({"stacks": 1}, "stacks", "1 chips of seat 0 are less than its ante and blind, 2"),
-        ({"stacks": 40_000}, "stacks", "40000 is not in [1, 32767]"),
-        ({"min_bet": 1}, "min_bet", "1 is less than the blind of 2"),
-        ({"bet_sizes": [0.01], "min_bet": 5}, "bet_sizes", "0.01 of the largest pot, 400 chips,"),
-        ({"bet_sizes": ["all_in", 1]}, "bet_sizes", "is not in rising order"),
-    ],
-    ids=str,
-)
-def test_refused_in_one_line(changes, key, what):
-    with pytest.raises(ConfigError) as refused:
-        build({**load_option("game", "nolimit_holdem"), **changes}, "game")
-    message = str(refused.value)
-    assert message.startswith(f"game.{key}: ")
-    assert what in message
-    assert "\n" not in message
-
-
-@pytest.mark.parametrize(
     ("name", "actions"),
     [("call", [CALL, CALL]), ("fold", [FOLD, FOLD]), ("raise", [4, 10]), ("all_in", [200, 200])],
 )

@@ -7,7 +7,7 @@ from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 
-DRAWN = "limit_holdem_2to9"
+ANY, DRAWN = "nolimit_holdem", "limit_holdem_2to9"
 
 
 def variant(name, changes):
@@ -21,9 +21,18 @@ def variant(name, changes):
         ("kuhn", {"ranks": "JJK"}, "ranks", "'JJK' is not 1 to 13 different characters"),
         ("limit_holdem", {"board_cards": [0, 3, 2, 1]}, "board_cards", "6 cards, at most 5"),
         ("kuhn", {"ante": 0}, "ante", "0 chips without blinds leaves nothing to play for"),
-        ("limit_holdem", {"blinds": [2**31, 1]}, "blinds", "2,147,483,648 of the 2,147,483,"),
-        ("kuhn", {"ante": [0, 2], "stacks": 2}, "stacks", "2 chips of seat 1 are all its ante"),
+        ("limit_holdem", {"blinds": [2**31, 1]}, "blinds", "2147483648"),
+        (
+            "kuhn",
+            {"ante": [0, 2], "stacks": 2},
+            "stacks",
+            "2 chips of seat 1; ante and blind need 3",
+        ),
         ("limit_holdem", {"ranking": "short"}, "ranking", "short_deck"),
+        (ANY, {"stacks": 1}, "stacks", "1 chips of seat 0; ante and blind need 2"),
+        (ANY, {"stacks": 40_000}, "stacks", "40000 is not in [1, 32767]"),
+        (ANY, {"min_bet": 1}, "min_bet", "1 is less than the blind of 2"),
+        (ANY, {"bet_sizes": ["all_in", 1]}, "bet_sizes", "is not in rising order"),
         (DRAWN, {"min_seats": 7, "max_seats": 6}, "min_seats", "is more than max_seats, 6"),
     ],
     ids=str,

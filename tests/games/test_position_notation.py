@@ -69,13 +69,13 @@ def test_a_class_of_hands_is_all_its_combinations(name, hand, board, actions, co
 @pytest.mark.parametrize(
     ("name", "hand", "board", "actions", "words"),
     [
-        (LIMIT, "AsKd", "", "rrrr", "actions: the 4th, r: no further raise is allowed here;"),
-        (LIMIT, "AsKd", "", "c f", "the 2nd, f: there is no bet to fold to; allowed: c, r"),
-        (LIMIT, "AsKd", "", "r f c", "the 3rd, c: the hand is over before it"),
+        (LIMIT, "AsKd", "", "rrrr", "actions: action 4, r: is not allowed here; allowed: f, c"),
+        (LIMIT, "AsKd", "", "c f", "action 2, f: is not allowed here; allowed: c, r"),
+        (LIMIT, "AsKd", "", "r f c", "action 3, c: the hand is over before it"),
         (LIMIT, "AsAs", "", "", "hand: As is there twice"),
         (LIMIT, "AsKx", "", "", "hand: 'Kx' in 'AsKx' is no card; a card is a rank of 2345"),
-        (ANY, "AsKd", "Qs7h2c", "r6 c / x b6", "the 4th, b6: .* r8 to r200 .* r2s to r194s on"),
-        (ANY, "AsKd", "", "r", "the 1st, r: say to how many chips; allowed: f, c, r4 to r200"),
+        (ANY, "AsKd", "Qs7h2c", "r6 c / x b6", "action 4, b6: .* r8 to r200 .* r2s to r194s on"),
+        (ANY, "AsKd", "", "r", "action 1, r: say to how many chips; allowed: f, c, r4 to r200"),
     ],
 )
 def test_what_is_no_position_is_refused_where_it_is_wrong(name, hand, board, actions, words):

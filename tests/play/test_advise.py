@@ -91,7 +91,7 @@ HAND = ["player=uniform", "hand=AsKd"]
         (HAND, "run: missing; give run=FOLDER, or game=NAME player=NAME"),
         (["game=limit_holdem", *HAND, "checkpoint=3"], "checkpoint: is of a run"),
         (["game=big2", *HAND], "game: big2 is not a poker game"),
-        (["game=limit_holdem", *HAND, "actions=rrrr"], "actions: the 4th, r: no further raise"),
+        (["game=limit_holdem", *HAND, "actions=rrrr"], "actions: action 4, r: is not allowed"),
         (["game=limit_holdem", *HAND, "seats=3"], "seats: 3; limit_holdem is played by 2"),
         (["game=kuhn", "player=uniform", "hand=K", "figure=a.png"], "figure: is of starting hands"),
         (["game=limit_holdem", *HAND, "seat=3"], "seat: no such setting; did you mean seats?"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.games.game_tree import get_tree
-from poker_rl.games.tree_nodes import count_nodes
+from poker_rl.games.game_tree import count_nodes, get_tree
 from poker_rl.players.player import Player
 
 # These 2,000 iterations take 0.4 s; exploitability in antes/hand: Kuhn poker 1e-14, Leduc 2e-4.

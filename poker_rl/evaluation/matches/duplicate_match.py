@@ -90,7 +90,7 @@ def _play_rotations(
     rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
     dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
     tables = Tables(game, len(deal_of_table), 0)
-    tables.deal_unchecked(dealt["deck"], dealt["variant"])
+    tables.deal(decks=dealt["deck"], variants=dealt["variant"])
     first_occurrences = find_first_occurrences(players)  # each player is called once
     seats_of_table = seats_of_deal[deal_of_table]
     rows = np.arange(len(deal_of_table))

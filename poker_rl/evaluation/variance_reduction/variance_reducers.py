@@ -45,7 +45,7 @@ class ControlPlayerReducer:
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Play the deals of finished tables [B] again, with the control player in every seat."""
         control_tables = Tables(self._game, len(rotation), 0)
-        control_tables.deal_unchecked(tables.records["deck"], tables.records["variant"])
+        control_tables.deal(decks=tables.records["deck"], variants=tables.records["variant"])
         rows = np.arange(len(rotation))
         while len(rows):
             probs = compute_checked_probs(

@@ -46,11 +46,7 @@ from poker_rl.games.poker.record_dtypes import (
     has_stacks,
     is_no_limit,
 )
-from poker_rl.games.poker.suit_isomorphism import (
-    observe_log_chips,
-    observe_sorted,
-    reveal_sorted,
-)
+from poker_rl.games.poker.suit_isomorphism import observe_log_chips, observe_sorted, reveal_sorted
 
 
 @jit

@@ -6,14 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import NonNegativeInt, PositiveInt
+from poker_rl.config.validation import NonNegativeInt
 from poker_rl.games.poker.display.view import DisplayedPoker
-from poker_rl.games.poker.poker_game import PokerGame, StackSize, list_by_seat, require
+from poker_rl.games.poker.poker_game import (
+    PokerGame,
+    PositiveChips,
+    StackSize,
+    check_length,
+    list_by_seat,
+    require,
+)
 from poker_rl.games.poker.record_dtypes import (
     LIMIT_STACKS_TABLE_DTYPE,
     LIMIT_TABLE_DTYPE,
     MAX_MOVES,
-    MAX_POT,
 )
 
 
@@ -25,7 +31,7 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
     `max_raises`. `stacks` are the chips of each seat, or one number for all; None is unlimited.
     """
 
-    raise_sizes: list[PositiveInt]
+    raise_sizes: list[PositiveChips]
     max_raises: list[NonNegativeInt]
     stacks: StackSize | list[StackSize] | None = None
 
@@ -33,42 +39,23 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        self._check_entry_per_street("raise_sizes")
-        self._check_entry_per_street("max_raises")
+        check_length("raise_sizes", self.raise_sizes, len(self.board_cards), "street")
+        check_length("max_raises", self.max_raises, len(self.board_cards), "street")
         problem = f"allows hands of more than {MAX_MOVES} actions"
         require(self.max_moves <= MAX_MOVES, f"max_raises: {self.max_raises} {problem}")
-        max_raise, max_chips = max(self.raise_sizes), MAX_POT // self.seats
-        allowed = f"at most {max_chips:,}"
-        is_valid = max_raise <= max_chips
-        require(is_valid, f"raise_sizes: a raise of {max_raise:,} chips; {allowed}")
-        chips_by_setting = {
-            "ante": max(self.antes),
-            "blinds": max(self.blinds, default=0),
-            "raise_sizes": self._max_raised_chips,
-        }
-        setting, chips = max(chips_by_setting.items(), key=lambda item: item[1])
-        total = sum(chips_by_setting.values())
-        problem = f"{chips:,} of the {total:,} chips that a seat may put in, by antes and bets"
-        require(total <= max_chips, f"{setting}: {problem}; {allowed}")
         if self.starting_stacks is not None:
             self._check_stacks(self.starting_stacks)
 
     @property
     def starting_stacks(self) -> list[int] | None:
-        """Chips of each seat before the hand; None for unlimited stacks."""
         return None if self.stacks is None else list_by_seat(self.stacks, self.seats)
 
     @property
     def max_chips_per_seat(self) -> int:
-        """The largest number of chips that a seat can put in, and so lose, in a hand."""
         if self.starting_stacks is not None:
             return max(self.starting_stacks)
-        return max(self.antes) + max(self.blinds, default=0) + self._max_raised_chips
-
-    @property
-    def _max_raised_chips(self) -> int:
-        """The largest number of chips that a seat can put in by raising and calling raises."""
-        return sum(n * size for n, size in zip(self.max_raises, self.raise_sizes, strict=False))
+        raised = sum(n * size for n, size in zip(self.max_raises, self.raise_sizes, strict=True))
+        return max(self.antes) + max(self.blinds, default=0) + raised
 
     @property
     def max_moves(self) -> int:

@@ -44,11 +44,10 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
     def _check_settings(self) -> None:
         super()._check_settings()
         self._check_stacks(self.starting_stacks)
-        blind = max(self.blinds, default=0)
+        blind, size_count = max(self.blinds, default=0), len(self.bet_sizes)
         problem = f"{self.min_bet} is less than the blind of {blind}"
         require(self.min_bet >= blind, f"min_bet: {problem}")
-        problem = f"{len(self.bet_sizes)} entries, at most {MAX_BET_SIZES}"
-        require(len(self.bet_sizes) <= MAX_BET_SIZES, f"bet_sizes: {problem}")
+        require(size_count <= MAX_BET_SIZES, f"bet_sizes: {size_count}, at most {MAX_BET_SIZES}")
         for size in self.bet_sizes:
             require(
                 size == "all_in"
@@ -59,22 +58,13 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         sizes = self._bet_size_hundredths
         problem = f"[{', '.join(map(str, self.bet_sizes))}] is not in rising order, all_in last"
         require(sizes == sorted(set(sizes)), f"bet_sizes: {problem}")
-        max_pot = sum(self.starting_stacks)
-        for hundredths in sizes:
-            share = f"{hundredths / FULL_POT:g} of the largest pot, {max_pot:,} chips"
-            require(
-                hundredths * max_pot >= self.min_bet * FULL_POT,
-                f"bet_sizes: {share}, is less than the smallest bet, min_bet: {self.min_bet}",
-            )
 
     @property
     def starting_stacks(self) -> list[int]:
-        """Chips of each seat before the hand."""
         return list_by_seat(self.stacks, self.seats)
 
     @property
     def raise_size_options(self) -> list[float | Literal["all_in"]]:
-        """The bet sizes, shares of the pot or "all_in"; [] if any number of chips is allowed."""
         return self.bet_sizes
 
     @property
@@ -86,7 +76,6 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     @property
     def max_chips_per_seat(self) -> int:
-        """The largest number of chips that a seat can put in: the largest stack."""
         return max(self.starting_stacks)
 
     def _bound_raise_count(self, seats: int) -> int:
@@ -116,12 +105,10 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     @property
     def action_count(self) -> int:
-        """Number of actions: fold, call, and raises to each number of chips or by each bet size."""
         return RAISE + len(self.bet_sizes) if self.bet_sizes else self.max_chips_per_seat + 1
 
     @property
     def action_types(self) -> np.ndarray:
-        """The type of each action, fold, call or raise, [A] int64."""
         return np.minimum(np.arange(self.action_count), RAISE)
 
     @property

@@ -21,7 +21,7 @@ from poker_rl.games.hand_history import HandHistory, replay_hand
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.poker.no_limit import NoLimitPoker
-from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.poker_game import PokerGame, list_standard_blinds
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import tables_from_records
 
@@ -32,12 +32,11 @@ BIG_BET_FACTOR = 2  # a big bet, the raise size from the turn on, is two small b
 
 def check_phh_support(game: Game) -> DisplayedPoker:
     """Return the game, or raise ConfigError if PHH does not support it."""
-    reason = NOT_HOLDEM
-    if isinstance(game, DisplayedPoker):
-        reason = find_unsupported_rule(game.variant_games[0])
-        if not reason:
-            return game
-    raise ConfigError(f"{game.name} can't be written as PHH: it {reason}")
+    is_poker = isinstance(game, DisplayedPoker)
+    reason = find_unsupported_rule(game.variant_games[0]) if is_poker else NOT_HOLDEM
+    if reason:
+        raise ConfigError(f"{game.name} can't be written as PHH: it {reason}")
+    return game
 
 
 def find_unsupported_rule(game: PokerGame) -> str:
@@ -48,7 +47,8 @@ def find_unsupported_rule(game: PokerGame) -> str:
     blinds = sorted(blind for blind in game.blinds if blind)
     if not len(set(blinds)) == 2 == len(blinds):
         return "has no small and big blind"
-    if not has_standard_blinds(game, *blinds):
+    standard = list_standard_blinds(*blinds, game.seats, len(HOLDEM_BOARD_CARDS))
+    if [game.blinds, game.openers] != standard:
         return "has blinds or openers in other seats"
     if isinstance(game, FixedLimitPoker):
         small, big = game.raise_sizes[0], BIG_BET_FACTOR * game.raise_sizes[0]
@@ -57,18 +57,6 @@ def find_unsupported_rule(game: PokerGame) -> str:
         if game.raise_sizes != [small, small, big, big]:
             return "has bets that do not double on the turn"
     return ""
-
-
-def has_standard_blinds(game: PokerGame, small: int, big: int) -> bool:
-    """Return whether blinds and openers are in the usual seats.
-
-    The first two seats left of the button post the blinds; heads-up the button posts the small
-    blind. The next seat opens the betting; from the flop on, the seat left of the button does.
-    """
-    blinds, opener = [small, big, *[0] * (game.seats - 2)], 2 % game.seats
-    if game.seats == 2:
-        blinds, opener = [big, small], 1
-    return game.blinds == blinds and game.openers == [opener, 0, 0, 0]
 
 
 def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from poker_rl.games.poker import betting
 from poker_rl.games.poker.record_dtypes import (
     DEFINITION_DTYPE,
     MAX_BOARD_CARDS,
+    MAX_CHIPS,
     MAX_HOLE_CARDS,
     MAX_SEATS,
     MAX_STACK,
@@ -28,6 +29,8 @@ from poker_rl.games.poker.record_dtypes import (
 SeatCount = Annotated[int, Range(2, MAX_SEATS)]
 HoleCardCount = Annotated[int, Range(1, MAX_HOLE_CARDS)]
 StackSize = Annotated[int, Range(1, MAX_STACK)]
+Chips = Annotated[int, Range(0, MAX_CHIPS)]
+PositiveChips = Annotated[int, Range(1, MAX_CHIPS)]
 Ranking = Literal["standard", "short_deck"]
 
 
@@ -49,8 +52,8 @@ class PokerGame(Game):
     suits: str
     hole_cards: HoleCardCount
     board_cards: list[NonNegativeInt]
-    ante: NonNegativeInt | list[NonNegativeInt]
-    blinds: list[NonNegativeInt]
+    ante: Chips | list[Chips]
+    blinds: list[Chips]
     openers: list[NonNegativeInt]
     ranking: Ranking | None = None
 
@@ -60,37 +63,31 @@ class PokerGame(Game):
         self._check_settings()
 
     def _check_settings(self) -> None:
-        require(bool(self.unit.strip()), "unit: '' is no name for a unit; try chip")
         for setting, text, limit in (
             ("ranks", self.ranks, MAX_RANKS),
             ("suits", self.suits, MAX_SUITS),
         ):
             is_valid = 1 <= len(text) <= limit and len(set(text)) == len(text)
-            allowed = f"1 to {limit} different characters that can be printed"
-            require(is_valid and text.isprintable(), f"{setting}: {text!r} is not {allowed}")
-        street_count, board_count = len(self.board_cards), sum(self.board_cards)
-        allowed = f"1 to {MAX_STREETS} are allowed"
-        is_valid = 1 <= street_count <= MAX_STREETS
-        require(is_valid, f"board_cards: {street_count} streets, {allowed}")
-        is_valid = board_count <= MAX_BOARD_CARDS
-        require(is_valid, f"board_cards: {board_count} cards, at most {MAX_BOARD_CARDS}")
+            require(is_valid, f"{setting}: {text!r} is not 1 to {limit} different characters")
+        streets, board_count = len(self.board_cards), sum(self.board_cards)
+        problem = f"{streets} streets, 1 to {MAX_STREETS} are allowed"
+        require(1 <= streets <= MAX_STREETS, f"board_cards: {problem}")
+        problem = f"{board_count} cards, at most {MAX_BOARD_CARDS}"
+        require(board_count <= MAX_BOARD_CARDS, f"board_cards: {problem}")
         needed = f"{self.seats} seats and the board need {self.cards_dealt} cards"
         problem = f"{needed}, the deck of ranks and suits holds {self.deck_size}"
         require(self.cards_dealt <= self.deck_size, f"seats: {problem}")
-        self._check_entry_per_street("openers")
-        self._check_entry_per_seat("blinds", self.blinds or [0] * self.seats)
-        self._check_entry_per_seat("ante", self.antes)
-        allowed = f"0 to {self.seats - 1}"
-        is_valid = max(self.openers) < self.seats
-        require(is_valid, f"openers: {self.openers} names a seat that is not in {allowed}")
+        check_length("openers", self.openers, streets, "street")
+        check_length("blinds", self.blinds or [0] * self.seats, self.seats, "seat")
+        check_length("ante", self.antes, self.seats, "seat")
+        problem = f"{self.openers} names a seat that is not in 0 to {self.seats - 1}"
+        require(max(self.openers) < self.seats, f"openers: {problem}")
         has_forced_bets = any(self.antes) or any(self.blinds)
         require(has_forced_bets, "ante: 0 chips without blinds leaves nothing to play for")
-        ranks_five = self.hole_cards + board_count >= 5
-        has_short_deck = ranks_five and self.ranks == SHORT_DECK_RANKS
-        problem = f"is of hands of five cards and more of the ranks {SHORT_DECK_RANKS}"
+        has_short_deck = self.hole_cards + board_count >= 5 and self.ranks == SHORT_DECK_RANKS
         require(
             self.ranking != SHORT_DECK or has_short_deck,
-            f"ranking: {SHORT_DECK} {problem}, not of {self.ranks}",
+            f"ranking: {SHORT_DECK} needs hands of five cards and the ranks {SHORT_DECK_RANKS}",
         )
         require(
             self.ranking is not None or not has_short_deck,
@@ -98,31 +95,18 @@ class PokerGame(Game):
             " (a flush beats a full house, A6789 is a straight); standard has neither",
         )
 
-    def _check_entry_per_street(self, setting: str) -> None:
-        count, street_count = len(getattr(self, setting)), len(self.board_cards)
-        problem = f"{count} entries, board_cards has {street_count} streets"
-        require(count == street_count, f"{setting}: {problem}")
-
-    def _check_entry_per_seat(self, setting: str, entries: Sequence[int]) -> None:
-        problem = f"{len(entries)} entries; one a seat, {self.seats}, is needed"
-        require(len(entries) == self.seats, f"{setting}: {problem}")
-
     def _check_stacks(self, stacks: list[int]) -> None:
         """Raise ConfigError unless stacks cover the forced bets and leave a decision."""
-        self._check_entry_per_seat("stacks", stacks)
-        forced = self.live_forced_bets
-        for seat, (stack, post, dead) in enumerate(
-            zip(stacks, forced, self.dead_antes, strict=True)
-        ):
-            chips = f"stacks: {stack} chips of seat {seat} are"
-            total = post + dead
-            require(stack >= total, f"{chips} less than its ante and blind, {total}")
-            problem = "all its ante, and the smallest ante is 0; it needs one more"
-            require(stack > dead, f"{chips} {problem}")
-        playable = zip(self.compute_stacks_without_dead_antes(stacks), forced, strict=True)
-        able = [post for stack, post in playable if stack > post]
+        check_length("stacks", stacks, self.seats, "seat")
+        posts = self.live_forced_bets
+        needed = [dead + max(post, 1) for dead, post in zip(self.dead_antes, posts, strict=True)]
+        for seat in range(self.seats):
+            problem = f"{stacks[seat]} chips of seat {seat}; ante and blind need {needed[seat]}"
+            require(stacks[seat] >= needed[seat], f"stacks: {problem}")
+        playable = self.compute_stacks_without_dead_antes(stacks)
+        able = [post for stack, post in zip(playable, posts, strict=True) if stack > post]
         require(
-            any(post < max(forced) for post in able) or len(able) > 1,
+            any(post < max(posts) for post in able) or len(able) > 1,
             f"stacks: {stacks} leaves nobody a decision after antes and blinds",
         )
 
@@ -133,11 +117,8 @@ class PokerGame(Game):
         its playable stack is this bet.
         """
         left = [stack - dead for stack, dead in zip(stacks, self.dead_antes, strict=True)]
-        second = sorted(left)[-2]
-        return [
-            post if post >= second else stack
-            for stack, post in zip(left, self.live_forced_bets, strict=True)
-        ]
+        second, posts = sorted(left)[-2], self.live_forced_bets
+        return [p if p >= second else stack for stack, p in zip(left, posts, strict=True)]
 
     @property
     def deck_size(self) -> int:
@@ -161,10 +142,7 @@ class PokerGame(Game):
 
     @property
     def live_forced_bets(self) -> list[int]:
-        """The chips of each seat's forced bets that count towards a call, see `dead_antes`.
-
-        They are the smallest ante plus the seat's blind.
-        """
+        """The smallest ante plus the blind of each seat; these chips count towards a call."""
         return [min(self.antes) + blind for blind in self.blinds or [0] * self.seats]
 
     @property
@@ -189,10 +167,7 @@ class PokerGame(Game):
 
     @property
     def raise_size_options(self) -> list[Any] | None:
-        """The raise sizes, shares of the pot or "all_in"; [] if any number of chips is allowed.
-
-        It is None if each street has a fixed raise size.
-        """
+        """The raise sizes, shares of the pot or "all_in"; [] for any number, None in limit."""
         return None
 
     @property
@@ -219,10 +194,9 @@ class PokerGame(Game):
         action_type_count = 2 if seat_slots == 2 else 3
         seat_block_size = street_count * raise_levels * action_type_count
         own_cards_offset = seat_slots * seat_block_size
-        board_cards_offsets = (
-            np.cumsum([n > 0 for n in self.board_cards]) * self.deck_size + own_cards_offset
-        )
-
+        # The hole cards have a block of features, and so has each street that deals board cards.
+        block_count = np.cumsum([n > 0 for n in self.board_cards])
+        board_cards_offsets = own_cards_offset + block_count * self.deck_size
         fields: dict[str, Any] = {
             "seats": self.seats,
             "suits": len(self.suits),
@@ -247,27 +221,21 @@ class PokerGame(Game):
             "opener": self.openers,
             "board_offset": np.repeat(board_cards_offsets, self.board_cards),
             "dead": self.dead_antes,
+            "chip_offset": board_cards_offsets[-1] + self.deck_size,
         }
         if self.starting_stacks is not None:
             fields["stack"] = self.compute_stacks_without_dead_antes(self.starting_stacks)
-            fields["chip_offset"] = own_cards_offset + self.deck_size * self._card_block_count
         definition = np.zeros(1, DEFINITION_DTYPE)
         for name, value in fields.items():
             definition[name].flat[: np.size(value)] = value  # may be shorter than the field
         return definition
 
-    @property
-    def _card_block_count(self) -> int:
-        """Number of card blocks in an observation: hole cards, and each street that deals some."""
-        return 1 + sum(n > 0 for n in self.board_cards)
-
     @cached_property
     def observation_size(self) -> int:
         """Number of features, see `observation.observe`."""
         definition = self.definitions[0]
-        cards_end = int(definition["hole_offset"]) + self.deck_size * self._card_block_count
         chips = 0 if self.starting_stacks is None else 3 * int(definition["seat_slots"]) + 3
-        return cards_end + chips
+        return int(definition["chip_offset"]) + chips
 
     @property
     def observation_dtype(self) -> np.dtype[Any]:
@@ -308,10 +276,27 @@ class PokerGame(Game):
         return [self.hole_cards] * self.seats + [count for count in self.board_cards if count]
 
 
+def check_length(setting: str, entries: Sequence[int], count: int, unit: str) -> None:
+    """Raise ConfigError unless a list has an entry for each of `count` seats or streets."""
+    problem = f"{len(entries)} entries; one for each {unit}, {count}, is needed"
+    require(len(entries) == count, f"{setting}: {problem}")
+
+
 def require(condition: bool, message: str) -> None:
     """Raise a ConfigError with a message unless a condition on the settings holds."""
     if not condition:
         raise ConfigError(message)
+
+
+def list_standard_blinds(small: int, big: int, seats: int, streets: int) -> list[list[int]]:
+    """Return the usual blinds by seat and openers by street.
+
+    The first two seats left of the button post the blinds; heads-up the button posts the small
+    blind. The next seat opens the betting; on later streets the seat left of the button does.
+    """
+    if seats == 2:
+        return [[big, small], [1, *[0] * (streets - 1)]]
+    return [[small, big, *[0] * (seats - 2)], [2 % seats, *[0] * (streets - 1)]]
 
 
 def list_by_seat(chips: int | list[int], seats: int) -> list[int]:

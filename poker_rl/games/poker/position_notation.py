@@ -6,13 +6,16 @@ The notation is that of the transcripts in `tests/games`; docs/advise.md explain
 from __future__ import annotations
 
 import re
-from itertools import chain, combinations
+from collections.abc import Iterator
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.cards import card_name, parse_cards
+from poker_rl.games.game import Game
+from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
@@ -23,7 +26,6 @@ ACTION_PATTERN = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
 AMOUNT_PATTERN = re.compile(r"[br](\d+)([hs]?)")
 LETTER_OF_WORD = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
 CHECK_LETTERS = ("x", "k")
-NO_BET_LETTERS = (*CHECK_LETTERS, "b")  # allowed only while there is no bet to call
 
 
 class Bet(NamedTuple):
@@ -58,7 +60,6 @@ def parse_position(
         play_action_text(game, tables, actions)
     board_card_count = sum(variant_game.board_cards[: tables.records["street"][0] + 1])
     hands = list_hand_combinations(variant_game, hand)
-    is_class = hands is not None
     if hands is None:
         count, expectation = variant_game.hole_cards, f"{game.name} deals"
         hands = [parse_card_setting(variant_game, "hand", hand, count, expectation)]
@@ -66,13 +67,8 @@ def parse_position(
         variant_game, "board", board, board_card_count, "after these actions there are"
     )
     left = [hole_cards for hole_cards in hands if not set(hole_cards) & set(board_cards)]
-    if not left and is_class:
-        raise ConfigError(f"hand: there is no {hand}{' beside this board' * bool(board_cards)}")
     if not left:
-        both = next(card for card in board_cards if card in hands[0])
-        raise ConfigError(
-            f"board: {card_name(both, variant_game.ranks, variant_game.suits)} is in the hand too"
-        )
+        raise ConfigError(f"hand: there is no {hand}{' beside this board' * bool(board_cards)}")
     return copy_with_cards(game, tables.records[0], np.array(left), board_cards)
 
 
@@ -97,49 +93,46 @@ def list_hand_combinations(game: PokerGame, text: str) -> list[list[int]] | None
     ]
 
 
+def _replay_actions(game: Game, record: np.void) -> Iterator[tuple[int, np.void, np.void]]:
+    """Yield each action so far with the table before and after it."""
+    actions = tuple(record["line"][: record["moves"]].tolist())
+    tables = replay_hand(game, hand_history_from_record(game, record, actions))
+    for action, (before, after) in zip(actions, pairwise(tables), strict=True):
+        yield action, before[0], after[0]
+
+
 def list_bets(game: DisplayedPoker, record: np.void) -> tuple[list[Bet], np.ndarray]:
     """Return the bets and raises so far, and the chips that each seat put in on earlier streets.
 
     These chips are an array [seats]; on the first street they are the antes.
     """
-    played = game.get_variant_game(record)
-    tables = Tables(game, 1, 0)
-    tables.deal(decks=record["deck"][None, : played.cards_dealt], variants=int(record["variant"]))
-    before = tables.records["paid"][0, : played.seats] - np.array(played.blinds or 0)
+    variant_game = game.get_variant_game(record)
+    chips_before_street = np.full(variant_game.seats, min(variant_game.antes))
     bets = []
-    for action in record["line"][: record["moves"]].astype(np.int64):
-        seat, street = int(tables.records["to_act"][0]), int(tables.records["street"][0])
-        tables.step(np.array([action]))
-        paid = tables.records["paid"][0, : played.seats].copy()
+    for action, table, after in _replay_actions(game, record):
         if action >= RAISE:
-            bets.append(Bet(int(paid[seat]), int(paid[seat] - before[seat])))
-        if tables.records["street"][0] > street:
-            before = paid
-    return bets, before
+            seat = int(table["to_act"])
+            to = int(after["paid"][seat])
+            bets.append(Bet(to, to - int(chips_before_street[seat])))
+        if after["street"] > table["street"]:
+            chips_before_street = after["paid"][: variant_game.seats].copy()
+    return bets, chips_before_street
 
 
 def format_actions(game: DisplayedPoker, record: np.void) -> str:
     """Return the actions so far in the notation of `parse_position`, such as `r6 c / x b12`."""
-    tables = Tables(game, 1, 0)
-    dealt = game.get_variant_game(record).cards_dealt
-    tables.deal(decks=record["deck"][None, :dealt], variants=int(record["variant"]))
     words = []
-    for action in record["line"][: record["moves"]].astype(np.int64):
-        seat, street = int(tables.records["to_act"][0]), int(tables.records["street"][0])
-        faces_bet = bool(tables.legal_mask()[0, FOLD])
-        tables.step(np.array([action]))
-        letters = "fcr" if faces_bet else "fxb"
-        amount = str(tables.records["paid"][0, seat]) if len(record["raise_by"]) else ""
-        words.append(letters[min(action, RAISE)] + amount * bool(action >= RAISE))
-        words += ["/"] * int(tables.records["street"][0] - street)
+    for action, table, after in _replay_actions(game, record):
+        seat = table["to_act"]
+        letters = "fcr" if table["paid"][seat] < table["price"] else "fxb"
+        has_amount = action >= RAISE and len(record["raise_by"])
+        words.append(letters[min(action, RAISE)] + (str(after["paid"][seat]) if has_amount else ""))
+        words += ["/"] * int(after["street"] - table["street"])
     return " ".join(words)
 
 
 def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
-    """Return the index of the definition with `seat_count` seats.
-
-    `seat_count` may be None if the game has a fixed number of seats.
-    """
+    """Return the index of the definition with `seat_count` seats; None: the only definition."""
     seat_counts = [variant_game.seats for variant_game in game.variant_games]
     if seat_count is None and len(seat_counts) == 1:
         return 0
@@ -175,52 +168,43 @@ def copy_with_cards(
     cards are the lowest remaining ones.
     """
     variant_game = game.get_variant_game(record)
-    hole_card_count, seat = variant_game.hole_cards, int(record["to_act"])
+    hand_count, hole_card_count = hole_cards.shape
+    boards = np.tile(np.array(board, np.int64), (hand_count, 1))
+    known_cards = np.concatenate([hole_cards, boards], axis=1)
+    is_known = np.zeros(variant_game.cards_dealt, bool)  # positions of the deck
+    start = int(record["to_act"]) * hole_card_count
     board_start = variant_game.seats * hole_card_count
-    known_cards = np.concatenate(
-        [hole_cards, np.tile(np.array(board, np.int64), (len(hole_cards), 1))], axis=1
-    )
-    known_positions = list(range(seat * hole_card_count, (seat + 1) * hole_card_count))
-    known_positions += range(board_start, board_start + len(board))
-    is_used = np.zeros((len(hole_cards), variant_game.deck_size), bool)
-    np.put_along_axis(is_used, known_cards.astype(np.int64), True, axis=1)
+    is_known[start : start + hole_card_count] = True
+    is_known[board_start : board_start + len(board)] = True
+    is_used = np.zeros((hand_count, variant_game.deck_size), bool)
+    np.put_along_axis(is_used, known_cards, True, axis=1)
     unused_first = np.argsort(is_used, axis=1, kind="stable")
-    other_positions = [
-        position for position in range(variant_game.cards_dealt) if position not in known_positions
-    ]
-    records = np.repeat(np.array([record]), len(hole_cards))
-    records["deck"][:, known_positions] = known_cards
-    records["deck"][:, other_positions] = unused_first[:, : len(other_positions)]
+    records = np.repeat(np.array([record]), hand_count)
+    records["deck"][:, np.flatnonzero(is_known)] = known_cards
+    records["deck"][:, np.flatnonzero(~is_known)] = unused_first[:, : (~is_known).sum()]
     return records
 
 
 def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
     """Play the actions of a text at the table; ConfigError if one is illegal or ends the hand."""
-    last_played, slash_count, has_slashes = "at the beginning", 0, "/" in text
-    for number, token in enumerate(split_action_text(text), start=1):
-        token_description = (
-            f"the {format_ordinal(number - slash_count)}, {token}"
-            if token != "/"
-            else f"the / {last_played}"
-        )
-        if tables.records["over"][0]:
-            raise ConfigError(f"{token_description}: the hand is over before it")
+    tokens = split_action_text(text)
+    action_count = slash_count = 0
+    for token in tokens:
         street = int(tables.records["street"][0])
         if token == "/":
             slash_count += 1
-            if street < slash_count:
-                raise ConfigError(f"{token_description}: the betting of the street is not over")
-            if street > slash_count:
-                raise ConfigError(f"{token_description}: is one too many")
+            if street != slash_count:
+                raise ConfigError(f"the / after action {action_count}: no street ends there")
             continue
-        if has_slashes and street != slash_count:
-            raise ConfigError(
-                f"{token_description}: it is the first of a new street, write a / before it"
-            )
-        tables.step(np.array([parse_action(game, tables, token, token_description)]))
-        last_played = f"after the {format_ordinal(number - slash_count)} action"
+        action_count += 1
+        description = f"action {action_count}, {token}"
+        if tables.records["over"][0]:
+            raise ConfigError(f"{description}: the hand is over before it")
+        if "/" in tokens and street != slash_count:
+            raise ConfigError(f"{description}: a new street begins, write a / before it")
+        tables.step(np.array([parse_action(game, tables, token, description)]))
     if tables.records["over"][0]:
-        raise ConfigError(f"the hand is over {last_played}, nobody is to act")
+        raise ConfigError(f"the hand is over after action {action_count}, nobody is to act")
 
 
 def split_action_text(text: str) -> list[str]:
@@ -233,16 +217,14 @@ def split_action_text(text: str) -> list[str]:
         elif "".join(letters) == part:
             tokens += letters
         else:
-            number = sum(word != "/" for word in tokens) + 1
             raise ConfigError(
-                f"the {format_ordinal(number)}, {part}: is no action; write f, c, r or in no-limit"
-                " r12 (chips over the whole hand) or r12s (on this street), or words such as fold,"
-                " and / between streets"
+                f"{part} is no action; write f, c, r or in no-limit r12 (chips over the whole hand)"
+                " or r12s (on this street), or words such as fold, and / between streets"
             )
     return tokens
 
 
-def parse_action(game: DisplayedPoker, tables: Tables, token: str, token_description: str) -> int:
+def parse_action(game: DisplayedPoker, tables: Tables, token: str, description: str) -> int:
     """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
     legal_mask = tables.legal_mask()[0]
     raise_targets = map_raises_to_chips(game, tables)
@@ -264,24 +246,15 @@ def parse_action(game: DisplayedPoker, tables: Tables, token: str, token_descrip
         matching_actions = {action for action in raise_targets if raise_targets[action] == target}
     if len(matching_actions) == 1:
         return int(matching_actions.pop())
-    if matching_actions:
-        problem = "say to how many chips"
-    elif token[0] in "br" and not raise_targets:
-        problem = "no further raise is allowed here"
-    elif token[0] in NO_BET_LETTERS and facing_bet:
-        problem = "there is a bet to call already"
-    else:
-        problem = "there is no bet to fold to" if token == "f" else "is not allowed here"
-    raise ConfigError(
-        f"{token_description}: {problem}; allowed:"
-        f" {format_allowed_actions(legal_mask, raise_targets, before)}"
-    )
+    problem = "say to how many chips" if matching_actions else "is not allowed here"
+    allowed = format_allowed_actions(legal_mask, raise_targets, before)
+    raise ConfigError(f"{description}: {problem}; allowed: {allowed}")
 
 
 def map_raises_to_chips(game: DisplayedPoker, tables: Tables) -> dict[int, int]:
-    """Return the chips that the seat to act has put in after each legal raise, keyed by action.
+    """Return the chips of the seat to act after each legal raise at the first table, by action.
 
-    The raises are those at the first table. Chips count over the whole hand, with blinds and ante.
+    Chips count over the whole hand, with blinds and ante.
     """
     actions = RAISE + np.flatnonzero(tables.legal_mask()[0, RAISE:])
     tables_after = tables_from_records(game, np.repeat(tables.records[:1], len(actions)))
@@ -298,21 +271,14 @@ def format_allowed_actions(
     `before` are the chips that the seat to act put in on earlier streets.
     """
     targets = sorted(raise_targets.values())
+    moves = "f, c" if legal_mask[FOLD] else "c"
+    if len(targets) < 2:
+        return moves + ", r" * len(targets)
 
-    def format_raises(before: int, ending: str) -> list[str]:
-        if len(targets) > 1 and targets[-1] - targets[0] == len(targets) - 1:
-            return [f"r{targets[0] - before}{ending} to r{targets[-1] - before}{ending}"]
-        return [f"r{to - before}{ending}" for to in targets]
+    def format_raises(offset: int, suffix: str) -> str:
+        amounts = [f"r{target - offset}{suffix}" for target in targets]
+        is_range = targets[-1] - targets[0] == len(targets) - 1
+        return f"{amounts[0]} to {amounts[-1]}" if is_range else ", ".join(amounts)
 
-    raise_texts = ["r"] * len(targets) if len(targets) < 2 else format_raises(0, "")
-    all_of_it = ", ".join(chain(["f"] * bool(legal_mask[FOLD]), "c", raise_texts))
-    if len(targets) < 2 or not before:
-        return all_of_it
-    here = ", ".join(format_raises(before, "s"))
-    return f"{all_of_it} over the whole hand, which is {here} on this street"
-
-
-def format_ordinal(number: int) -> str:
-    """Return a number as an ordinal, such as `1st` or `2nd`."""
-    last_digit = 0 if number % 100 in (11, 12, 13) else number % 10
-    return str(number) + {1: "st", 2: "nd", 3: "rd"}.get(last_digit, "th")
+    street_raises = f" over the whole hand, which is {format_raises(before, 's')} on this street"
+    return f"{moves}, {format_raises(0, '')}{street_raises if before else ''}"

@@ -9,22 +9,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from poker_rl.config.validation import (
-    ConfigError,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-)
+from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveFloat
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.poker.poker_game import (
+    Chips,
     HoleCardCount,
     PokerGame,
+    PositiveChips,
     Ranking,
     SeatCount,
     StackSize,
+    list_standard_blinds,
     require,
 )
 
@@ -38,9 +36,8 @@ def delegate_to_largest(name: str) -> Any:
 class VariableSeatsPoker(DisplayedPoker):
     """Poker with blinds for `min_seats` to `max_seats` players, all numbers equally likely.
 
-    The last seat is the button. The next two seats post the blinds; heads-up the button posts the
-    small blind. The seat left of the big blind opens the betting; on later streets the seat left of
-    the button does. Observations always have room for `max_seats` players.
+    The last seat is the button; see `list_standard_blinds`. Observations always have room for
+    `max_seats` players.
     """
 
     min_seats: SeatCount
@@ -49,9 +46,9 @@ class VariableSeatsPoker(DisplayedPoker):
     suits: str
     hole_cards: HoleCardCount
     board_cards: list[NonNegativeInt]
-    ante: NonNegativeInt
-    small_blind: PositiveInt
-    big_blind: PositiveInt
+    ante: Chips
+    small_blind: PositiveChips
+    big_blind: PositiveChips
     ranking: Ranking | None = None
 
     rules = betting
@@ -72,33 +69,22 @@ class VariableSeatsPoker(DisplayedPoker):
     @cached_property
     def variant_games(self) -> Sequence[PokerGame]:
         """One game for each number of seats, from the fewest to the most."""
-        return [
-            self._build_variant_game(seats) for seats in range(self.min_seats, self.max_seats + 1)
-        ]
+        return [self._build_variant_game(n) for n in range(self.min_seats, self.max_seats + 1)]
 
     def _build_variant_game(self, seats: int) -> PokerGame:
-        blinds, opener = [self.small_blind, self.big_blind, *[0] * (seats - 2)], 2 % seats
-        if seats == 2:
-            blinds, opener = blinds[::-1], 1
-        overrides: dict[str, Any] = {
-            "name": f"{self.name}: {seats} seats",
-            "seats": seats,
-            "blinds": blinds,
-            "openers": [opener, *[0] * len(self.board_cards)][: len(self.board_cards)],
-        }
-        shared_settings = [
-            field.name for field in fields(self.variant_class) if field.name not in overrides
-        ]
-        return self.variant_class(
-            **overrides, **{name: getattr(self, name) for name in shared_settings}
+        blinds, openers = list_standard_blinds(
+            self.small_blind, self.big_blind, seats, len(self.board_cards)
         )
+        name = f"{self.name}: {seats} seats"
+        own = {"name": name, "seats": seats, "blinds": blinds, "openers": openers}
+        shared = {field.name for field in fields(self.variant_class)} - own.keys()
+        return self.variant_class(**own, **{key: getattr(self, key) for key in shared})
 
     @cached_property
     def definitions(self) -> np.ndarray:
         """One definition for each number of seats, an array of records."""
-        return np.concatenate(
-            [game.build_definition(self.max_seats) for game in self.variant_games]
-        )
+        games = self.variant_games
+        return np.concatenate([game.build_definition(self.max_seats) for game in games])
 
     table_dtype = delegate_to_largest("table_dtype")
     action_count = delegate_to_largest("action_count")
@@ -124,13 +110,9 @@ class VariableSeatsPoker(DisplayedPoker):
 
 @dataclass(kw_only=True, frozen=True)
 class VariableSeatsLimit(VariableSeatsPoker):
-    """Fixed-limit poker with a random number of seats.
+    """Fixed-limit poker with a random number of seats; the chips of every seat are equal."""
 
-    `raise_sizes` and `max_raises` have one entry for each street. `stacks` are the chips of every
-    seat; None is unlimited.
-    """
-
-    raise_sizes: list[PositiveInt]
+    raise_sizes: list[PositiveChips]
     max_raises: list[NonNegativeInt]
     stacks: StackSize | None = None
 

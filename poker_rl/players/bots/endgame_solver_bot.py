@@ -127,7 +127,7 @@ class EndgameSolverBot(Bot):
         move_count = int(record["moves"][0])
         tables = Tables(self._game, move_count + 1, 0)
         decks = np.repeat(record["deck"], move_count + 1, axis=0)
-        tables.deal_unchecked(decks, np.zeros(move_count + 1, np.int64))
+        tables.deal(decks=decks)
         tables.replay(np.repeat(record["line"], move_count + 1, axis=0), np.arange(move_count + 1))
         start_move = int(np.argmax(tables.records["street"] == self._last_street))
         past_tables, start_record = np.split(tables.records[: start_move + 1], [start_move])
