@@ -58,8 +58,8 @@ from poker_rl.config.validation import (
     PositiveShare,
     Probability,
 )
+from poker_rl.games.hand_history import TablePacker
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.off_policy_actor_critic import OffPolicyActorCritic

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.ranges import sum_compatible_reach
-from poker_rl.games.public.street_passes import (
+from poker_rl.games.public.betting_lines import (
     add_policy_values,
     fill_reach,
     fill_terminal_values,
     get_line_arrays,
 )
+from poker_rl.games.public.ranges import sum_compatible_reach
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players.player import Player

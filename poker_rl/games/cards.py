@@ -1,25 +1,18 @@
 """Cards, their notation, and the strength of a hand of one to seven cards.
 
-The strength of a hand is that of its best five cards. Only a hand of exactly three cards is ranked
-as in three-card poker: straight flush, three of a kind, straight, flush, pair, high card.
-
-In short-deck hold'em, which is played with 36 cards from six to ace, a flush beats a full house,
-and A6789 is the lowest straight.
-
 A card is the integer `rank * suits + suit`. Ranks count from 0, the lowest. The ace is rank 12, so
 only a full deck of thirteen ranks has one; in short-deck hold'em the highest rank is the ace.
 
-The best five cards are evaluated by table look-up. Each card has an integer key. The sum of the
-keys of a hand consists of
+The best five cards are evaluated by table look-up. Each card has a key. The sum of a hand's keys is
 
     bits  0-16  the base-5 number whose digit r counts the cards of rank r, for ranks 0 to 6
     bits 17-31  the base-5 number whose digit r counts the cards of rank r + 7, for ranks 7 to 12
     bits 32-47  a counter of 4 bits per suit that starts at 3, so five cards set its top bit
 
-`STRENGTHS` has one entry for each multiset of up to seven ranks. The index of an entry is
-`HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`, since entries with the same high ranks
-are adjacent. If five of seven cards have the same suit, there is no full house or four of a kind,
-and `FLUSH_STRENGTHS` has the strength, indexed by the set of the ranks in this suit.
+`STRENGTHS` has an entry for each multiset of up to seven ranks, at the index
+`HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`. If five of seven cards have the same
+suit, there is no full house or four of a kind, and `FLUSH_STRENGTHS` has the strength, indexed by
+the set of the ranks in this suit.
 """
 
 from __future__ import annotations
@@ -63,20 +56,19 @@ def card_name(card: int, ranks: str, suits: str) -> str:
 def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
     """Return the cards in a text such as `AsKd` or `As Kd` as integers."""
     card_by_name = {card_name(card, ranks, suits): card for card in range(len(ranks) * len(suits))}
-    characters_per_card = 2 if len(suits) > 1 else 1
-    compact_text = "".join(text.split())
-    card_texts = [
-        compact_text[i : i + characters_per_card]
-        for i in range(0, len(compact_text), characters_per_card)
-    ]
-    for card_text in card_texts:
-        if card_text not in card_by_name:
-            allowed_text = f"one of {' '.join(ranks)}"
-            if len(suits) > 1:
-                example = card_name(0, ranks, suits)
-                allowed_text = f"a rank of {ranks} and a suit of {suits}, as in {example}"
-            raise ConfigError(f"{card_text!r} in {text!r} is no card; a card is {allowed_text}")
-    return [card_by_name[card_text] for card_text in card_texts]
+    size, allowed_text = 1, f"one of {' '.join(ranks)}"
+    if len(suits) > 1:
+        size, allowed_text = (
+            2,
+            f"a rank of {ranks} and a suit of {suits}, as in {ranks[0]}{suits[0]}",
+        )
+    compact_text, cards = "".join(text.split()), []
+    for i in range(0, len(compact_text), size):
+        name = compact_text[i : i + size]
+        if name not in card_by_name:
+            raise ConfigError(f"{name!r} in {text!r} is no card; a card is {allowed_text}")
+        cards.append(card_by_name[name])
+    return cards
 
 
 def compute_card_keys() -> NDArray[np.int64]:
@@ -85,21 +77,17 @@ def compute_card_keys() -> NDArray[np.int64]:
     for suits in range(1, MAX_SUITS + 1):
         for card in range(MAX_RANKS * suits):
             rank, suit = divmod(card, suits)
-            rank_key = (
-                5**rank
-                if rank < LOW_RANK_COUNT
-                else 5 ** (rank - LOW_RANK_COUNT) << HIGH_RANKS_SHIFT
-            )
+            is_high, digit = divmod(rank, LOW_RANK_COUNT)
+            rank_key = 5**digit << HIGH_RANKS_SHIFT * is_high
             keys[suits, card] = rank_key + (1 << SUIT_COUNTERS_SHIFT + 4 * suit)
     return keys
 
 
 def enumerate_rank_multisets(rank_count: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return all multisets of up to seven cards with ranks below `rank_count`, sorted by size.
+    """Return all N multisets of up to seven cards with ranks below `rank_count`, sorted by size.
 
-    Returns:
-        for each of the N multisets its base-5 number [N], its size [N], and the sets of ranks that
-        occur at least 1, 2, 3 and 4 times [4, N], with bit r for rank r.
+    The results are their base-5 numbers [N], their sizes [N], and the sets of ranks that occur at
+    least 1, 2, 3 and 4 times [4, N], with bit r for rank r.
     """
     base5_number = np.zeros(1, np.int64)
     size = np.zeros(1, np.int64)
@@ -107,10 +95,9 @@ def enumerate_rank_multisets(rank_count: int) -> tuple[NDArray[Any], NDArray[Any
     for rank in range(rank_count):
         base5_number = np.add.outer(np.arange(5) * 5**rank, base5_number).ravel()
         size = np.add.outer(np.arange(5), size).ravel()
-        at_least = np.arange(5) >= np.arange(1, 5)[:, None]
-        ranks_held_at_least = (
-            at_least[:, :, None] << rank | ranks_held_at_least[:, None, :]
-        ).reshape(4, -1)
+        at_least = (np.arange(5) >= np.arange(1, 5)[:, None]) << rank
+        ranks_held_at_least = at_least[:, :, None] | ranks_held_at_least[:, None, :]
+        ranks_held_at_least = ranks_held_at_least.reshape(4, -1)
         fits_in_hand = size <= MAX_HAND_CARDS
         base5_number, size = base5_number[fits_in_hand], size[fits_in_hand]
         ranks_held_at_least = ranks_held_at_least[:, fits_in_hand]
@@ -124,17 +111,14 @@ def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
     A score has 25 bits: 4 for the category, 4 for the main rank plus one, 4 for the second rank
     plus one (0 without one), and 13 for the set of kickers. `AAAKK` has the main rank A and the
     second rank K; `AKJ52` has the main rank A. A straight has only its highest rank.
-    `ranks_held_at_least` [4, N] are the sets of ranks that occur at least 1, 2, 3 and 4 times in a
-    hand, with bit r for rank r.
     """
     highest_rank_plus_one = np.array([ranks.bit_length() for ranks in range(1 << MAX_RANKS + 1)])
     rank_bit = np.array([0, *(1 << np.arange(MAX_RANKS + 1))])
 
     held_once, held_twice, held_three_times, held_four_times = ranks_held_at_least
     cases = [held_four_times > 0, held_three_times > 0, held_twice > 0]
-    main_rank = highest_rank_plus_one[
-        np.select(cases, [held_four_times, held_three_times, held_twice], held_once)
-    ]
+    main_set = np.select(cases, [held_four_times, held_three_times, held_twice], held_once)
+    main_rank = highest_rank_plus_one[main_set]
     second_rank = np.where(cases[0], 0, highest_rank_plus_one[held_twice & ~rank_bit[main_rank]])
     category = np.select(
         cases,
@@ -147,20 +131,14 @@ def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
     remaining_ranks = held_once & ~rank_bit[main_rank] & ~rank_bit[second_rank]
     kickers = np.zeros_like(held_once)
     for n in range(4):
-        kicker = np.where(
-            kicker_count[category] > n, rank_bit[highest_rank_plus_one[remaining_ranks]], 0
-        )
+        highest_bit = rank_bit[highest_rank_plus_one[remaining_ranks]]
+        kicker = np.where(kicker_count[category] > n, highest_bit, 0)
         kickers |= kicker
         remaining_ranks ^= kicker
 
     ranks_with_low_ace = held_once << 1 | held_once >> MAX_RANKS - 1  # aces count also as lowest
-    straight_end = highest_rank_plus_one[
-        ranks_with_low_ace
-        & ranks_with_low_ace << 1
-        & ranks_with_low_ace << 2
-        & ranks_with_low_ace << 3
-        & ranks_with_low_ace << 4
-    ]
+    straight_ends = np.bitwise_and.reduce([ranks_with_low_ace << n for n in range(5)])
+    straight_end = highest_rank_plus_one[straight_ends]
     category_and_ranks = category << 8 | main_rank << 4 | second_rank
     score: NDArray[Any] = np.where(
         (straight_end > 0) & (category < STRAIGHT),
@@ -171,10 +149,7 @@ def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
 
 
 def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the tables of the module's docstring, from `LOW_RANKS_INDEX` to `FLUSH_STRENGTHS`.
-
-    The index into `FLUSH_STRENGTHS` is the set of suited ranks, with bit r for rank r.
-    """
+    """Return the tables of the module's docstring, from `LOW_RANKS_INDEX` to `FLUSH_STRENGTHS`."""
     low_number, low_size, low_held = enumerate_rank_multisets(LOW_RANK_COUNT)
     high_number, high_size, high_held = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)
     fitting_low_count = np.searchsorted(low_size, MAX_HAND_CARDS - high_size, side="right")
@@ -221,8 +196,9 @@ LOW_RANKS_INDEX, HIGH_RANKS_INDEX, STRENGTHS, FLUSH_STRENGTHS = build_strength_t
 def evaluate_hand(cards: Any, count: int, suits: int, short_deck: Any = False) -> Any:
     """Return the strength at showdown of the first `count` cards as an int32; larger is better.
 
-    `count` is 1 to 7, in short-deck hold'em 5 to 7. Strengths are comparable only between hands
-    with the same number of cards.
+    It is that of the best five cards. Exactly three cards are ranked as in three-card poker:
+    straight flush, three of a kind, straight, flush, pair, high card. Strengths are comparable only
+    between hands with the same number of cards.
     """
     if count == THREE_CARD_HAND:
         return evaluate_three_card_hand(cards, suits)
@@ -232,10 +208,9 @@ def evaluate_hand(cards: Any, count: int, suits: int, short_deck: Any = False) -
 
 @njit(cache=True, error_model="numpy")
 def to_short_deck_strength(best: Any, cards: Any, count: int, suits: int) -> Any:
-    """Convert the strength of five to seven cards in a full deck to that in short-deck hold'em.
+    """Convert the result `best` of `evaluate_best_five` to the strength in short-deck hold'em.
 
-    `best` is the result of `evaluate_best_five`, for which A6789 is no straight. Here A6789 gets
-    the strength that A2345 has in a full deck, which no other short-deck hand has. Return an int32.
+    A flush beats a full house, and A6789 gets the strength that A2345 has in a full deck.
     """
     held = 0
     for i in range(count):
@@ -285,8 +260,7 @@ def evaluate_three_card_hand(cards: Any, suits: int) -> Any:
 def evaluate_best_five(cards: Any, count: int, suits: int) -> Any:
     """Return the strength of the best five of the first `count` cards as an int32.
 
-    Larger is better. With fewer than five cards there are no straights and flushes. Strengths are
-    comparable only between hands with the same number of cards.
+    With fewer than five cards there are no straights and flushes.
     """
     key = EMPTY_HAND_KEY
     for i in range(MAX_HAND_CARDS):  # a constant bound unrolls the loop: three times as fast
@@ -301,9 +275,5 @@ def evaluate_best_five(cards: Any, count: int, suits: int) -> Any:
             if flush_bits & CARD_KEYS[suits, cards[i]] << 3:
                 flush_ranks |= 1 << cards[i] // suits
         return np.int32(FLUSH_STRENGTHS[flush_ranks])
-    return np.int32(
-        STRENGTHS[
-            HIGH_RANKS_INDEX[key >> HIGH_RANKS_SHIFT & HIGH_RANKS_MASK]
-            + LOW_RANKS_INDEX[key & LOW_RANKS_MASK]
-        ]
-    )
+    first_index = HIGH_RANKS_INDEX[key >> HIGH_RANKS_SHIFT & HIGH_RANKS_MASK]
+    return np.int32(STRENGTHS[first_index + LOW_RANKS_INDEX[key & LOW_RANKS_MASK]])

@@ -1,10 +1,9 @@
 """The interface of a game: a shuffled deck followed by moves.
 
 All chance (the order of the deck) is resolved before the first move, so there are no chance nodes.
-A game consists of two parts: a module of rules, which are functions that numba compiles, and a
-`Game` object that describes the game to the rest of the program. The rules read and write NumPy
-records: `game` below is the record of the game's definition (such as its number of seats and its
-bet sizes), `table` the record of a hand in play.
+A game consists of a module of rules, which are functions that numba compiles, and a `Game` object
+that describes the game to the rest of the program. The rules read and write NumPy records: `game`
+below is the record of the game's definition, `table` the record of a hand in play.
 
     start(game, table)              start a hand with the shuffled deck: post the forced bets and
                                     set the seat to act
@@ -26,8 +25,8 @@ These five are enough to train and to evaluate by matches. Four more are optiona
                                     consistent with its information set are equally likely; for
                                     bots that look ahead
 
-A game may have several definitions, such as one for each number of seats. `table.variant` is the
-index of the definition in play; it is sampled for each hand.
+A game may have several definitions, such as one for each number of seats. The index of the
+definition in play, `table.variant`, is sampled for each hand.
 """
 
 from __future__ import annotations
@@ -51,8 +50,7 @@ _njit: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline
 def jit(function: Any) -> Any:
     """Decorate a function of records and arrays so that numba compiles it at its first call.
 
-    The compiled code is cached on disk. A division by 0 raises no error, as in NumPy, and an index
-    out of range goes unnoticed. A function that cannot be compiled raises numba's TypingError.
+    The compiled code is cached on disk. Division by 0 and indices out of range raise no error.
     """
     return _njit(function)
 
@@ -63,15 +61,11 @@ class Game(ABC):
 
     The abstract properties are all that a new game has to define. `poker_rl.games.DisplayedGame`
     adds the methods that show a table to a person.
-
-    Attributes:
-        unit: name of the unit of results, such as ante, big blind or point.
-        unit_chips: number of chips in one unit.
     """
 
     name: str
-    unit: str
-    unit_chips: PositiveInt
+    unit: str  # name of the unit of results, such as ante, big blind or point
+    unit_chips: PositiveInt  # number of chips in one unit
 
     @property
     @abstractmethod
@@ -159,8 +153,8 @@ class Game(ABC):
         """Return the information set of the seat to act as text.
 
         The text has up to three words, as in `1 Ks|Qh rc`: the seat, the cards that it sees and the
-        actions so far. Figures of a policy have a panel for each seat and number of cards, a row
-        for each combination of cards and a column for each sequence of actions.
+        actions so far. Figures of a policy have a row for each text of cards and a column for each
+        text of actions.
         """
         seat, key = int(record["to_act"]), np.zeros(self.infoset_key_size, np.uint8)
         if len(key):
@@ -237,12 +231,9 @@ def sample_variant(definitions, table):
 
 @jit
 def shuffle_deck(table, deck_size, draw_count):
-    """Fill the first positions of a table's deck with distinct random cards (Fisher-Yates).
+    """Fill the first `draw_count` positions of a table's deck with distinct cards (Fisher-Yates).
 
-    Args:
-        table: the record of a table, whose random state advances.
-        deck_size: number of cards in the deck, at most the length of `table.deck`.
-        draw_count: number of positions to fill, at most `deck_size`.
+    The cards are below `deck_size`, at most the length of `table.deck`; the random state advances.
     """
     for i in range(deck_size):
         table.deck[i] = i

@@ -146,11 +146,7 @@ _cached_trees: dict[str, GameTree] = {}
 
 
 def get_tree(game: Game) -> GameTree:
-    """Return the game's tree; the `MAX_CACHED_TREES` trees that were built last are cached.
-
-    Raises:
-        ConfigError: if the game cannot be enumerated, see `GameTree`.
-    """
+    """Return the game's tree; the trees that were built last are cached."""
     key = repr(game.to_dict())
     if key not in _cached_trees:
         _cached_trees[key] = GameTree(game)
@@ -160,9 +156,9 @@ def get_tree(game: Game) -> GameTree:
 
 
 def count_nodes(game: Game, limit: int) -> int:
-    """Return the number of nodes of a game's tree if it is at most `limit`.
+    """Return the number of nodes of a game's tree, or a number above `limit` if there are more.
 
-    If the tree has more nodes or cannot be enumerated, return any number above `limit`.
+    The number is also above `limit` if the game cannot be enumerated.
     """
     if len(game.definitions) > 1 or not game.infoset_key_size:
         return limit + 1

@@ -13,6 +13,7 @@ different entries and may run in parallel.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -60,13 +61,10 @@ class SequenceForm(NamedTuple):
 def build_sequence_form(tree: GameTree) -> tuple[SequenceForm, np.ndarray]:
     """Return the sequence form of a tree, and the part of each seat in each deal, [seats, D].
 
-    A small tree has one part (see `sequence_form`) for each seat, a large tree one for each private
-    hand of each seat.
+    A small tree has one part for each seat, a large tree one for each private hand of each seat.
     """
     seats, actions = tree.game.seats, tree.game.action_count
-    last_own_edge = np.empty((len(tree.parent), seats), np.uint32)
-    last_own_edge[: tree.deal_count] = tree.legal_mask.size + np.arange(seats)
-    _fill_last_own_edges(tree.parent, tree.edge, tree.seat, last_own_edge)
+    last_own_edge = _compute_last_own_edges(tree)
     decision_nodes, terminal_nodes = np.flatnonzero(tree.seat >= 0), np.flatnonzero(tree.seat < 0)
     previous_edge = np.empty(tree.infoset_count, np.uint32)
     previous_edge[tree.infoset[decision_nodes]] = last_own_edge[
@@ -154,10 +152,10 @@ def _list_deal_of_nodes(tree: GameTree) -> np.ndarray:
 def _find_first_connected_deals(
     pair_deals: np.ndarray, pair_infosets: np.ndarray, deal_count: int, infoset_count: int
 ) -> np.ndarray:
-    """Return the first deal of each deal's connected component, [D].
+    """Return the first deal of each connected component, [D].
 
-    Deals that lead to the same information set are connected; the deal `pair_deals[n]` leads to the
-    information set `pair_infosets[n]`.
+    Two deals are connected if they lead to one information set; `pair_deals[n]` leads to
+    `pair_infosets[n]`.
     """
     representative = np.arange(deal_count)
     while True:
@@ -169,15 +167,15 @@ def _find_first_connected_deals(
             return representative
 
 
-@jit
-def _fill_last_own_edges(parent, edge, seat, last_own_edge):  # type: ignore[no-untyped-def]
-    """Write each seat's last edge before each node, [N, seats]; rows of roots are filled before."""
-    for i in range(len(parent)):
-        if parent[i] >= 0:
-            # A loop, because a copy of the row as a slice takes seconds to compile.
-            for seat_index in range(last_own_edge.shape[1]):
-                last_own_edge[i, seat_index] = last_own_edge[parent[i], seat_index]
-            last_own_edge[i, seat[parent[i]]] = edge[i]
+def _compute_last_own_edges(tree: GameTree) -> np.ndarray:
+    """Return each seat's last edge before each node, or its root, [N, seats] uint32."""
+    last_own_edge = np.empty((len(tree.parent), tree.game.seats), np.uint32)
+    last_own_edge[: tree.deal_count] = tree.legal_mask.size + np.arange(tree.game.seats)
+    for start, end in pairwise(tree.level_starts[1:].tolist()):
+        parent = tree.parent[start:end]
+        last_own_edge[start:end] = last_own_edge[parent]
+        last_own_edge[np.arange(start, end), tree.seat[parent]] = tree.edge[start:end]
+    return last_own_edge
 
 
 def _merge_equal_leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -200,54 +198,44 @@ def split_parts_among_threads(
 
 
 @jit
-def compute_reach(sequences, part, policy, reach):  # type: ignore[no-untyped-def]
+def compute_reach(sequences, part, policy, reach):
     """Write for each edge of a part the probability that its owner makes all moves up to this edge.
 
     In the output `reach` [I * A + seats] float64, the entry of the owner's root must already be 1.
     """
     actions = policy.shape[1]
-    for infoset_run in range(
-        sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]
-    ):
-        for i in range(sequences.run_start[infoset_run], sequences.run_end[infoset_run]):
+    for run in range(sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]):
+        for i in range(sequences.run_start[run], sequences.run_end[run]):
             parent_reach = reach[sequences.previous_edge[i]]
             for a in range(actions):
                 reach[i * actions + a] = parent_reach * policy[i, a]
 
 
 @jit
-def collect_leaf_values(sequences, part, reach, counterfactual_values):  # type: ignore[no-untyped-def]
-    """Write each edge's counterfactual value from hands in which it is the owner's last move.
+def collect_leaf_values(sequences, part, reach, counterfactual_values):
+    """Write the value of each edge of a part from hands in which it is the owner's last move.
 
-    The edges are those of a part. Payoffs are weighted with the probability of the deal and of the
-    moves of all other seats.
-
-    Args:
-        reach: the result of `compute_reach` for the parts of the other seats, [I * A + seats].
-        counterfactual_values: output, [I * A + seats] float64, chips per hand.
+    Payoffs in chips are weighted with the probability of the deal and of the moves of all other
+    seats, whose `reach` [I * A + seats] is the result of `compute_reach`.
     """
     actions = sequences.legal_mask.shape[1]
-    for infoset_run in range(
-        sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]
-    ):
-        for edge in range(
-            sequences.run_start[infoset_run] * actions, sequences.run_end[infoset_run] * actions
-        ):
+    for run in range(sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]):
+        first_edge = sequences.run_start[run] * actions
+        for edge in range(first_edge, sequences.run_end[run] * actions):
             counterfactual_values[edge] = 0
     add_leaf_values(sequences, part, reach, counterfactual_values)
 
 
 @jit
-def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):  # type: ignore[no-untyped-def]
+def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):
     """Write the counterfactual value of a seat's root from hands that end before the seat acts."""
     counterfactual_values[sequences.legal_mask.size + seat] = 0
-    add_leaf_values(
-        sequences, len(sequences.first_run_of_part) - 1 + seat, reach, counterfactual_values
-    )
+    group = len(sequences.first_run_of_part) - 1 + seat
+    add_leaf_values(sequences, group, reach, counterfactual_values)
 
 
 @jit
-def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ignore[no-untyped-def]
+def add_leaf_values(sequences, group, reach, counterfactual_values):
     """Add the payoff of each leaf of a group, weighted by reach, to the value of its first edge."""
     first_leaf = sequences.first_leaf_of_group[group]
     stop_leaf = sequences.first_leaf_of_group[group + 1]
@@ -263,21 +251,18 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ig
 
 
 @jit
-def compute_best_response(sequences, part, counterfactual_values):  # type: ignore[no-untyped-def]
+def compute_best_response(sequences, part, counterfactual_values):
     """Propagate the values of a seat's best response from its last moves to its first.
 
-    In `counterfactual_values` [I * A + seats], the result of `collect_leaf_values`, the best value
-    at each information set of the part is added to the owner's previous edge. Return the total of
-    the best values that have no previous edge but the root, in chips per hand.
+    In `counterfactual_values`, the result of `collect_leaf_values`, the best value at each
+    information set of the part is added to the owner's previous edge. Return the total of those
+    whose previous edge is the root, in chips per hand.
     """
     actions = sequences.legal_mask.shape[1]
     root_value = 0.0
-    for infoset_run in range(
-        sequences.first_run_of_part[part + 1] - 1, sequences.first_run_of_part[part] - 1, -1
-    ):
-        for i in range(
-            sequences.run_end[infoset_run] - 1, sequences.run_start[infoset_run] - 1, -1
-        ):
+    first_run, stop_run = sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]
+    for run in range(stop_run - 1, first_run - 1, -1):
+        for i in range(sequences.run_end[run] - 1, sequences.run_start[run] - 1, -1):
             best_value = -np.inf
             for a in range(actions):
                 if sequences.legal_mask[i, a]:
@@ -290,7 +275,7 @@ def compute_best_response(sequences, part, counterfactual_values):  # type: igno
 
 
 @jit
-def compute_mean_regret(regrets):  # type: ignore[no-untyped-def]
+def compute_mean_regret(regrets):
     """Return the mean over information sets of the largest positive regret in regrets [I, A]."""
     total = 0.0
     for i in range(len(regrets)):

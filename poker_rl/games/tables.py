@@ -37,9 +37,7 @@ class Tables:
 
     Methods that take `rows` work on the B tables with these indices, or on all if `rows` is None.
 
-    Args:
-        count: number of tables, B.
-        seed: seed of the tables' random states; the same seed gives table i the same cards.
+    With the same `seed` table i gets the same cards, whatever the number of tables, `count`.
 
     Raises:
         ConfigError: if the game lacks an optional rule that a method needs.
@@ -80,15 +78,12 @@ class Tables:
         decks: np.ndarray | None = None,
         variants: np.ndarray | int = 0,
     ) -> None:
-        """Start new hands with the cards of `decks`, or with random cards if `decks` is None.
+        """Start new hands with random cards or with the cards of `decks`.
 
         Args:
-            decks: the cards of each hand in the order dealt, [B, D] integers; a row may have more
-                cards than its hand uses.
+            decks: the cards of each hand in the order dealt, [B, D] integers, at least as many as
+                the hand uses; if they are invalid for the game, ValueError is raised.
             variants: index of the definition for each deck, [B] or one integer for all.
-
-        Raises:
-            ValueError: if the decks are invalid for the game; no hand is started.
         """
         if decks is None:
             self.run_loop(deal_loop, rows)
@@ -142,9 +137,8 @@ class Tables:
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
 
-        Returns:
-            the features of each action, [B, L, F] float32, padded with zeros to the length L of the
-            longest sequence, and the lengths of the sequences, [B] int64.
+        The features are [B, L, F] float32, padded with zeros to the length L of the longest
+        sequence. The second result are the lengths of the sequences, [B] int64.
         """
         step_size = self.game.history_step_size
         if not step_size:
@@ -216,14 +210,9 @@ class Tables:
     ) -> None:
         """Play one action [B] at every table, and start a new hand at each table whose hand ends.
 
-        All arguments but `actions` are output.
-
-        Args:
-            seats: the seats to act next, [B] int64.
-            observations: their observations, [B, W]; None: not computed.
-            legal_masks: their action masks, [B, A].
-            payoffs: chips won by each seat in hands that have just ended, [B, seats] int64.
-            is_over: 1 where a hand has just ended, else 0, [B].
+        The other arguments are output: the seats to act next [B] int64, their observations [B, W]
+        (None: not computed) and action masks [B, A], the chips won by each seat in hands that have
+        just ended [B, seats] int64, and 1 where a hand has just ended, else 0 [B].
         """
         arrays = actions, seats, observations, legal_masks, payoffs, is_over
         if self.run_loop(step_autoreset_loop, None, *arrays):

@@ -1,12 +1,10 @@
 """The compiled rules of a game whose tree is given as arrays.
 
-A definition has the tree as arrays over its N nodes. `owner` is the seat to act, OVER or CHANCE.
-`first_child` is the first child; the children of a node are adjacent. `index` is the information
-set of a decision node, the row of a terminal node in `payoff`, or the number of chance nodes on the
-path to a chance node.
-
-The deck has a fictitious card for each possible deal. The first card of the shuffled deck, d,
-settles all chance nodes of the hand: `outcome[d, i]` is the outcome at one with the index i.
+Arrays of a definition describe the N nodes: `owner` is the seat to act, OVER or CHANCE; the
+children of a node are adjacent, from `first_child` on. `index` is the information set of a decision
+node, the row of a terminal node in `payoff`, or the number of chance nodes on the path to a chance
+node. The first card of the shuffled deck, d, is the deal: `outcome[d, i]` is the outcome at a
+chance node with the index i.
 """
 
 from __future__ import annotations
@@ -23,11 +21,9 @@ OVER, CHANCE = -1, -2  # the `owner` of terminal nodes and of chance nodes
 def build_definitions(**arrays: Any) -> np.ndarray:
     """Return the definition of a game as an array of one record, with an array in each field.
 
-    Args:
-        arrays: `seats`; `owner`, `first_child` and `index` as in the module's docstring; `rank`,
-            the position of each action among the legal actions of an information set, -1 if it is
-            illegal, [I, A]; `observation` [I, W]; `payoff` in chips, [terminal nodes, seats];
-            `outcome` [deals, chance nodes].
+    The arrays are `seats`; `owner`, `first_child` and `index` [N]; `rank`, the position of each
+    action among the legal ones of an information set, or -1, [I, A]; `observation` [I, W]; `payoff`
+    in chips, [terminal nodes, seats]; `outcome` [deals, chance nodes].
     """
     columns = {"dealt": 1, "cards": len(arrays["outcome"]), **arrays}
     columns = {name: np.asarray(column) for name, column in columns.items()}
@@ -39,21 +35,19 @@ def build_definitions(**arrays: Any) -> np.ndarray:
 
 
 def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
-    """Return the dtype of a table."""
-    return np.dtype(
-        [
-            ("key", "u8"),
-            ("draws", "u8"),
-            ("node", "i4"),
-            ("moves", "i2"),
-            ("error", "i2"),  # 1 + the last action if it was illegal, else 0
-            ("to_act", "u1"),
-            ("over", "i1"),
-            ("variant", "u1"),
-            ("deck", "i2", deal_count),  # shuffled deals, of which the first is played
-            ("line", "i2", max_moves),
-        ]
-    )
+    fields: list[Any] = [
+        ("key", "u8"),
+        ("draws", "u8"),
+        ("node", "i4"),
+        ("moves", "i2"),
+        ("error", "i2"),  # 1 + the last action if it was illegal, else 0
+        ("to_act", "u1"),
+        ("over", "i1"),
+        ("variant", "u1"),
+        ("deck", "i2", deal_count),  # shuffled deals, of which the first is played
+        ("line", "i2", max_moves),
+    ]
+    return np.dtype(fields)
 
 
 @jit
@@ -69,7 +63,6 @@ def enter_node(game, table, node):
 
 @jit
 def start(game, table):
-    """Start a hand at the root of the tree."""
     table.error = 0
     table.moves = 0
     enter_node(game, table, 0)
@@ -77,7 +70,6 @@ def start(game, table):
 
 @jit
 def legal(game, table, mask):
-    """Write the action mask of the seat to act, [A] bool."""
     for action in range(len(mask)):
         mask[action] = not table.over and game.rank[game.index[table.node], action] >= 0
 
@@ -97,7 +89,6 @@ def step(game, table, action):
 
 @jit
 def payoffs(game, table, out):
-    """Write the chips won by each seat."""
     for seat in range(game.seats):
         out[seat] = game.payoff[game.index[table.node], seat]
 
@@ -113,10 +104,7 @@ def observe(game, table, seat, out):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the number of the information set of a seat in base 255, as digits from 1 to 255.
-
-    Write zeros if it is not the seat to act.
-    """
+    """Write the number of the information set of the seat to act in base 255, digits 1 to 255."""
     fill_zeros(out)
     if not table.over and seat == table.to_act:
         number = game.index[table.node]

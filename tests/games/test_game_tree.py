@@ -57,7 +57,9 @@ def test_rows_are_counted_before_building(monkeypatch):
     ):
         GameTree(load_game("limit_holdem"))
     monkeypatch.setattr(game_tree, "MAX_BYTES", 10**4)
-    with pytest.raises(ConfigError, match=r"kuhn has more than 2e\+01 nodes; .* more than 1e-05 GB"):
+    with pytest.raises(
+        ConfigError, match=r"kuhn has more than 2e\+01 nodes; .* more than 1e-05 GB"
+    ):
         GameTree(kuhn())
 
 

@@ -72,7 +72,7 @@ def test_a_class_of_hands_is_all_its_combinations(name, hand, board, actions, co
         (LIMIT, "AsKd", "", "rrrr", "actions: action 4, r: is not allowed here; allowed: f, c"),
         (LIMIT, "AsKd", "", "c f", "action 2, f: is not allowed here; allowed: c, r"),
         (LIMIT, "AsKd", "", "r f c", "action 3, c: the hand is over before it"),
-        (LIMIT, "AsAs", "", "", "hand: As is there twice"),
+        (LIMIT, "AsAs", "", "", "hand: 'AsAs' has a card twice"),
         (LIMIT, "AsKx", "", "", "hand: 'Kx' in 'AsKx' is no card; a card is a rank of 2345"),
         (ANY, "AsKd", "Qs7h2c", "r6 c / x b6", "action 4, b6: .* r8 to r200 .* r2s to r194s on"),
         (ANY, "AsKd", "", "r", "action 1, r: say to how many chips; allowed: f, c, r4 to r200"),

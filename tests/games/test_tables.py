@@ -11,7 +11,7 @@ from poker_rl.evaluation.matches.duplicate_match import play_deals as match
 from poker_rl.games import get_tree
 from poker_rl.games import tables as module
 from poker_rl.games.game_tree import count_nodes
-from poker_rl.games.poker.table_packer import TablePacker
+from poker_rl.games.hand_history import TablePacker
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.learning import Rollout
 from poker_rl.players import load_player, sample_from_probs

@@ -30,14 +30,15 @@ from poker_rl.algos.algorithm import Progress
 from poker_rl.algos.tabular.cfr import AveragingExponent, compute_discount
 from poker_rl.config.validation import SolverIterationCount
 from poker_rl.games.game import Game
-from poker_rl.games.public.infoset_index import BoardNode, InfosetIndex
-from poker_rl.games.public.regret_passes import normalize_positive, update_regrets
-from poker_rl.games.public.street_passes import (
+from poker_rl.games.public.betting_lines import (
     add_policy_values,
     fill_reach,
     fill_terminal_values,
     get_line_arrays,
+    normalize_positive,
+    update_regrets,
 )
+from poker_rl.games.public.infoset_index import BoardNode, InfosetIndex
 from poker_rl.games.sequence_form import compute_mean_regret
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.players.player import Player

@@ -25,7 +25,7 @@ import numba
 import numpy as np
 
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.street_passes import (
+from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
     get_line_arrays,

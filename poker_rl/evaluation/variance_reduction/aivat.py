@@ -23,10 +23,9 @@ from poker_rl.evaluation.variance_reduction.pot_equity_value import (
     EquityValueFunction,
 )
 from poker_rl.games.game import Game
-from poker_rl.games.hand_history import HandHistory, replay_hand
+from poker_rl.games.hand_history import HandHistory, TablePacker, replay_hand
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.record_dtypes import MAX_STREETS
-from poker_rl.games.poker.table_packer import TablePacker
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.players.player import Player, compute_checked_probs
 

@@ -12,7 +12,6 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.big2 import big2_rules
 from poker_rl.games.big2.combinations import (
     ACTION_COUNT,
-    ACTION_OF_POSITIONS,
     ACTION_POSITIONS,
     ACTION_SIZES,
     DECK_SIZE,
@@ -21,8 +20,6 @@ from poker_rl.games.big2.combinations import (
 from poker_rl.games.cards import card_name
 from poker_rl.games.table_view import DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import tables_from_records
-
-MAX_TURNS = 255  # the most that the field `turns` of a table can count
 
 COMBINATION_NAMES = {  # names by number of cards, in the order of the categories
     1: ["single"],
@@ -127,25 +124,6 @@ class Big2(DisplayedGame):
             action_type = names[category] if cards else "pass"
             moves.append(LegalMove(int(action), "".join(cards) or "pass", action_type, cards=cards))
         return moves
-
-    def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the actions so far at tables [B], as integers [B, turns], and their number [B].
-
-        A table stores the turn in which each card was played. The card's position in the hand was
-        then the number of lower cards of its seat played in the same turn, later or never.
-        """
-        turn, deck = records["turn"], records["deck"].astype(np.int64)
-        held = np.sort(deck.reshape(-1, self.seats, HAND_SIZE), axis=2)
-        rows = np.arange(len(records))[:, None, None]
-        turn_played = turn[rows, held].astype(np.int64)
-        position_bits = np.zeros((len(records), MAX_TURNS + 1), np.int64)
-        for i in range(HAND_SIZE):
-            turn_of_card = turn_played[:, :, i, None]
-            lower_cards = turn_played[:, :, :i]
-            position = ((lower_cards >= turn_of_card) | (lower_cards == 0)).sum(2)
-            np.bitwise_or.at(position_bits, (rows[:, :, 0], turn_of_card[:, :, 0]), 1 << position)
-        # The first turn is not an action: the three of diamonds is played automatically.
-        return ACTION_OF_POSITIONS[position_bits[:, 2:]], records["turns"].astype(np.int64) - 1
 
     def _name_cards(self, cards: np.ndarray) -> tuple[str, ...]:
         return tuple(card_name(int(card), self.ranks, self.suits) for card in cards)

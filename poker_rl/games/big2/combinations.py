@@ -35,27 +35,20 @@ TWO_PAIR, QUADS = range(2)  # categories of four cards
 NO_COMBINATION = -1  # strength of cards that form no combination
 
 
-def enumerate_action_positions() -> list[tuple[int, ...]]:
-    """Return the positions that each action plays, ascending; the last action is a pass."""
-    ones = [(a,) for a in range(HAND_SIZE)]
-    pairs = [
-        (a, b) for a, b in combinations(range(HAND_SIZE), 2) if b - a <= MAX_SAME_RANK_DISTANCE
-    ]
-    triples = [
-        (a, b, c)
-        for a, b, c in combinations(range(HAND_SIZE), 3)
-        if c - a <= MAX_SAME_RANK_DISTANCE
-    ]
-    fours = [
-        (a, b, c, d)
-        for a, b, c, d in combinations(range(HAND_SIZE), 4)
-        if b - a <= MAX_SAME_RANK_DISTANCE and d - c <= MAX_SAME_RANK_DISTANCE
-    ]
-    fives = list(combinations(range(HAND_SIZE), MAX_COMBINATION_SIZE))
-    return [*ones, *pairs, *triples, *fours, *fives, ()]
+def can_have_same_rank(positions: tuple[int, ...]) -> bool:
+    """Return whether the cards at these positions, or both pairs of four, can have one rank."""
+    groups = (positions[:2], positions[2:]) if len(positions) == 4 else (positions,)
+    return all(group[-1] - group[0] <= MAX_SAME_RANK_DISTANCE for group in groups)
 
 
-ACTION_POSITIONS = enumerate_action_positions()
+# The positions that each action plays, ascending; the last action is a pass.
+ACTION_POSITIONS: list[tuple[int, ...]] = [
+    positions
+    for size in range(1, MAX_COMBINATION_SIZE + 1)
+    for positions in combinations(range(HAND_SIZE), size)
+    if size == MAX_COMBINATION_SIZE or can_have_same_rank(positions)
+]
+ACTION_POSITIONS.append(())
 ACTION_COUNT = len(ACTION_POSITIONS)
 PASS = ACTION_COUNT - 1
 # Number of cards that each action plays.
@@ -73,7 +66,6 @@ ACTION_OF_POSITIONS[[sum(1 << i for i in choice) for choice in ACTION_POSITIONS]
 
 @jit
 def has_same_rank(a, b):
-    """Return whether two cards have the same rank."""
     return a >> 2 == b >> 2
 
 

@@ -76,7 +76,7 @@ def start(game, table):
     if has_stacks(table):
         seats_with_chips = 0
         for seat in range(game.seats):
-            seats_with_chips += has_chips(game, table, seat)
+            seats_with_chips += table.paid[seat] < game.stack[seat]
         table.able[0] = seats_with_chips
         table.acted[0] = 0
         table.pending = seats_with_chips
@@ -114,11 +114,9 @@ def can_raise(game, table):
     if is_no_limit(table):
         if game.stack[seat] <= table.price or table.moves >= game.last_raise:
             return False
-        min_raise_increment = (
-            table.raise_by[0]
-            if game.short_bets_reopen
-            else compute_min_raise_increment(game, table)
-        )
+        min_raise_increment = table.raise_by[0]
+        if not game.short_bets_reopen:
+            min_raise_increment = compute_min_raise_increment(game, table)
     else:
         if game.stack[seat] <= table.price or table.raises >= game.max_raises[table.street]:
             return False
@@ -129,12 +127,6 @@ def can_raise(game, table):
         if opponent != seat and game.stack[opponent] > table.price and not table.folded[opponent]:
             return True
     return False
-
-
-@jit
-def has_chips(game, table, seat):
-    """Return whether a seat has chips left, at a table with stacks."""
-    return table.paid[seat] < game.stack[seat]
 
 
 @jit
@@ -293,7 +285,7 @@ def find_next_seat(game, table, seat):
     """Return the first seat that can act, from `seat` on in turn order."""
     if seat == game.seats:
         seat = 0
-    while table.folded[seat] or (has_stacks(table) and not has_chips(game, table, seat)):
+    while table.folded[seat] or (has_stacks(table) and table.paid[seat] == game.stack[seat]):
         seat += 1
         if seat == game.seats:
             seat = 0

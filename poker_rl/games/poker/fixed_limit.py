@@ -43,8 +43,6 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
         check_length("max_raises", self.max_raises, len(self.board_cards), "street")
         problem = f"allows hands of more than {MAX_MOVES} actions"
         require(self.max_moves <= MAX_MOVES, f"max_raises: {self.max_raises} {problem}")
-        if self.starting_stacks is not None:
-            self._check_stacks(self.starting_stacks)
 
     @property
     def starting_stacks(self) -> list[int] | None:
@@ -59,7 +57,6 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
 
     @property
     def max_moves(self) -> int:
-        """An upper bound of the number of actions in a hand."""
         return self.seats * sum(raise_limit + 1 for raise_limit in self.max_raises)
 
     @property
@@ -72,10 +69,6 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
         definition["raise_size"][0, : len(self.raise_sizes)] = self.raise_sizes
         definition["max_raises"][0, : len(max_raises)] = max_raises
         return definition
-
-    @property
-    def infoset_key_size(self) -> int:
-        return 2 + self.hole_cards + sum(self.board_cards) + self.max_moves
 
     def action_name(self, action: int) -> str:
         """Return fold, call or raise."""

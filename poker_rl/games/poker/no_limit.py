@@ -15,7 +15,6 @@ from poker_rl.games.poker.record_dtypes import (
     FULL_POT,
     MAX_BET_SIZES,
     MAX_MOVES,
-    MAX_STACK,
     NO_LIMIT_TABLE_DTYPE,
     RAISE,
 )
@@ -29,9 +28,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     If `bet_sizes` is empty, action k >= 2 is a raise to k chips, counted over the whole hand.
     Otherwise action 2 + i raises by the share `bet_sizes[i]` of the pot after calling, rounded to
-    whole chips and limited to legal raises; of equal raises only the first is legal. With
-    `short_bets_reopen` the first bet of a street and the first raise over the blinds reopen the
-    betting even if they are an all-in of less than `min_bet`; see `betting`.
+    whole chips and limited to legal raises. See `betting` for `short_bets_reopen`.
     """
 
     stacks: StackSize | list[StackSize]
@@ -43,19 +40,15 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        self._check_stacks(self.starting_stacks)
         blind, size_count = max(self.blinds, default=0), len(self.bet_sizes)
         problem = f"{self.min_bet} is less than the blind of {blind}"
         require(self.min_bet >= blind, f"min_bet: {problem}")
         require(size_count <= MAX_BET_SIZES, f"bet_sizes: {size_count}, at most {MAX_BET_SIZES}")
-        for size in self.bet_sizes:
-            require(
-                size == "all_in"
-                or (size <= MAX_STACK and round(size * FULL_POT) / FULL_POT == size),
-                f"bet_sizes: {size} is not a whole number of hundredths of the pot, such as 0.33,"
-                f" at most {MAX_STACK:,}, or all_in",
-            )
         sizes = self._bet_size_hundredths
+        for size, hundredths in zip(self.bet_sizes, sizes, strict=True):
+            is_share = hundredths <= ALL_IN_SIZE and hundredths / FULL_POT == size
+            problem = f"{size} is not all_in or hundredths of the pot, such as 0.33"
+            require(size == "all_in" or is_share, f"bet_sizes: {problem}")
         problem = f"[{', '.join(map(str, self.bet_sizes))}] is not in rising order, all_in last"
         require(sizes == sorted(set(sizes)), f"bet_sizes: {problem}")
 
@@ -70,9 +63,8 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
     @property
     def _bet_size_hundredths(self) -> list[int]:
         """The bet sizes in hundredths of the pot."""
-        return [
-            ALL_IN_SIZE if size == "all_in" else round(size * FULL_POT) for size in self.bet_sizes
-        ]
+        sizes = self.bet_sizes
+        return [ALL_IN_SIZE if size == "all_in" else round(size * FULL_POT) for size in sizes]
 
     @property
     def max_chips_per_seat(self) -> int:
@@ -84,17 +76,14 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     @property
     def max_moves(self) -> int:
-        """An upper bound of the number of actions in a hand."""
-        return min(
-            MAX_MOVES, (self._bound_raise_count(self.seats) + len(self.board_cards)) * self.seats
-        )
+        rounds = self._bound_raise_count(self.seats) + len(self.board_cards)
+        return min(MAX_MOVES, rounds * self.seats)
 
     def build_definition(self, seat_slots: int) -> np.ndarray:
         # The number of raise levels depends on `seat_slots`, not on `seats`, so that observations
         # have the same layout for any number of seats.
-        raise_levels = min(
-            self._bound_raise_count(seat_slots) + self.forced_raises + 1, MAX_RAISE_LEVELS
-        )
+        raise_count = self._bound_raise_count(seat_slots) + self.forced_raises
+        raise_levels = min(raise_count + 1, MAX_RAISE_LEVELS)
         definition = self._build_common_definition(seat_slots, raise_levels)
         definition["min_bet"] = self.min_bet
         definition["short_bets_reopen"] = self.short_bets_reopen
@@ -110,10 +99,6 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
     @property
     def action_types(self) -> np.ndarray:
         return np.minimum(np.arange(self.action_count), RAISE)
-
-    @property
-    def infoset_key_size(self) -> int:
-        return 2 + self.hole_cards + sum(self.board_cards) + 2 * self.max_moves
 
     def action_name(self, action: int) -> str:
         """Return a name such as `call`, `raise_12` (to 12 chips) or `raise_0.5` (half the pot)."""

@@ -22,17 +22,16 @@ def observe(game, table, seat, out):
     If the game has no stacks, all features are 0 or 1.
 
     [seat_slots, streets, raise_levels, type_count]
-               the betting block: a cell for each seat (from the observer on), street, number of
-               raises before the action, and action type (raise, call, fold). It is 1 if there was
-               such an action. Blinds that differ count as a call (small) and a raise (big). An
-               unused seat is marked by a fold before any raise, which is impossible for a
-               real seat because there is nothing to fold to
+               the actions: a cell for each seat (from the observer on), street, number of raises
+               before the action, and action type (raise, call, fold); 1 if there was such an
+               action. Blinds that differ count as a call (small) and a raise (big). An unused seat
+               has a fold before any raise, which is illegal for a real seat
     [cards]    the observer's hole cards
     [cards]    board cards, a block for each street that deals some
 
-    With stacks, an action's cell holds the chips that its seat had put in after it. If actions
-    share a cell, which happens after many raises on a street, the newest counts. All chips are
-    shares of the most that a seat can put in. These features follow the cards:
+    With stacks, an action's cell holds the chips that its seat had put in after it, those of the
+    newest action if several share a cell. All chips are shares of the most that a seat can put in.
+    These features follow the cards:
 
     [seat_slots, 3]  for each seat from the observer on: chips put in, chips left, whether it has
                      not folded
@@ -43,24 +42,17 @@ def observe(game, table, seat, out):
     betting_block_size = game.seats * game.seat_cells
     own_offset = seat * game.seat_cells
     marks = table.marks  # a local copy, else the field is read after each write
-    if has_stacks(table):
-        for i in range(marks):
-            cell = table.mark[i] - own_offset
-            index = np.uint64(cell if cell >= 0 else cell + betting_block_size)
-            out[index] = table.chips[i] * game.chip
-    else:
-        for i in range(marks):
-            cell = table.mark[i] - own_offset
-            out[np.uint64(cell if cell >= 0 else cell + betting_block_size)] = 1
+    for i in range(marks):
+        cell = table.mark[i] - own_offset
+        index = np.uint64(cell if cell >= 0 else cell + betting_block_size)
+        out[index] = table.chips[i] * game.chip if has_stacks(table) else 1
     for i in range(game.seats, game.seat_slots):
         out[np.uint64(i * game.seat_cells + RAISE - FOLD)] = 1
     deck_start = seat * game.hole
-    deck_stop = deck_start + game.hole
-    for i in range(deck_start, deck_stop):
+    for i in range(deck_start, deck_start + game.hole):
         out[np.uint64(game.hole_offset + get_deck_card(table, i))] = 1
     deck_start = game.seats * game.hole
-    board_count = game.shown[table.street]
-    for i in range(board_count):
+    for i in range(game.shown[table.street]):
         out[np.uint64(game.board_offset[i] + get_deck_card(table, deck_start + i))] = 1
     if has_stacks(table):
         observe_chip_features(game, table, seat, out)
@@ -68,7 +60,6 @@ def observe(game, table, seat, out):
 
 @jit
 def observe_chip_features(game, table, seat, out):
-    """Write the chip features, which come last in observations of games with stacks."""
     offset, pot, chip = game.chip_offset, np.int64(game.dead_pot), game.chip
     for i in range(game.seats):
         seat_index = seat + i if seat + i < game.seats else seat + i - game.seats
@@ -88,8 +79,8 @@ def observe_chip_features(game, table, seat, out):
 def history(game, table, seat, out):
     """Write the actions so far into `out` [L, F], one per row; return their number.
 
-    Blinds that differ count as actions: the small blind as a call, the big blind as a raise. If
-    there are more than L actions, only the first L are written. The features of an action are
+    Blinds that differ count as actions, as in `observe`. If there are more than L actions, only the
+    first L are written. The features of an action are
 
     [seat_slots]  the seat that acted, counted from the observer
     [streets]     the street
@@ -97,7 +88,7 @@ def history(game, table, seat, out):
     [1]           chips put in by this action
     [2]           only with stacks: the starting stack of the seat, and the share of it that is left
 
-    Chips are shares of the most that a seat can put in. A fold that ends a hand may be missing.
+    A fold that ends a hand may be missing.
     """
     chips_in = table.rank
     blinds = 0
@@ -146,8 +137,7 @@ def reveal(game, table, seat, out):
 def infoset(game, table, seat, out):
     """Write the key of an information set: number of seats, seat, actions, hole cards and board.
 
-    Cards dealt together are sorted, since their order means nothing. An action takes one byte, in
-    no-limit two.
+    Cards dealt together are sorted. An action takes one byte, in no-limit two.
     """
     fill_zeros(out)
     out[0] = game.seats << 4 | seat
@@ -190,11 +180,7 @@ def resample_hidden_cards(game, table):
 
 @jit
 def find_unseen_cards(game, table, hidden_positions, unseen_cards):
-    """Write the deck positions that the seat to act cannot see, and the cards it has not seen.
-
-    Returns:
-        the number of these positions and the number of these cards.
-    """
+    """Write the deck positions that the seat to act cannot see and its unseen cards; count both."""
     own_start, board_start = table.to_act * game.hole, game.seats * game.hole
     for card in range(game.cards):
         unseen_cards[card] = card

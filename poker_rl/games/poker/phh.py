@@ -25,30 +25,29 @@ from poker_rl.games.poker.poker_game import PokerGame, list_standard_blinds
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import tables_from_records
 
-NOT_HOLDEM = "is not hold'em with a deck of 52"
 HOLDEM_BOARD_CARDS = [0, 3, 1, 1]
 BIG_BET_FACTOR = 2  # a big bet, the raise size from the turn on, is two small bets
 
 
 def check_phh_support(game: Game) -> DisplayedPoker:
     """Return the game, or raise ConfigError if PHH does not support it."""
-    is_poker = isinstance(game, DisplayedPoker)
-    reason = find_unsupported_rule(game.variant_games[0]) if is_poker else NOT_HOLDEM
-    if reason:
-        raise ConfigError(f"{game.name} can't be written as PHH: it {reason}")
-    return game
+    reason: str | None = "is not hold'em with a deck of 52"
+    if isinstance(game, DisplayedPoker):
+        first = game.variant_games[0]
+        cards = len(first.ranks), len(first.suits), first.hole_cards, first.board_cards
+        if cards == (MAX_RANKS, MAX_SUITS, 2, HOLDEM_BOARD_CARDS):
+            reason = find_unsupported_bets(first)
+        if reason is None:
+            return game
+    raise ConfigError(f"{game.name} can't be written as PHH: it {reason}")
 
 
-def find_unsupported_rule(game: PokerGame) -> str:
-    """Return how a game differs from what PHH supports, or "" if it does not."""
-    cards = len(game.ranks), len(game.suits), game.hole_cards, game.board_cards
-    if cards != (MAX_RANKS, MAX_SUITS, 2, HOLDEM_BOARD_CARDS):
-        return NOT_HOLDEM
+def find_unsupported_bets(game: PokerGame) -> str | None:
+    """Return how the bets of hold'em differ from what PHH supports."""
     blinds = sorted(blind for blind in game.blinds if blind)
     if not len(set(blinds)) == 2 == len(blinds):
         return "has no small and big blind"
-    standard = list_standard_blinds(*blinds, game.seats, len(HOLDEM_BOARD_CARDS))
-    if [game.blinds, game.openers] != standard:
+    if [game.blinds, game.openers] != list_standard_blinds(*blinds, game.seats, 4):
         return "has blinds or openers in other seats"
     if isinstance(game, FixedLimitPoker):
         small, big = game.raise_sizes[0], BIG_BET_FACTOR * game.raise_sizes[0]
@@ -56,7 +55,7 @@ def find_unsupported_rule(game: PokerGame) -> str:
             return "is limit with stacks, where half a bet reopens the betting"
         if game.raise_sizes != [small, small, big, big]:
             return "has bets that do not double on the turn"
-    return ""
+    return None
 
 
 def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) -> str:

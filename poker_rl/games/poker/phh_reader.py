@@ -56,16 +56,11 @@ class RecordedHand:
 
 @dataclass(frozen=True)
 class RecordedDecisions:
-    """Decisions of seats whose hole cards are known, N in all.
-
-    Attributes:
-        left_out: names of the hands that the rules can't replay, keyed by the reason.
-        hand: index of each decision's hand in `hands`, [N].
-    """
+    """Decisions of seats whose hole cards are known, N in all."""
 
     hands: list[RecordedHand]
-    left_out: dict[str, list[str]]
-    hand: np.ndarray
+    left_out: dict[str, list[str]]  # names of the hands that the rules can't replay, by reason
+    hand: np.ndarray  # index of each decision's hand in `hands`, [N]
     records: np.ndarray
     actions: np.ndarray
 
@@ -100,24 +95,21 @@ def read_decisions(
         reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in left_out.items())
         raise ConfigError(f"{path} has no hand of {game.name} (left out: {reasons})")
     names = {name for hand in hands for name in hand.players}
-    hand_index = np.repeat(np.arange(len(hands)), [len(hand.actions) for hand in hands])
-    records = np.concatenate([hand.records for hand in hands])
-    actions = np.concatenate([hand.actions for hand in hands])
-    decisions = RecordedDecisions(hands, left_out, hand_index, records, actions)
-    is_chosen = [
-        hands[number].has_cards[seat]
-        and (
-            player in (None, hands[number].players[seat])
-            or (player not in names and player in (f"p{seat + 1}", str(seat + 1)))
-        )
-        for number, seat in zip(hand_index, records["to_act"].tolist(), strict=True)
-    ]
-    if not any(is_chosen):
+
+    def is_chosen(hand: RecordedHand, seat: int) -> bool:
+        labels = (f"p{seat + 1}", str(seat + 1)) if player not in names else ()
+        return hand.has_cards[seat] and player in (None, hand.players[seat], *labels)
+
+    mask = [is_chosen(hand, seat) for hand in hands for seat in hand.records["to_act"].tolist()]
+    if not any(mask):
         raise ConfigError(
             f"{path} has no decision of {player or 'a player'} with known cards; players:"
             f" {', '.join(sorted(names)[:20])}"
         )
-    return decisions.select(np.array(is_chosen))
+    hand_index = np.repeat(np.arange(len(hands)), [len(hand.actions) for hand in hands])
+    records = np.concatenate([hand.records for hand in hands])
+    actions = np.concatenate([hand.actions for hand in hands])
+    return RecordedDecisions(hands, left_out, hand_index, records, actions).select(np.array(mask))
 
 
 def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
@@ -130,13 +122,12 @@ def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
         if not files:
             raise ConfigError(f"{path} has no file {' or '.join(PHH_SUFFIXES)}")
     for file in files:
+        has_many = file.suffix == PHH_SUFFIXES[1]
+        load: Any = HandHistory.loads_all if has_many else HandHistory.loads
         try:
             with open_regular_file(file, MAX_PHH_BYTES) as opened, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PokerKit warns of fields that PHH does not list
-                text = opened.read().decode()
-                has_many = file.suffix == PHH_SUFFIXES[1]
-                load: Any = HandHistory.loads_all if has_many else HandHistory.loads
-                loaded = load(text, parse_value=_parse_amount)
+                loaded = load(opened.read().decode(), parse_value=_parse_amount)
                 histories = list(loaded) if has_many else [loaded]
                 if not histories:
                     raise ValueError("no hand")
@@ -199,10 +190,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 
 def _parse_amount(value: Any) -> Fraction:
-    """Return a number in the file; raise ValueError if it is not short or has an exponent.
-
-    A number such as 1e999999999 would take all memory.
-    """
+    """Return a number in the file; raise ValueError for one like 1e999999999, a memory hog."""
     text = str(value)
     if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():
         raise ValueError(f"no amount: {text[:MAX_AMOUNT_LENGTH]}")
@@ -256,10 +244,8 @@ def _read_deck(game: PokerGame, steps: list[list[str]]) -> tuple[np.ndarray, tup
 
 
 def _parse_seat(word: str, seats: int) -> int:
-    """Return the seat of a player such as p1."""
-    if word not in (labels := [f"p{seat + 1}" for seat in range(seats)]):
-        raise UnsupportedHandError(UNREADABLE)
-    return labels.index(word)
+    """Return the seat of a player such as p1; raise ValueError for another word."""
+    return [f"p{seat + 1}" for seat in range(seats)].index(word)
 
 
 def _choose_raise(legal_mask: np.ndarray, target: Fraction, round_amounts: bool) -> int:
@@ -267,8 +253,7 @@ def _choose_raise(legal_mask: np.ndarray, target: Fraction, round_amounts: bool)
     legal_targets = (RAISE + np.flatnonzero(legal_mask[RAISE:])).tolist()
     if target in legal_targets:
         return int(target)
-    if not round_amounts and target.denominator != 1:
-        raise UnsupportedHandError(FRACTION_OF_CHIP)
-    if not round_amounts or not legal_targets:
-        raise UnsupportedHandError(ILLEGAL_ACTION)
-    return min(legal_targets, key=lambda legal_target: abs(legal_target - target))
+    if round_amounts and legal_targets:
+        return min(legal_targets, key=lambda legal_target: abs(legal_target - target))
+    is_fraction = target.denominator != 1 and not round_amounts
+    raise UnsupportedHandError(FRACTION_OF_CHIP if is_fraction else ILLEGAL_ACTION)

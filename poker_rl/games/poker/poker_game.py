@@ -39,12 +39,8 @@ class PokerGame(Game):
     """Base class of poker games; subclasses add the settings of a kind of betting.
 
     `board_cards` and `openers`, the seats that act first, have one entry for each street. Amounts
-    are whole chips. `ante` is one number or a list by seat, `blinds` is a list by seat; if blinds
-    differ, they count as bets, the largest as the first raise. A `ranking` of None is the standard
-    one; a deck of 36 cards from six to ace needs an explicit ranking.
-
-    Raises:
-        ConfigError: if the settings do not describe a game that can be dealt and bet on.
+    are whole chips. If blinds differ, they count as bets, the largest as the first raise. A
+    `ranking` of None is the standard one.
     """
 
     seats: SeatCount = field()  # without `field`, the property `Game.seats` would be the default
@@ -94,6 +90,8 @@ class PokerGame(Game):
             f"ranking: missing; cards from six to ace are usually ranked by ranking: {SHORT_DECK}"
             " (a flush beats a full house, A6789 is a straight); standard has neither",
         )
+        if self.starting_stacks is not None:
+            self._check_stacks(self.starting_stacks)
 
     def _check_stacks(self, stacks: list[int]) -> None:
         """Raise ConfigError unless stacks cover the forced bets and leave a decision."""
@@ -161,6 +159,11 @@ class PokerGame(Game):
         """The largest number of chips that a seat can put in, and so lose, in a hand."""
 
     @property
+    @abstractmethod
+    def max_moves(self) -> int:
+        """An upper bound of the number of actions in a hand."""
+
+    @property
     def starting_stacks(self) -> list[int] | None:
         """Chips of each seat before the hand; None for unlimited stacks."""
         return None
@@ -181,7 +184,6 @@ class PokerGame(Game):
 
     @cached_property
     def definitions(self) -> np.ndarray:
-        """The definition that the rules read, an array of one record."""
         return self.build_definition(self.seats)
 
     @abstractmethod
@@ -243,13 +245,19 @@ class PokerGame(Game):
         return np.dtype(np.uint8 if self.starting_stacks is None else np.float32)
 
     @property
+    def infoset_key_size(self) -> int:
+        """Number of bytes, see `observation.infoset`; an action takes one or, in no-limit, two."""
+        line_dtype = self.table_dtype["line"].base
+        cards = self.hole_cards + sum(self.board_cards)
+        return 2 + cards + line_dtype.itemsize * self.max_moves
+
+    @property
     def hidden_card_size(self) -> int:
-        """Number of features of the other seats' hole cards."""
         return (self.seats - 1) * self.deck_size
 
     @property
     def history_step_size(self) -> int:
-        """Number of features of an action in the history, see `observation.history`."""
+        """Number of features of an action, see `observation.history`."""
         chips = 1 if self.starting_stacks is None else 3
         return int(self.definitions[0]["seat_slots"]) + len(self.board_cards) + 3 + chips
 

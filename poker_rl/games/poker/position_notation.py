@@ -13,19 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from poker_rl.config.validation import ConfigError, error_prefix
-from poker_rl.games.cards import card_name, parse_cards
+from poker_rl.games.cards import parse_cards
 from poker_rl.games.game import Game
 from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.poker.record_dtypes import FOLD, RAISE
 from poker_rl.games.tables import Tables, tables_from_records
 
 ACTION_PATTERN = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
-# The number is the chips put in during the whole hand (h or no letter) or on the street (s).
-AMOUNT_PATTERN = re.compile(r"[br](\d+)([hs]?)")
 LETTER_OF_WORD = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
-CHECK_LETTERS = ("x", "k")
 
 
 class Bet(NamedTuple):
@@ -46,7 +43,6 @@ def parse_position(
     Args:
         seat_count: number of players; may be None if the game has a fixed number.
         hand: the hole cards of the seat to act, such as `AsKd`, or a class of hands.
-        board: the visible board cards, such as `Qs7h2c`.
         actions: all actions since the deal, such as `r c / b r`.
 
     Raises:
@@ -59,13 +55,10 @@ def parse_position(
     with error_prefix("actions"):
         play_action_text(game, tables, actions)
     board_card_count = sum(variant_game.board_cards[: tables.records["street"][0] + 1])
-    hands = list_hand_combinations(variant_game, hand)
-    if hands is None:
-        count, expectation = variant_game.hole_cards, f"{game.name} deals"
-        hands = [parse_card_setting(variant_game, "hand", hand, count, expectation)]
-    board_cards = parse_card_setting(
-        variant_game, "board", board, board_card_count, "after these actions there are"
-    )
+    hands = list_hand_combinations(variant_game, hand) or [
+        parse_card_setting(variant_game, "hand", hand, variant_game.hole_cards)
+    ]
+    board_cards = parse_card_setting(variant_game, "board", board, board_card_count)
     left = [hole_cards for hole_cards in hands if not set(hole_cards) & set(board_cards)]
     if not left:
         raise ConfigError(f"hand: there is no {hand}{' beside this board' * bool(board_cards)}")
@@ -78,16 +71,14 @@ def list_hand_combinations(game: PokerGame, text: str) -> list[list[int]] | None
     Classes are `AK` (any ace and king), `AKs` (suited), `AKo` (offsuit) and `22` (a pair); in games
     with one hole card they are ranks, such as `K`.
     """
-    packed, held = "".join(text.split()), game.hole_cards
+    packed, held, suits = "".join(text.split()), game.hole_cards, len(game.suits)
     ranks, kind = sorted(packed[:held]), packed[held:]
-    is_class = len(ranks) == held and set(ranks) <= set(game.ranks)
-    if len(game.suits) == 1 or not is_class or kind not in (("", "s", "o") if held == 2 else ("",)):
+    is_class = suits > 1 and len(ranks) == held and set(ranks) <= set(game.ranks)
+    if not is_class or kind not in (("", "s", "o") if held == 2 else ("",)):
         return None
-    hands = [list(hand) for hand in combinations(range(game.deck_size), held)]
-    suits = len(game.suits)
     return [
-        hand
-        for hand in hands
+        list(hand)
+        for hand in combinations(range(game.deck_size), held)
         if sorted(game.ranks[card // suits] for card in hand) == ranks
         and (kind == "" or (len({card % suits for card in hand}) == 1) == (kind == "s"))
     ]
@@ -143,19 +134,14 @@ def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
     return seat_counts.index(seat_count)
 
 
-def parse_card_setting(
-    game: PokerGame, setting: str, text: str, count: int, expectation: str
-) -> list[int]:
+def parse_card_setting(game: PokerGame, setting: str, text: str, count: int) -> list[int]:
     """Return the `count` distinct cards in the text of a setting such as hand or board."""
     with error_prefix(setting):
         cards = parse_cards(text, game.ranks, game.suits)
-        for i, card in enumerate(cards):
-            if card in cards[:i]:
-                raise ConfigError(f"{card_name(card, game.ranks, game.suits)} is there twice")
+        if len(set(cards)) < len(cards):
+            raise ConfigError(f"{text!r} has a card twice")
         if len(cards) != count:
-            raise ConfigError(
-                f"{text!r} is {len(cards)} card{'s' * (len(cards) != 1)}; {expectation} {count}"
-            )
+            raise ConfigError(f"{text!r} is {len(cards)} of the {count} cards after these actions")
     return cards
 
 
@@ -226,28 +212,24 @@ def split_action_text(text: str) -> list[str]:
 
 def parse_action(game: DisplayedPoker, tables: Tables, token: str, description: str) -> int:
     """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
-    legal_mask = tables.legal_mask()[0]
-    raise_targets = map_raises_to_chips(game, tables)
-    matching_actions = {
-        action
-        for action in np.flatnonzero(legal_mask).tolist()
-        if token in (game.action_name(action), game.move_name(tables.records[0], action))
-    }
-    facing_bet = bool(legal_mask[FOLD])
-    before = int(list_bets(game, tables.records[0])[1][tables.records["to_act"][0]])
-    if token == "f" and facing_bet:
-        matching_actions = {FOLD}
-    elif token == "c" or (token in CHECK_LETTERS and not facing_bet):
-        matching_actions = {CALL}
-    elif token == "r" or (token == "b" and not facing_bet):
-        matching_actions = set(raise_targets)
-    elif (amount := AMOUNT_PATTERN.fullmatch(token)) and (token[0] == "r" or not facing_bet):
-        target = int(amount[1]) + before * (amount[2] == "s")
-        matching_actions = {action for action in raise_targets if raise_targets[action] == target}
+    record, legal_mask = tables.records[0], tables.legal_mask()[0]
+    raise_targets, facing_bet = map_raises_to_chips(game, tables), bool(legal_mask[FOLD])
+    before = int(list_bets(game, record)[1][record["to_act"]])
+    matching_actions = []
+    for action in np.flatnonzero(legal_mask).tolist():
+        names = {game.action_name(action), game.move_name(record, action)}
+        if action >= RAISE:
+            to = raise_targets[action]
+            amounts = ("", str(to), f"{to}h", f"{to - before}s")
+            names |= {letter + amount for letter in "br"[facing_bet:] for amount in amounts}
+        else:
+            names |= set("f" if action == FOLD else "c" if facing_bet else "cxk")
+        if token in names:
+            matching_actions.append(action)
     if len(matching_actions) == 1:
-        return int(matching_actions.pop())
+        return int(matching_actions[0])
     problem = "say to how many chips" if matching_actions else "is not allowed here"
-    allowed = format_allowed_actions(legal_mask, raise_targets, before)
+    allowed = format_allowed_actions(facing_bet, raise_targets, before)
     raise ConfigError(f"{description}: {problem}; allowed: {allowed}")
 
 
@@ -263,15 +245,10 @@ def map_raises_to_chips(game: DisplayedPoker, tables: Tables) -> dict[int, int]:
     return dict(zip(actions.tolist(), chips_in.tolist(), strict=True))
 
 
-def format_allowed_actions(
-    legal_mask: np.ndarray, raise_targets: dict[int, int], before: int
-) -> str:
-    """Return the legal actions as text, such as `f, c, r4 to r20`.
-
-    `before` are the chips that the seat to act put in on earlier streets.
-    """
+def format_allowed_actions(facing_bet: bool, raise_targets: dict[int, int], before: int) -> str:
+    """Return the legal actions as text, such as `f, c, r4 to r20`; `before`: on earlier streets."""
     targets = sorted(raise_targets.values())
-    moves = "f, c" if legal_mask[FOLD] else "c"
+    moves = "f, c" if facing_bet else "c"
     if len(targets) < 2:
         return moves + ", r" * len(targets)
 

@@ -15,9 +15,8 @@ def payoffs(game, table, out):
 
     The main pot has the chips of each seat up to the smallest stake of the seats that have not
     folded, and all antes. The chips above this stake form the next pot in the same way, for the
-    seats that put them in. The best hands split a pot; if it does not divide evenly, the first
-    winners left of the button get one odd chip each. An uncalled bet returns as a pot with one
-    winner.
+    seats that put them in. The first winners left of the button get one odd chip each. An uncalled
+    bet returns as a pot with one winner.
     """
     rank_hands(game, table)
     for seat in range(len(out)):

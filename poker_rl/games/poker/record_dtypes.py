@@ -1,9 +1,7 @@
 """The records of poker: the dtype of a definition and three dtypes of tables.
 
-The dtypes of tables are for limit games with unlimited stacks, limit games with stacks, and
-no-limit games. They have the same fields; a field that a kind of table does not need has length 0.
-So `has_stacks` and `is_no_limit` are constants for the compiler, which leaves out the code for
-other kinds of tables.
+A field that a kind of table does not need has length 0. So `has_stacks` and `is_no_limit` are
+constants for the compiler, which leaves out the code for other kinds of tables.
 """
 
 from __future__ import annotations
@@ -47,8 +45,7 @@ DEFINITION_DTYPE = np.dtype(
         ("hole_offset", "i2"),  # offset of the hole cards in an observation
         ("board_offset", "i2", MAX_BOARD_CARDS),  # offset of each board card's block
         ("chip", "f4"),  # value of a chip in an observation: 1 / the most that a seat can put in
-        # The next two fields are for games with stacks.
-        ("chip_offset", "i2"),  # offset of the chip features in an observation
+        ("chip_offset", "i2"),  # offset of the chip features, which games with stacks have
         ("stack", "i4", MAX_SEATS),  # chips of each seat before the hand, without dead antes
         # The next five fields are for no-limit games.
         ("min_bet", "i4"),

@@ -1,7 +1,7 @@
 """Suit isomorphism: renaming the suits to a canonical form, since all suits are worth the same.
 
-Two situations that differ only in the names of the suits are equivalent. If they have the same
-observation, a network has fewer situations to learn: down to 1/24 with four suits.
+If equivalent situations have the same observation, a network has fewer situations to learn: down to
+1/24 with four suits.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ def sort_suits(definitions, tables):
     """Rename the suits of tables [B] with definitions [B] to a canonical form, in place.
 
     Suits are ordered by the ranks that they have among the hole cards of the seat to act, then
-    among the board cards of each street. Suits that are equal in all of these are interchangeable.
-    Board cards of the first street, if there are any, count as hole cards, so some equivalent
-    situations stay different. All cards that the hand uses are renamed.
+    among the board cards of each street. Board cards of the first street, if there are any, count
+    as hole cards, so some equivalent situations stay different.
     """
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
@@ -29,7 +28,7 @@ def sort_suits(definitions, tables):
 
 @jit
 def observe_sorted(game, table, seat, out):
-    """Write the observation of the seat to act, with suits renamed as by `sort_suits`."""
+    """Write the observation of the seat to act, with suits as by `sort_suits`."""
     order = compute_suit_order(game, table)
     rename_seen_cards(game, table, order)
     observe(game, table, seat, out)
@@ -38,10 +37,7 @@ def observe_sorted(game, table, seat, out):
 
 @jit
 def observe_log_chips(game, table, seat, logarithms, out):
-    """Write the observation by `observe_sorted`, with k chips as `logarithms[k]`.
-
-    The game has stacks; `observe_sorted` writes chips as shares of the most that a seat can put in.
-    """
+    """Write the observation by `observe_sorted` in a game with stacks; k chips: `logarithms[k]`."""
     observe_sorted(game, table, seat, out)
     most_chips = np.float32(1) / game.chip
     for start, stop in ((0, np.int64(game.hole_offset)), (np.int64(game.chip_offset), len(out))):
@@ -61,7 +57,6 @@ def reveal_sorted(game, table, seat, out):
 
 @jit
 def invert_suit_order(game, order):
-    """Return the inverse of an order of suits, with two bits for each suit."""
     inverse = 0
     for suit in range(game.suits):
         inverse |= suit << 2 * (order >> 2 * suit & 3)
@@ -98,7 +93,6 @@ def compute_suit_order(game, table):
 
 @jit
 def rename_seen_cards(game, table, order):
-    """Rename the suits of the board and of the hole cards of the seat to act."""
     rename_suits(game, table, table.to_act * game.hole, game.hole, order)
     rename_suits(game, table, game.seats * game.hole, game.shown[table.street], order)
 

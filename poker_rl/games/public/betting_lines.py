@@ -1,7 +1,11 @@
-"""The betting lines of heads-up poker, street by street: the public tree without its cards.
+"""The betting lines of heads-up poker, street by street, and compiled passes over them.
 
 A betting line is a sequence of actions from the start of the hand. In poker legal actions do not
 depend on the cards, so all deals have the same betting lines.
+
+In the passes, `lines` is the result of `get_line_arrays` for a street with N lines, and H is the
+number of hands. `row_of_hand` [H] is the row of each hand in the policy `probs` [D, R, A] after the
+D decision lines; hands that share a card with the board have any row, because their reach is 0.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.game import Game
+from poker_rl.games.game import Game, jit
+from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
 from poker_rl.games.tables import Tables
 
 MAX_LINES = 200_000  # limit on the betting lines of a game; limit hold'em has 27,000
@@ -20,32 +25,19 @@ NO_SEAT = -1
 
 @dataclass(frozen=True)
 class StreetLines:
-    """The N betting lines of one street; each line comes after the line that it extends.
+    """The N betting lines of one street; each line comes after the line that it extends."""
 
-    Attributes:
-        entering_count: number of entering lines, after which the street begins; they come first
-        parent_line: the line that each line extends by one action, -1 for an entering line, [N]
-        action: the last action of each line, -1 for an entering line, [N]
-        seat: the seat that acts after each line, `NO_SEAT` if none acts on this street, [N]
-        decision_lines: the lines after which a seat acts on this street, [D]
-        decision_records: a table after each decision line, with arbitrary cards, [D]
-        continuing_lines: the lines that end the street but not the hand; they are the entering
-            lines of the next street, in the same order
-        terminal_lines: the lines that end the hand on this street, [E]
-        is_fold: whether each terminal line ends with a fold, [E]
-        stakes: chips won by each seat after each terminal line, at a showdown if the seat has the
-            better hand, [E, 2] float64
-    """
-
-    entering_count: int
-    parent_line: np.ndarray
-    action: np.ndarray
-    seat: np.ndarray
-    decision_lines: np.ndarray
-    decision_records: np.ndarray
+    entering_count: int  # number of entering lines, after which the street begins; they come first
+    parent_line: np.ndarray  # the line that each line extends by one action, -1 if entering, [N]
+    action: np.ndarray  # the last action of each line, -1 for an entering line, [N]
+    seat: np.ndarray  # the seat that acts after each line, `NO_SEAT` if none on this street, [N]
+    decision_lines: np.ndarray  # the lines after which a seat acts on this street, [D]
+    decision_records: np.ndarray  # a table after each decision line, with arbitrary cards, [D]
+    # Lines that end the street but not the hand, in the order in which they enter the next street.
     continuing_lines: np.ndarray
-    terminal_lines: np.ndarray
-    is_fold: np.ndarray
+    terminal_lines: np.ndarray  # the lines that end the hand on this street, [E]
+    is_fold: np.ndarray  # whether each terminal line ends with a fold, [E]
+    # Chips won by each seat after each terminal line, at a showdown with the better hand, [E, 2].
     stakes: np.ndarray
 
 
@@ -53,23 +45,20 @@ def build_street_lines(game: Game) -> list[StreetLines]:
     """Return the betting lines of each street of a heads-up game."""
     tables = Tables(game, 1, 0)
     tables.deal()
-    entering_records, streets, line_count = tables.records, [], 0
+    records, streets, lines_left = tables.records, [], MAX_LINES
     for street_index in range(int(game.definitions[0]["streets"])):
-        street, entering_records = extend_over_street(
-            game, entering_records, street_index, MAX_LINES - line_count
-        )
+        street, records = extend_over_street(game, records, street_index, lines_left)
         streets.append(street)
-        line_count += len(street.parent_line)
+        lines_left -= len(street.parent_line)
     return streets
 
 
 def extend_over_street(
     game: Game, entering_records: np.ndarray, street_index: int, max_lines: int = MAX_LINES
 ) -> tuple[StreetLines, np.ndarray]:
-    """Return the betting lines of one street that continue the tables where the street begins.
+    """Return the betting lines of one street that continue the tables where it begins.
 
-    Returns:
-        the lines, and a table at each entering line of the next street.
+    The second result are tables at the entering lines of the next street.
     """
     tables = Tables(game, 0, 0)
     level_records, levels, line_count = entering_records, [], 0
@@ -117,3 +106,104 @@ def extend_over_street(
         stakes=stakes.astype(np.float64),
     )
     return street, records[continuing_lines]
+
+
+def get_line_arrays(
+    street: StreetLines,
+) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return four fields of a street, and the index of each line among the decision lines, [N]."""
+    decision_of_line = np.cumsum(street.seat >= 0) - 1
+    return street.entering_count, street.parent_line, street.action, street.seat, decision_of_line
+
+
+@jit
+def fill_reach(lines, probs, row_of_hand, reach):
+    """Compute the reach [N, 2, H] of each line within a street from that of its parent."""
+    entering_count, parent, action, seat, decision_of_line = lines
+    for line in range(entering_count, len(parent)):
+        parent_line = parent[line]
+        actor = seat[parent_line]
+        policy = probs[decision_of_line[parent_line], :, action[line]]
+        for hand in range(reach.shape[2]):
+            reach[line, actor, hand] = reach[parent_line, actor, hand] * policy[row_of_hand[hand]]
+            reach[line, 1 - actor, hand] = reach[parent_line, 1 - actor, hand]
+
+
+@jit
+def fill_terminal_values(hand_arrays, terminal_arrays, value_seat, reach, values_out):
+    """Write the values [N, H] of a seat's hands on terminal lines, from the `reach` [N, 2, H].
+
+    `hand_arrays` are all hands and the two results of `Ranges.sort_by_strength`, `terminal_arrays`
+    the fields `terminal_lines`, `is_fold` and `stakes` of `StreetLines`.
+    """
+    hands, hand_order, strengths = hand_arrays
+    terminal_lines, is_fold, stakes = terminal_arrays
+    for i in range(len(terminal_lines)):
+        other_reach = reach[terminal_lines[i], 1 - value_seat]
+        hand_values = values_out[terminal_lines[i]]
+        if is_fold[i]:
+            sum_compatible_reach(hands, other_reach, hand_values)
+        else:
+            compute_showdown_values(hands, hand_order, strengths, other_reach, hand_values)
+        for hand in range(len(hand_values)):
+            hand_values[hand] *= stakes[i, value_seat]
+
+
+@jit
+def add_policy_values(lines, probs, row_of_hand, value_seat, values):
+    """Add the values [N, H] of a seat's hands at each line to those at its parent, 0 so far.
+
+    They are multiplied by the policy if this seat acts.
+    """
+    entering_count, parent, action, seat, decision_of_line = lines
+    for line in range(len(parent) - 1, entering_count - 1, -1):
+        parent_line = parent[line]
+        if seat[parent_line] == value_seat:
+            policy = probs[decision_of_line[parent_line], :, action[line]]
+            for hand in range(values.shape[1]):
+                values[parent_line, hand] += policy[row_of_hand[hand]] * values[line, hand]
+        else:
+            for hand in range(values.shape[1]):
+                values[parent_line, hand] += values[line, hand]
+
+
+@jit
+def normalize_positive(weights, legal_mask, out):
+    """Write the positive weights [D, R, A], normalized to sum 1; uniform if a row has none."""
+    for d in range(weights.shape[0]):
+        for r in range(weights.shape[1]):
+            total, legal_count = 0.0, 0
+            for a in range(weights.shape[2]):
+                total += max(weights[d, r, a], 0.0)
+                legal_count += legal_mask[d, a]
+            for a in range(weights.shape[2]):
+                if total > 0:
+                    out[d, r, a] = max(weights[d, r, a], 0.0) / total
+                else:
+                    out[d, r, a] = legal_mask[d, a] / legal_count
+
+
+@jit
+def update_regrets(
+    lines, stored_hands, policy, learner_seat, weights, reach, hand_values, regrets, policy_sums
+):
+    """Update regrets and policy sums [D, R, A] where the seat `learner_seat` decides.
+
+    `stored_hands` [R] is the hand of each row, `hand_values` [N, H] are values of the seat's hands.
+    The weights are factors of positive regrets, of negative regrets, and of the policy in the sum.
+    """
+    entering_count, parent, action, seat, decision_of_line = lines
+    positive_discount, negative_discount, policy_weight = weights
+    for line in range(entering_count, len(parent)):
+        parent_line, a = parent[line], action[line]
+        if seat[parent_line] == learner_seat:
+            d = decision_of_line[parent_line]
+            for r in range(len(stored_hands)):
+                hand = stored_hands[r]
+                regret = regrets[d, r, a] + hand_values[line, hand]
+                regret -= hand_values[parent_line, hand]
+                discount = positive_discount if regret > 0 else negative_discount
+                regrets[d, r, a] = regret * discount
+                policy_sums[d, r, a] += (
+                    policy_weight * reach[parent_line, learner_seat, hand] * policy[d, r, a]
+                )

@@ -1,8 +1,7 @@
 """Index of the information sets of heads-up poker, for arrays with a row for each information set.
 
-Such an array may fit in memory although a game has too many deals to enumerate: flop hold'em has 72
-million rows, since information sets that differ only in suit names share one. Rows are ordered by
-board, then by betting line, then by hand.
+Information sets that differ only in suit names share a row, so flop hold'em has only 72 million.
+Rows are ordered by board, then by betting line, then by hand.
 """
 
 from __future__ import annotations
@@ -24,30 +23,21 @@ class BoardNode:
 
     A representative is one hand of a class of hands that differ only in suit names. The information
     set of decision line d and representative r has the row `first_row + d * R + r`.
-
-    Attributes:
-        street: index of the street, -1 for the root, which is before the first street
-        representatives: the representatives, as indices in `Ranges.hands`, [R]
-        representative_of_hand: for each hand the index of its representative in `representatives`,
-            -1 if it shares a card with the board, [H]
-        children: the nodes of the next street
     """
 
-    street: int
+    street: int  # -1 for the root, which is before the first street
     board: Board
     first_row: int
-    representatives: np.ndarray
+    representatives: np.ndarray  # indices in `Ranges.hands`, [R]
+    # For each hand the index in `representatives`, -1 if it shares a card with the board, [H].
     representative_of_hand: np.ndarray
-    children: list[BoardNode] = field(default_factory=list)
+    children: list[BoardNode] = field(default_factory=list)  # the boards of the next street
 
 
 class InfosetIndex:
-    """The rows of all information sets; information sets that differ only in suits share a row.
+    """The rows of all information sets, `row_count` in all, of the boards below `root`.
 
-    Attributes:
-        root: the node before the first street.
-        row_count: number of rows, I.
-        legal_masks: for each street the action masks of its decision lines, [D, A] bool.
+    `legal_masks` has for each street the action masks of its decision lines, [D, A] bool.
     """
 
     def __init__(self, game: Game) -> None:
@@ -55,10 +45,10 @@ class InfosetIndex:
         self.row_count = 0
         self.root = self._add_node(-1, self.tree.boards.root)
         self._add_children(self.root)
-        self.legal_masks = []
-        for street in self.tree.streets:
-            tables = tables_from_records(game, street.decision_records.copy())
-            self.legal_masks.append(tables.legal_mask())
+        self.legal_masks = [
+            tables_from_records(game, street.decision_records.copy()).legal_mask()
+            for street in self.tree.streets
+        ]
 
     def _add_node(self, street: int, board: Board) -> BoardNode:
         representatives, representative_of_hand = self.tree.boards.find_hand_representatives(board)
@@ -143,8 +133,7 @@ class InfosetIndex:
     def _index_betting_lines(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the line after each line and action, [L, A], and each line's decision index, [L].
 
-        Lines are numbered over all streets. The decision index is the position in the street's
-        `decision_lines`.
+        Lines are numbered over all streets, decision lines on each street.
         """
         streets = self.tree.streets
         total_lines = sum(len(street.parent_line) - street.entering_count for street in streets) + 1
@@ -173,8 +162,7 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
     child_offset, child, permutation_of_edge, hand_of_key = lookup_arrays[:4]
     first_row, representative_count, representative_of_hand = lookup_arrays[4:7]
     next_line, decision_index = lookup_arrays[7:]
-    permuted_card = np.empty(deck_size, np.int64)
-    sorted_cards = np.empty(5, np.int64)
+    permuted_card, sorted_cards = np.empty(deck_size, np.int64), np.empty(5, np.int64)
     for i in range(len(tables)):
         table = tables[i]
         for card in range(deck_size):
@@ -209,9 +197,8 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
 
 @jit
 def _encode_permuted_cards(deck, start, card_count, permuted_card, sorted_cards):
-    """Return the number of a set of cards of a deck, after a permutation of the suits.
+    """Return the number by `encode_card_sets` of `card_count` cards of a deck from `start` on.
 
-    The cards are the `card_count` cards from `start` on. The number is that of `encode_card_sets`.
     `permuted_card` has the image of each card; `sorted_cards` is scratch memory.
     """
     for j in range(card_count):

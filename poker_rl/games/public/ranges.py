@@ -1,11 +1,9 @@
 """Ranges: the reach probability of each hand that a player may hold at a public state.
 
 A range is a vector over the hands of a game, in the order of `Ranges.hands`; it is 0 for hands that
-share a card with the board. Two seats cannot hold the same card, so the value of a hand against a
-range excludes the hands that share a card with it. A loop over all pairs of hands would take
-quadratic time. Here running sums over the hands sorted by strength are corrected for shared cards,
-in linear time (Johanson et al., "Accelerating best response calculation in large extensive games",
-2011).
+share a card with the board. The value of a hand against a range excludes the hands that share a
+card with it. Running sums over the hands sorted by strength make this linear in time (Johanson et
+al., "Accelerating best response calculation in large extensive games", 2011).
 """
 
 from __future__ import annotations
@@ -26,11 +24,11 @@ class Ranges:
     """The hands of a game of poker, and the permutations of its suits.
 
     Attributes:
-        hands: the hole cards of each hand in ascending order, [H, hole] int8.
+        hands: the hole cards of each hand in ascending order, [H, hole] int8
         permuted_cards: the image of each card under each permutation of the suits, [S, cards]
-            int64; the first permutation is the identity.
-        permuted_hands: the index in `hands` of the image of each hand, [S, H] int64.
-        hand_index: the index in `hands` of hole cards in ascending order, an axis for each card.
+            int64; the first permutation is the identity
+        permuted_hands: the index in `hands` of the image of each hand, [S, H] int64
+        hand_index: the index in `hands` of hole cards in ascending order, an axis for each card
     """
 
     def __init__(self, game: PokerGame) -> None:
@@ -55,10 +53,9 @@ class Ranges:
         return np.asarray(~shared.any((2, 3)))
 
     def sort_by_strength(self, board: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the hands that share no card with a board [n], from the weakest to the strongest.
+        """Return the indices of the hands that share no card with a board [n], and their strengths.
 
-        Returns:
-            for each of these hands its index in `hands`, int64, and its strength, int32.
+        The hands are ordered from the weakest to the strongest.
         """
         strengths = np.empty(len(self.hands), np.int32)
         compute_strengths(
@@ -109,45 +106,34 @@ def sum_compatible_reach(hands, reach, out):
 
 @jit
 def compute_showdown_values(hands, hand_order, strengths, reach, out):
-    """Write for each hand the total reach of weaker hands minus that of stronger hands.
+    """Write for each hand [H] the total `reach` [H] of weaker hands minus that of stronger hands.
 
-    Hands that share a card with this hand do not count. The time is linear in the number of hands.
-
-    Args:
-        hand_order, strengths: the results of `sort_by_strength` for the board.
-        reach: reach probability of each hand, [H] float64.
-        out: output, [H] float64; 0 for hands that share a card with the board.
+    Hands that share a card with this hand do not count; hands that share one with the board get 0.
+    `hand_order` and `strengths` are the results of `sort_by_strength` for the board.
     """
-    hole_card_count, count = hands.shape[1], len(hand_order)
     out[:] = 0
-    for direction in range(2):
-        reach_of_card = np.zeros(MAX_DECK_SIZE)
-        total = 0.0
-        sign = 1 - 2 * direction
-        start = 0
-        while start < count:
-            end = start
-            while end < count and get_strength_at(strengths, end, direction) == get_strength_at(
-                strengths, start, direction
-            ):
-                hand = hand_order[end if direction == 0 else count - 1 - end]
-                beaten_reach = total
-                for i in range(hole_card_count):
-                    beaten_reach -= reach_of_card[hands[hand, i]]
-                out[hand] += sign * beaten_reach
-                end += 1
-            for position in range(start, end):
-                hand = hand_order[position if direction == 0 else count - 1 - position]
-                total += reach[hand]
-                for i in range(hole_card_count):
-                    reach_of_card[hands[hand, i]] += reach[hand]
-            start = end
+    add_reach_of_earlier_hands(hands, hand_order, strengths, reach, 1, out)
+    add_reach_of_earlier_hands(hands, hand_order[::-1], strengths[::-1], reach, -1, out)
 
 
 @jit
-def get_strength_at(strengths, position, direction):
-    """Return the strength at a position of the order from the weakest to the strongest hand.
-
-    If `direction` is 1, the position counts from the strongest hand instead.
-    """
-    return strengths[position if direction == 0 else len(strengths) - 1 - position]
+def add_reach_of_earlier_hands(hands, hand_order, strengths, reach, sign, out):
+    """Add to each hand's value `sign` times the reach of earlier hands of another strength."""
+    hole_card_count, count = hands.shape[1], len(hand_order)
+    reach_of_card = np.zeros(MAX_DECK_SIZE)
+    total, start = 0.0, 0
+    while start < count:
+        end = start
+        while end < count and strengths[end] == strengths[start]:
+            hand = hand_order[end]
+            earlier_reach = total
+            for i in range(hole_card_count):
+                earlier_reach -= reach_of_card[hands[hand, i]]
+            out[hand] += sign * earlier_reach
+            end += 1
+        for position in range(start, end):
+            hand = hand_order[position]
+            total += reach[hand]
+            for i in range(hole_card_count):
+                reach_of_card[hands[hand, i]] += reach[hand]
+        start = end

@@ -29,35 +29,23 @@ def check_heads_up(game: Game) -> PokerGame:
 
 @dataclass(frozen=True)
 class Board:
-    """The board cards of one street and of all streets before it.
+    """The board cards of one street and of all streets before it."""
 
-    Attributes:
-        cards: the cards in the order dealt, [n] int64
-        multiplicity: number of boards that this board represents, among the boards that continue
-            the same board of the street before
-        suit_permutations: the suit permutations that leave the cards of each street unchanged, as
-            indices in `Ranges.permuted_hands`, [S]
-    """
-
-    cards: np.ndarray
+    cards: np.ndarray  # in the order dealt, [n] int64
+    # Number of boards that it represents, of those that continue the same board.
     multiplicity: int
+    # Those that leave the cards of each street unchanged, as indices in `Ranges.permuted_hands`.
     suit_permutations: np.ndarray
 
 
 def encode_card_sets(cards: np.ndarray, deck_size: int) -> np.ndarray:
-    """Convert each set of n cards to a number that no other set of n cards has, [..., n] -> [...].
-
-    The cards of a set have to be in ascending order.
-    """
+    """Convert ascending sets of n cards to numbers that identify them, [..., n] -> [...]."""
     numbers: np.ndarray = cards @ deck_size ** np.arange(cards.shape[-1])
     return numbers
 
 
 class Boards:
-    """All boards of a game of poker.
-
-    With `merge_suits`, boards that differ only by a permutation of suits are merged into one.
-    """
+    """All boards of a game; with `merge_suits`, those that differ only in suit names are merged."""
 
     def __init__(self, game: PokerGame, ranges: Ranges, merge_suits: bool) -> None:
         self._game, self._ranges, self._merge_suits = game, ranges, merge_suits
@@ -71,15 +59,13 @@ class Boards:
     def list_next_boards(self, board: Board, street: int) -> list[Board]:
         """Return the boards of a street that continue a board of the street before it."""
         new_cards, keys = self._compute_permuted_keys(board, street)
-        unpermuted_keys = keys[0]
-        return [
-            Board(
-                np.concatenate([board.cards, new_cards[i]]),
-                len(board.suit_permutations) // int((keys[:, i] == unpermuted_keys[i]).sum()),
-                board.suit_permutations[keys[:, i] == unpermuted_keys[i]],
-            )
-            for i in np.flatnonzero(unpermuted_keys == keys.min(0))
-        ]
+        boards = []
+        for i in np.flatnonzero(keys[0] == keys.min(0)):
+            unchanged = board.suit_permutations[keys[:, i] == keys[0, i]]
+            multiplicity = len(board.suit_permutations) // len(unchanged)
+            cards = np.concatenate([board.cards, new_cards[i]])
+            boards.append(Board(cards, multiplicity, unchanged))
+        return boards
 
     def map_to_representatives(
         self, board: Board, street: int
@@ -87,9 +73,8 @@ class Boards:
         """Map each of the N boards of a street after `board` to the board that represents it.
 
         Returns:
-            three arrays [N]: the code of each board's new cards, see `encode_card_sets`; the code
-            of its representative's new cards; and the index in `Ranges.permuted_cards` of a
-            permutation that turns the board into its representative.
+            three arrays [N]: the number of each board's new cards, see `encode_card_sets`; that of
+            its representative; and the index of a suit permutation that turns one into the other.
         """
         _, keys = self._compute_permuted_keys(board, street)
         best_permutation = keys.argmin(0)
@@ -118,10 +103,8 @@ class Boards:
         for new_card_count in self._game.board_cards:
             board_count = comb(self._game.deck_size - shown_count, new_card_count)
             # The cards are in memory three times: as Python integers, as an array and sorted.
-            max_bytes = max(
-                max_bytes,
-                board_count * (8 * len(self.root.suit_permutations) + 24 * new_card_count + 80),
-            )
+            board_bytes = 8 * len(self.root.suit_permutations) + 24 * new_card_count + 80
+            max_bytes = max(max_bytes, board_count * board_bytes)
             shown_count += new_card_count
         return max_bytes
 
@@ -130,22 +113,18 @@ class Boards:
         boards, board = [], self.root
         for size in self._game.board_cards:
             new_cards = cards[len(board.cards) :][:size]
-            permuted_cards = np.sort(
-                self._ranges.permuted_cards[board.suit_permutations][:, new_cards], axis=1
-            )  # [S, size]
-            unchanged_permutations = board.suit_permutations[
-                (permuted_cards == np.sort(new_cards)).all(1)
-            ]
-            board = Board(np.concatenate([board.cards, new_cards]), 1, unchanged_permutations)
+            permuted_cards = self._ranges.permuted_cards[board.suit_permutations][:, new_cards]
+            is_unchanged = (np.sort(permuted_cards, axis=1) == np.sort(new_cards)).all(1)
+            all_cards = np.concatenate([board.cards, new_cards])
+            board = Board(all_cards, 1, board.suit_permutations[is_unchanged])
             boards.append(board)
         return boards
 
     def find_hand_representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
         """Choose a representative of each class of hands that differ by `board.suit_permutations`.
 
-        Returns:
-            the indices of the representatives in `Ranges.hands`, [R]; and for each hand the index
-            of its representative in the first array, [H], or -1 if it shares a card with the board.
+        Return their indices in `Ranges.hands` [R], and for each hand the index of its
+        representative in the first array [H], or -1 if it shares a card with the board.
         """
         min_permuted_hand = self._ranges.permuted_hands[board.suit_permutations].min(0)
         is_compatible = self._ranges.mask_compatible_hands(board.cards)
@@ -164,10 +143,7 @@ class Boards:
 
 
 class PublicTree:
-    """The boards, betting lines and hands of a game of heads-up poker.
-
-    With `merge_suits`, boards and hands that differ only by a permutation of suits are merged.
-    """
+    """The boards, betting lines and hands of a game of heads-up poker; see `Boards`."""
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         self.game = check_heads_up(game)
@@ -190,15 +166,10 @@ class PublicTree:
         for street, new_card_count in zip(self.streets, self.game.board_cards, strict=True):
             board_count *= comb(remaining_cards, new_card_count)
             remaining_cards -= new_card_count
-            # Most boards represent as many boards as there are suit permutations.
-            merged_boards = len(self.ranges.permuted_cards) if merge_suits else 1
-            rows += (
-                len(street.decision_lines)
-                * board_count
-                * comb(remaining_cards, self.game.hole_cards)
-                / merged_boards
-            )
-        return rows
+            hand_count = comb(remaining_cards, self.game.hole_cards)
+            rows += len(street.decision_lines) * board_count * hand_count
+        # Most boards represent as many boards as there are suit permutations.
+        return rows / len(self.ranges.permuted_cards) if merge_suits else rows
 
     @property
     def hand_pair_count(self) -> int:

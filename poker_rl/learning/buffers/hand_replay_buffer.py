@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.games.poker.table_packer import TablePacker
+from poker_rl.games.hand_history import TablePacker
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.learner_services import LearnerServices

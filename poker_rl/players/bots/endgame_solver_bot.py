@@ -23,15 +23,17 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError, PositiveInt, PositiveShare
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.betting_lines import StreetLines, extend_over_street
-from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.regret_passes import normalize_positive, update_regrets
-from poker_rl.games.public.street_passes import (
+from poker_rl.games.public.betting_lines import (
+    StreetLines,
     add_policy_values,
+    extend_over_street,
     fill_reach,
     fill_terminal_values,
     get_line_arrays,
+    normalize_positive,
+    update_regrets,
 )
+from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.bots.basic_bots import Bot
@@ -217,7 +219,7 @@ def _run_cfr_plus(
     Args:
         possible_hands: the R hands that share no card with the board, as indices.
         entering_reach: the range of each seat, [2, H]; 0 for impossible hands.
-        See `street_passes` for the others.
+        See `betting_lines` for the others.
     """
     shape = legal_mask.shape[0], len(possible_hands), legal_mask.shape[1]
     regrets, policy_sums, policy = np.zeros(shape), np.zeros(shape), np.empty(shape)
