@@ -80,8 +80,8 @@ def step_autoreset_loop(
     definitions, tables, rows, actions, seats, observations, legal_masks, payoffs_out, is_over
 ):
     illegal_count = 0
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
+    for i in prange(len(actions)):
+        table = tables[i]
         definition = definitions[table.variant]
         step(definition, table, actions[i])
         illegal_count += table.error != 0

@@ -115,7 +115,7 @@ def test_hands_that_a_game_can_not_express_are_counted_and_named():
     names = [name for name, _ in iterate_histories(HANDS)]
     read = read_decisions(HANDS, SIX_SEATS)
     assert [hand.name for hand in read.hands] == [names[1]]
-    reasons = (FRACTION_OF_CHIP, "5 seats", "variant PO", "other stacks")
+    reasons = (FRACTION_OF_CHIP, "5 seats", "variant PO", "other starting stacks")
     left_out = [[name] for name in (names[0], *names[2:])]
     assert read.left_out == dict(zip(reasons, left_out, strict=True))
     assert set(read.records["to_act"].tolist()) == {5}  # the only seat with known cards

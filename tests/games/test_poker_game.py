@@ -21,7 +21,7 @@ def variant(name, changes):
         ("kuhn", {"ranks": "JJK"}, "ranks", "'JJK' is not 1 to 13 different characters"),
         ("limit_holdem", {"board_cards": [0, 3, 2, 1]}, "board_cards", "6 cards, at most 5"),
         ("kuhn", {"ante": 0}, "ante", "0 chips without blinds leaves nothing to play for"),
-        ("limit_holdem", {"blinds": [2**31, 1]}, "blinds", "2147483648"),
+        ("limit_holdem", {"blinds": [2**31, 1]}, "blinds[0]", "2147483648"),
         (
             "kuhn",
             {"ante": [0, 2], "stacks": 2},

@@ -88,7 +88,7 @@ def test_a_page_and_a_text_name_players_mistakes_and_hands_left_out(capsys):
             "Raise to 16",
             "variant PO",
             "5 seats",
-            "other stacks",
+            "other starting stacks",
         ):
             assert words in text
     assert "://" not in page

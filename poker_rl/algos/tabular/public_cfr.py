@@ -85,19 +85,16 @@ class PublicCFR:
 
     def _mean_first_street_regret(self) -> float:
         """Return the mean over first-street infosets of the largest regret, in chips a hand."""
-        nodes, tree = self._infoset_index.root.children, self._infoset_index.tree
-        means = [
-            compute_mean_regret(self._regrets[self._infoset_index.get_row_slice(node)])
-            for node in nodes
-        ]
+        nodes, tree = self._infoset_index.nodes[0].children, self._infoset_index.tree
+        means = [compute_mean_regret(self._regrets[node.rows]) for node in nodes]
         mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
         return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
 
     def players(self) -> dict[str, Player]:
         """Return the average policy, which converges to an equilibrium."""
         policy = np.empty(self._policy_sums.shape, np.float16)
-        for node in self._infoset_index.iterate_boards():
-            rows = self._infoset_index.get_row_slice(node)
+        for node in self._infoset_index.nodes[1:]:
+            rows = node.rows
             legal = self._infoset_index.legal_masks[node.street]
             sums = self._policy_sums[rows].reshape(len(legal), -1, legal.shape[1])
             probs = np.empty(sums.shape)
@@ -141,7 +138,7 @@ class _SeatUpdate:
     def update_seat(self) -> None:
         """Update the seat's regrets and policy sums on the whole tree."""
         reach = np.ones((1, 2, len(self._tree.ranges.hands)))
-        self._update_next_boards(self._infoset_index.root, reach, self._threads)
+        self._update_next_boards(self._infoset_index.nodes[0], reach, self._threads)
 
     def _update_next_boards(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
         """Update every board that can follow the node's board; return the mean of their values.
@@ -172,7 +169,7 @@ class _SeatUpdate:
         """Update regrets and policy sums on a board and on all boards that follow it."""
         street, ranges = self._tree.streets[node.street], self._tree.ranges
         legal_mask = self._infoset_index.legal_masks[node.street]
-        rows = self._infoset_index.get_row_slice(node)
+        rows = node.rows
         shape = *legal_mask.shape[:1], len(node.representatives), legal_mask.shape[1]
         regrets, policy_sums = (
             array[rows].reshape(shape) for array in (self._regrets, self._policy_sums)

@@ -45,7 +45,10 @@ def observe(game, table, seat, out):
     for i in range(marks):
         cell = table.mark[i] - own_offset
         index = np.uint64(cell if cell >= 0 else cell + betting_block_size)
-        out[index] = table.chips[i] * game.chip if has_stacks(table) else 1
+        if has_stacks(table):
+            out[index] = table.chips[i] * game.chip
+        else:
+            out[index] = 1
     for i in range(game.seats, game.seat_slots):
         out[np.uint64(i * game.seat_cells + RAISE - FOLD)] = 1
     deck_start = seat * game.hole

@@ -58,6 +58,18 @@ def find_unsupported_bets(game: PokerGame) -> str | None:
     return None
 
 
+def build_phh_stakes(game: PokerGame) -> dict[str, Any]:
+    """Return the variant, bets, antes and blinds of a game as fields of PHH."""
+    fields: dict[str, Any] = {"variant": "FT"}
+    if isinstance(game, NoLimitPoker):
+        fields = {"variant": "NT", "min_bet": game.min_bet}
+    elif isinstance(game, FixedLimitPoker):
+        small_bet = game.raise_sizes[0]
+        fields |= {"small_bet": small_bet, "big_bet": BIG_BET_FACTOR * small_bet}
+    order = -1 if game.seats == 2 else 1  # heads-up, PHH lists the second player first
+    return fields | {"antes": game.antes[::order], "blinds_or_straddles": game.blinds[::order]}
+
+
 def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) -> str:
     """Return a hand that is over, with the names of its players, as the text of a PHH file."""
     variant_game = check_phh_support(game).variant_games[history.variant]
@@ -65,22 +77,10 @@ def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) ->
     payoffs = tables_from_records(game, records[-1]).payoffs()[0, : variant_game.seats].tolist()
     stacks = variant_game.starting_stacks
     stacks = stacks or [variant_game.max_chips_per_seat + 1] * variant_game.seats
-    fields: dict[str, Any] = {"variant": "FT"}
-    if isinstance(variant_game, NoLimitPoker):
-        fields = {"variant": "NT", "min_bet": variant_game.min_bet}
-    elif isinstance(variant_game, FixedLimitPoker):
-        small_bet = variant_game.raise_sizes[0]
-        fields |= {"small_bet": small_bet, "big_bet": BIG_BET_FACTOR * small_bet}
-    # Heads-up, PHH lists the blind and the ante of the second player first.
-    order = -1 if variant_game.seats == 2 else 1
-    fields |= {
-        "antes": variant_game.antes[::order],
-        "blinds_or_straddles": variant_game.blinds[::order],
+    fields = build_phh_stakes(variant_game) | {
         "starting_stacks": stacks,
         "finishing_stacks": [a + b for a, b in zip(stacks, payoffs, strict=True)],
-        "actions": list(
-            iterate_phh_actions(variant_game, history, [table[0] for table in records])
-        ),
+        "actions": list(iterate_phh_actions(variant_game, history, np.concatenate(records))),
         "players": list(player_names),
     }
     # PHH is TOML, whose numbers, strings and lists have the syntax of JSON here.
@@ -88,42 +88,33 @@ def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) ->
 
 
 def iterate_phh_actions(
-    game: PokerGame, history: HandHistory, records: Sequence[np.void]
+    game: PokerGame, history: HandHistory, records: np.ndarray
 ) -> Iterator[str]:
     """Yield the deals, actions and shown hands in PHH; `records` are those of `replay_hand`."""
     cards = [card_name(card, game.ranks, game.suits) for card in history.deck]
-    hole_card_texts, deck_position, street = [], game.seats * game.hole_cards, 0
-    for seat in range(game.seats):
-        start = seat * game.hole_cards
-        hole_card_texts.append("".join(cards[start : start + game.hole_cards]))
-        yield f"d dh p{seat + 1} {hole_card_texts[-1]}"
 
-    def deal_board_until(stop_street: int) -> Iterator[str]:
-        nonlocal deck_position, street
-        while street < stop_street:
-            street += 1
-            count = game.board_cards[street]
-            yield f"d db {''.join(cards[deck_position : deck_position + count])}"
-            deck_position += count
+    def join_cards(start: int, count: int) -> str:
+        return "".join(cards[start : start + count])
 
-    chips_before_street = np.zeros(game.seats, np.int64)
+    hands = [join_cards(seat * game.hole_cards, game.hole_cards) for seat in range(game.seats)]
+    board_start, board_deals = game.seats * game.hole_cards, []
+    for street, count in enumerate(game.board_cards[1:]):
+        start = board_start + sum(game.board_cards[: street + 1])
+        board_deals.append(f"d db {join_cards(start, count)}")
+    for seat, hand in enumerate(hands, start=1):
+        yield f"d dh p{seat} {hand}"
+    street, chips_before_street = 0, np.full(game.seats, min(game.antes))
     for table, after, action in zip(records, records[1:], history.actions, strict=False):
         if table["street"] > street:
-            yield from deal_board_until(int(table["street"]))
-            chips_before_street = table["paid"][: game.seats].astype(np.int64)
-        elif street == 0:
-            chips_before_street[:] = min(game.antes)
+            yield from board_deals[street : table["street"]]
+            street, chips_before_street = int(table["street"]), table["paid"][: game.seats]
         seat = int(table["to_act"])
-        if action == FOLD:
-            yield f"p{seat + 1} f"
-        elif action == CALL:
-            yield f"p{seat + 1} cc"
-        else:
-            yield f"p{seat + 1} cbr {int(after['paid'][seat]) - int(chips_before_street[seat])}"
-    final_record = records[-1]
-    if final_record["live"] > 1:
-        for seat in range(game.seats):
-            if not final_record["folded"][seat]:
-                yield f"p{seat + 1} sm {hole_card_texts[seat]}"
+        chips_on_street = int(after["paid"][seat]) - int(chips_before_street[seat])
+        move = {FOLD: "f", CALL: "cc"}.get(action, f"cbr {chips_on_street}")
+        yield f"p{seat + 1} {move}"
+    if records[-1]["live"] > 1:
+        for seat, hand in enumerate(hands):
+            if not records[-1]["folded"][seat]:
+                yield f"p{seat + 1} sm {hand}"
         # When all seats are all-in, the rest of the board is dealt after the showdown.
-        yield from deal_board_until(len(game.board_cards) - 1)
+        yield from board_deals[street:]

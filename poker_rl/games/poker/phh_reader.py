@@ -20,9 +20,8 @@ from poker_rl.config.plugins import check_packages
 from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game import Game
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.poker.no_limit import NoLimitPoker
-from poker_rl.games.poker.phh import BIG_BET_FACTOR, check_phh_support
+from poker_rl.games.poker.phh import build_phh_stakes, check_phh_support
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
@@ -145,7 +144,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
     records: list[np.void] = []
     actions: list[int] = []
     try:
-        if history.variant != ("NT" if isinstance(variant_games[0], NoLimitPoker) else "FT"):
+        if history.variant != build_phh_stakes(variant_games[0])["variant"]:
             raise UnsupportedHandError(f"variant {history.variant}")
         seats, seat_counts = len(history.starting_stacks), [one.seats for one in variant_games]
         if seats not in seat_counts:
@@ -199,25 +198,17 @@ def _parse_amount(value: Any) -> Fraction:
 
 def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
     """Return the amount in the file that is one chip of the game."""
-    stacks = game.starting_stacks
     unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
-    order = -1 if game.seats == 2 else 1  # heads-up, PHH lists the second player first
-    stakes = {
-        "blinds": (history.blinds_or_straddles, game.blinds[::order]),
-        "antes": (history.antes, game.antes[::order]),
-    }
-    if isinstance(game, NoLimitPoker):
-        stakes["smallest bet"] = [history.min_bet], [game.min_bet]
-    elif isinstance(game, FixedLimitPoker):
-        bet = game.raise_sizes[0]
-        stakes["bets"] = [history.small_bet, history.big_bet], [bet, BIG_BET_FACTOR * bet]
-    if stacks is not None:
-        stakes["stacks"] = history.starting_stacks, stacks
+    stakes = build_phh_stakes(game)
+    del stakes["variant"]
+    if game.starting_stacks is not None:
+        stakes["starting_stacks"] = game.starting_stacks
     elif _parse_amount(min(history.starting_stacks)) < game.max_chips_per_seat * unit:
-        raise UnsupportedHandError("other stacks")
-    for name, (recorded, expected) in stakes.items():
-        if [_parse_amount(amount) / unit for amount in recorded] != expected:
-            raise UnsupportedHandError(f"other {name}")
+        raise UnsupportedHandError("other starting stacks")
+    for name, chips in stakes.items():
+        recorded = [_parse_amount(amount) / unit for amount in np.ravel(getattr(history, name))]
+        if recorded != np.ravel(chips).tolist():
+            raise UnsupportedHandError(f"other {name.replace('_', ' ')}")
     return unit
 
 

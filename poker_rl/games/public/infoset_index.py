@@ -6,7 +6,6 @@ Rows are ordered by board, then by betting line, then by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,12 +21,13 @@ class BoardNode:
     """A board on one street, with the rows of the information sets on this street.
 
     A representative is one hand of a class of hands that differ only in suit names. The information
-    set of decision line d and representative r has the row `first_row + d * R + r`.
+    set of decision line d and representative r has the row `rows.start + d * R + r`.
     """
 
+    index: int  # in `InfosetIndex.nodes`
     street: int  # -1 for the root, which is before the first street
     board: Board
-    first_row: int
+    rows: slice
     representatives: np.ndarray  # indices in `Ranges.hands`, [R]
     # For each hand the index in `representatives`, -1 if it shares a card with the board, [H].
     representative_of_hand: np.ndarray
@@ -35,27 +35,29 @@ class BoardNode:
 
 
 class InfosetIndex:
-    """The rows of all information sets, `row_count` in all, of the boards below `root`.
+    """The `row_count` rows of all information sets, by the boards of all streets.
 
-    `legal_masks` has for each street the action masks of its decision lines, [D, A] bool.
+    The first of the `nodes` is the root. `legal_masks` has for each street the action masks of its
+    decision lines, [D, A] bool.
     """
 
     def __init__(self, game: Game) -> None:
         self.tree = PublicTree(game, merge_suits=True)
+        self.nodes: list[BoardNode] = []
         self.row_count = 0
-        self.root = self._add_node(-1, self.tree.boards.root)
-        self._add_children(self.root)
+        self._add_children(self._add_node(-1, self.tree.boards.root))
         self.legal_masks = [
             tables_from_records(game, street.decision_records.copy()).legal_mask()
             for street in self.tree.streets
         ]
 
     def _add_node(self, street: int, board: Board) -> BoardNode:
-        representatives, representative_of_hand = self.tree.boards.find_hand_representatives(board)
-        node = BoardNode(street, board, self.row_count, representatives, representative_of_hand)
-        if street >= 0:
-            self.row_count += len(self.tree.streets[street].decision_lines) * len(representatives)
-        return node
+        hands = self.tree.boards.find_hand_representatives(board)
+        lines = self.tree.streets[street].decision_lines if street >= 0 else []
+        rows = slice(self.row_count, self.row_count + len(lines) * len(hands[0]))
+        self.row_count = rows.stop
+        self.nodes.append(BoardNode(len(self.nodes), street, board, rows, *hands))
+        return self.nodes[-1]
 
     def _add_children(self, node: BoardNode) -> None:
         next_street = node.street + 1
@@ -64,17 +66,6 @@ class InfosetIndex:
                 node.children.append(self._add_node(next_street, board))
             for child in node.children:
                 self._add_children(child)
-
-    def iterate_boards(self) -> Iterator[BoardNode]:
-        """Iterate over the boards of all streets, without the root."""
-        nodes = self._iterate_subtree(self.root)
-        next(nodes)
-        return nodes
-
-    def get_row_slice(self, node: BoardNode) -> slice:
-        """Return the rows of a board's information sets."""
-        row_count = len(self.tree.streets[node.street].decision_lines) * len(node.representatives)
-        return slice(node.first_row, node.first_row + row_count)
 
     def lookup_rows(self, records: np.ndarray) -> np.ndarray:
         """Return the row of the information set of the seat to act at each table, [B] int64."""
@@ -86,9 +77,7 @@ class InfosetIndex:
     @cached_property
     def _lookup_arrays(self) -> tuple[np.ndarray, ...]:
         """The arrays that `_fill_rows` reads, in this order."""
-        nodes = list(self._iterate_subtree(self.root))
-        node_index = {id(node): i for i, node in enumerate(nodes)}
-        game = self.tree.game
+        game, nodes = self.tree.game, self.nodes
         key_counts = [
             game.deck_size ** game.board_cards[node.street + 1] if node.children else 0
             for node in nodes
@@ -96,21 +85,20 @@ class InfosetIndex:
         child_offset = np.concatenate([[0], np.cumsum(key_counts)])
         child_index = np.zeros(child_offset[-1], np.int32)
         permutation_of_edge = np.zeros(child_offset[-1], np.int8)
-        for i, node in enumerate(nodes):
+        for node, offset in zip(nodes, child_offset[:-1], strict=True):
             if not node.children:
                 continue
-            shown_count = len(node.board.cards)
-            new_cards = np.array([child.board.cards[shown_count:] for child in node.children])
-            keys = encode_card_sets(new_cards, game.deck_size)
-            order = np.argsort(keys)
-            board_keys, representative_keys, suit_permutation = (
-                self.tree.boards.map_to_representatives(node.board, node.street + 1)
+            new_cards = [child.board.cards[len(node.board.cards) :] for child in node.children]
+            child_keys = encode_card_sets(np.array(new_cards), game.deck_size)
+            order = np.argsort(child_keys)
+            keys, representative_keys, permutation = self.tree.boards.map_to_representatives(
+                node.board, node.street + 1
             )
-            representative_index = order[np.searchsorted(keys, representative_keys, sorter=order)]
-            child_index[child_offset[i] + board_keys] = [
-                node_index[id(node.children[j])] for j in representative_index
+            children = order[np.searchsorted(child_keys, representative_keys, sorter=order)]
+            child_index[offset + keys] = np.array([child.index for child in node.children])[
+                children
             ]
-            permutation_of_edge[child_offset[i] + board_keys] = suit_permutation
+            permutation_of_edge[offset + keys] = permutation
         hands = self.tree.ranges.hands.astype(np.int64)
         hand_of_key = np.zeros(game.deck_size ** hands.shape[1], np.int32)
         hand_of_key[encode_card_sets(hands, game.deck_size)] = np.arange(len(hands))
@@ -119,16 +107,11 @@ class InfosetIndex:
             child_index,
             permutation_of_edge,
             hand_of_key,
-            np.array([node.first_row for node in nodes]),
+            np.array([node.rows.start for node in nodes]),
             np.array([len(node.representatives) for node in nodes]),
             np.stack([node.representative_of_hand for node in nodes]).astype(np.int16),
             *self._index_betting_lines(),
         )
-
-    def _iterate_subtree(self, node: BoardNode) -> Iterator[BoardNode]:
-        yield node
-        for child in node.children:
-            yield from self._iterate_subtree(child)
 
     def _index_betting_lines(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the line after each line and action, [L, A], and each line's decision index, [L].
