@@ -1,8 +1,7 @@
 """The enumerated tree of a small game: all deals times all betting lines.
 
 A betting line is a sequence of actions from the start of a hand. Nodes are in breadth-first order
-in flat arrays, so one forward loop computes reach probabilities and one backward loop computes
-values. There are no chance nodes: each deal is a root, and all deals are equally likely.
+in flat arrays. There are no chance nodes: each deal is a root, and all deals are equally likely.
 """
 
 from __future__ import annotations
@@ -156,10 +155,7 @@ def get_tree(game: Game) -> GameTree:
 
 
 def count_nodes(game: Game, limit: int) -> int:
-    """Return the number of nodes of a game's tree, or a number above `limit` if there are more.
-
-    The number is also above `limit` if the game cannot be enumerated.
-    """
+    """Return the number of nodes, or one above `limit` if there are more or it has no tree."""
     if len(game.definitions) > 1 or not game.infoset_key_size:
         return limit + 1
     deal_count, nodes_per_deal = game.count_deals(), 0

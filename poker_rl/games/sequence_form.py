@@ -3,8 +3,7 @@
 The owner of an information set is the seat that acts there. An edge is the pair of an information
 set i and an action a. It has the index i * A + a and stands for the sequence of the owner's moves
 up to and including a. The empty sequences of the seats are called roots and have the last indices,
-so an array over edges has I * A + seats entries. Parents come before children: one forward loop
-computes reach probabilities, and one backward loop computes values.
+so an array over edges has I * A + seats entries. Parents come before children.
 
 The information sets of a seat are divided into parts, such as one for each private hand. All moves
 of the seat before an information set are in the same part. Passes over different parts write to
@@ -33,29 +32,18 @@ class SequenceForm(NamedTuple):
     that have the same last edge of every seat. The leaf arrays have a column for each leaf and
     seat. Columns are grouped by the part of this seat's last edge; those in which the seat has not
     moved follow, grouped by seat.
-
-    Attributes:
-        previous_edge: the owner's last edge before each information set, or its root, [I] uint32
-        legal_mask: action mask of each information set, [I, A] bool
-        first_part_of_seat: first part of each seat, then P, [seats + 1]
-        run_start: first information set of each run, [R], by part and from parents to children
-        run_end: 1 + the last information set of each run, [R]
-        first_run_of_part: first run of each part, then R, [P + 1]
-        leaf_edge: last edge of the column's seat, then of the seats to its left, as
-            [seats, seats * L] uint32
-        leaf_payoff: chips won by the column's seat, times the probability of the deals, [seats * L]
-        first_leaf_of_group: first column of each group, then seats * L, [P + seats + 1]
     """
 
-    previous_edge: np.ndarray
-    legal_mask: np.ndarray
-    first_part_of_seat: np.ndarray
-    run_start: np.ndarray
-    run_end: np.ndarray
-    first_run_of_part: np.ndarray
+    previous_edge: np.ndarray  # the owner's last edge before each infoset, or its root, [I] uint32
+    legal_mask: np.ndarray  # action mask of each information set, [I, A] bool
+    first_part_of_seat: np.ndarray  # then P, [seats + 1]
+    run_start: np.ndarray  # first infoset of each run, [R], by part and from parents to children
+    run_end: np.ndarray  # 1 + the last information set of each run, [R]
+    first_run_of_part: np.ndarray  # then R, [P + 1]
+    # Last edge of the column's seat, then of the seats to its left, [seats, seats * L] uint32.
     leaf_edge: np.ndarray
-    leaf_payoff: np.ndarray
-    first_leaf_of_group: np.ndarray
+    leaf_payoff: np.ndarray  # chips won by the column's seat, times the deals' probability
+    first_leaf_of_group: np.ndarray  # first column of each group, then seats * L, [P + seats + 1]
 
 
 def build_sequence_form(tree: GameTree) -> tuple[SequenceForm, np.ndarray]:

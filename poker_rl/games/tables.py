@@ -69,7 +69,6 @@ class Tables:
         return compiled_loop(self._definitions, self.records, rows, *arrays)
 
     def count_rows(self, rows: np.ndarray | None) -> int:
-        """Return the number of tables that `rows` selects."""
         return len(self.records) if rows is None else len(rows)
 
     def deal(

@@ -1,10 +1,8 @@
 """Rules of limit poker: order of action, caps, pots, and invariants of every hand."""
 
-import hypothesis
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from random_games import KINDS, LIMIT, game, play, sample_definition, sample_definitions, variants
+from random_games import KINDS, LIMIT, game, play, sample_definitions, variants
 from toy_games import kuhn
 
 from poker_rl.config.build import build
@@ -14,11 +12,6 @@ from poker_rl.games.cards import parse_cards
 from poker_rl.games.game_tree import count_nodes
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.record_dtypes import MAX_MOVES
-
-
-@st.composite
-def definitions(draw):
-    return sample_definition(lambda low, high: draw(st.integers(low, high)))
 
 
 def variant(name, **changes):
@@ -90,12 +83,6 @@ def check_ends(game, records, won):
 @pytest.mark.parametrize("name", [name for name in KINDS if name in LIMIT])
 def test_invariants(name):
     check_hands(game(name), hands=2000, seed=3)
-
-
-@hypothesis.given(definitions(), st.integers(0, 2**32))
-@hypothesis.settings(max_examples=100, derandomize=True)
-def test_invariants_of_any_definition(definition, seed):
-    check_hands(definition, hands=20, seed=seed)
 
 
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem_2to9"])

@@ -1,11 +1,10 @@
 """The rules of Big 2 for four players with thirteen cards each, who try to get rid of them first.
 
-The rules are those of Charlesworth, "Application of self-play reinforcement learning to a
-four-player game of imperfect information" (arXiv:1808.10442), section 2. The three of diamonds is
-played automatically for its holder, and the next seat makes the first decision. A seat plays a
-stronger hand with the same number of cards, or passes; a seat that has passed may play later. After
-three passes in a row the seat that played last has control: it may play any hand. The game ends
-when a seat has no cards left: each other seat pays it one point for each card still held.
+The rules are those of Charlesworth (arXiv:1808.10442), section 2. The three of diamonds is played
+automatically for its holder. A seat plays a stronger hand with the same number of cards, or passes;
+a seat that has passed may play later. After three passes in a row the seat that played last has
+control: it may play any hand. When a seat has no cards left, each other seat pays it one point for
+each card still held.
 
 Where the code published with the paper differs from its text, we follow the text: a straight
 flush is beaten by a higher one, four cards of a rank offer four triples, and a straight is not
@@ -30,8 +29,7 @@ from poker_rl.games.big2.combinations import (
     evaluate_combination,
     mark_legal_five_cards,
     mark_legal_four_cards,
-    mark_legal_pairs,
-    mark_legal_triples,
+    mark_legal_pairs_or_triples,
 )
 from poker_rl.games.game import fill_zeros, jit, random_below
 
@@ -158,10 +156,9 @@ def legal(game, table, mask):
     if required_size <= 1:
         for i in range(held_count):
             mask[i] = hand[i] > strength_to_beat
-    if has_control or required_size == 2:
-        mark_legal_pairs(hand, held_count, strength_to_beat, mask)
-    if has_control or required_size == 3:
-        mark_legal_triples(hand, held_count, strength_to_beat, mask)
+    for size in (2, 3):
+        if has_control or required_size == size:
+            mark_legal_pairs_or_triples(hand, held_count, size, strength_to_beat, mask)
     if has_control or required_size == 4:
         mark_legal_four_cards(hand, held_count, strength_to_beat, mask)
     if has_control or required_size == MAX_COMBINATION_SIZE:
@@ -208,7 +205,6 @@ def step(game, table, action):
 
 @jit
 def payoffs(game, table, out):
-    """Write the points won by each seat, which sum to zero."""
     total = 0
     for seat in range(SEATS):
         total += table.left[seat]
@@ -329,9 +325,7 @@ def resample_hidden_cards(game, table):
 def infoset(game, table, seat, out):
     """Write the key of an information set: seat, number of turns taken, and a byte for each card.
 
-    The byte is the turn in which the card was played, a mark if the seat holds it, else 0. Since
-    seats act in turn, the turn also shows who played a card, and that the seat of a turn without
-    cards passed.
+    The byte is the turn in which the card was played, a mark if the seat holds it, else 0.
     """
     out[0] = seat
     out[1] = table.turns

@@ -113,26 +113,18 @@ def evaluate_combination(card_count, a, b, c, d, e):
 
 
 @jit
-def mark_legal_pairs(hand, held_count, strength_to_beat, mask):
-    """Mark in the action mask the pairs of a hand that beat `strength_to_beat`."""
-    for a in range(held_count - 1):
-        for b in range(a + 1, min(a + MAX_SAME_RANK_DISTANCE + 1, held_count)):
-            if not has_same_rank(hand[a], hand[b]):
-                break
-            if hand[b] > strength_to_beat:
-                mask[ACTION_OF_POSITIONS[1 << a | 1 << b]] = True
-
-
-@jit
-def mark_legal_triples(hand, held_count, strength_to_beat, mask):
-    """Mark in the action mask the triples of a hand that beat `strength_to_beat`."""
-    for a in range(held_count - 2):
-        for c in range(a + 2, min(a + MAX_SAME_RANK_DISTANCE + 1, held_count)):
+def mark_legal_pairs_or_triples(hand, held_count, size, strength_to_beat, mask):
+    """Mark in the action mask the pairs or the triples of a hand that beat `strength_to_beat`."""
+    for a in range(held_count - size + 1):
+        for c in range(a + size - 1, min(a + MAX_SAME_RANK_DISTANCE + 1, held_count)):
             if not has_same_rank(hand[a], hand[c]):
                 break
             if hand[c] > strength_to_beat:
-                for b in range(a + 1, c):
-                    mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c]] = True
+                if size == 2:
+                    mask[ACTION_OF_POSITIONS[1 << a | 1 << c]] = True
+                else:
+                    for b in range(a + 1, c):
+                        mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c]] = True
 
 
 @jit
@@ -152,7 +144,6 @@ def mark_legal_four_cards(hand, held_count, strength_to_beat, mask):
 
 @jit
 def mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
-    """Mark the action that plays the cards at five positions if they beat `strength_to_beat`."""
     if evaluate_five_cards(hand[a], hand[b], hand[c], hand[d], hand[e]) > strength_to_beat:
         mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c | 1 << d | 1 << e]] = True
 

@@ -1,12 +1,8 @@
 """One betting engine for every poker variant: Kuhn, Leduc, limit and no-limit hold'em, 2-9 seats.
 
-The rules are functions of two records: `game`, the definition, and `table`, the hand in play; their
-fields are explained in `record_dtypes`. As in the Annual Computer Poker Competition (ACPC) and
-OpenSpiel's `universal_poker`, a seat can fold only when facing a bet, and blinds do not count as
-raises. Heads-up, seat 1 is the button and posts the small blind.
-
-The actions are 0 fold, 1 check or call, 2 bet or raise. In no-limit action k >= 2 is a raise to k
-chips, counted over the whole hand as in the ACPC, or a raise by entry k - 2 of a list of bet sizes.
+The actions are 0 fold (only when facing a bet), 1 check or call, 2 bet or raise. In no-limit action
+k >= 2 is a raise to k chips, counted over the whole hand as in the Annual Computer Poker
+Competition, or a raise by entry k - 2 of a list of bet sizes.
 
 In no-limit a full bet or raise adds at least the smallest bet, and at least as much as the largest
 raise on the street; only an all-in may add less. A player who has acted may raise again only when
@@ -104,9 +100,8 @@ def can_fold(table):
 def can_raise(game, table):
     """Return whether the seat to act may raise.
 
-    In limit games each street has a cap on raises. With stacks, the seat and an opponent in the
-    hand need more chips than a call takes, and a seat that has acted on the street has to face a
-    large enough raise. In no-limit nobody may raise when the record of the hand is nearly full.
+    With stacks, the seat and an opponent in the hand need more chips than a call takes. In no-limit
+    nobody may raise when the record of the hand is nearly full.
     """
     if not has_stacks(table):
         return table.raises < game.max_raises[table.street]

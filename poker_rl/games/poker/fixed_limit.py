@@ -71,5 +71,4 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
         return definition
 
     def action_name(self, action: int) -> str:
-        """Return fold, call or raise."""
         return ("fold", "call", "raise")[action]

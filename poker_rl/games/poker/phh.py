@@ -47,13 +47,14 @@ def find_unsupported_bets(game: PokerGame) -> str | None:
     blinds = sorted(blind for blind in game.blinds if blind)
     if not len(set(blinds)) == 2 == len(blinds):
         return "has no small and big blind"
-    if [game.blinds, game.openers] != list_standard_blinds(*blinds, game.seats, 4):
+    small, big = blinds
+    if [game.blinds, game.openers] != list_standard_blinds(small, big, game.seats, 4):
         return "has blinds or openers in other seats"
     if isinstance(game, FixedLimitPoker):
-        small, big = game.raise_sizes[0], BIG_BET_FACTOR * game.raise_sizes[0]
+        small_bet, big_bet = game.raise_sizes[0], BIG_BET_FACTOR * game.raise_sizes[0]
         if game.seats > 2 and game.stacks:
             return "is limit with stacks, where half a bet reopens the betting"
-        if game.raise_sizes != [small, small, big, big]:
+        if game.raise_sizes != [small_bet, small_bet, big_bet, big_bet]:
             return "has bets that do not double on the turn"
     return None
 

@@ -120,7 +120,6 @@ class PokerGame(Game):
 
     @property
     def deck_size(self) -> int:
-        """The number of cards in the deck."""
         return len(self.ranks) * len(self.suits)
 
     @property
@@ -175,7 +174,6 @@ class PokerGame(Game):
 
     @property
     def variant_games(self) -> Sequence[PokerGame]:
-        """A list of the game itself, since its number of seats is fixed."""
         return [self]
 
     def get_variant_game(self, record: np.void) -> PokerGame:
@@ -234,19 +232,16 @@ class PokerGame(Game):
 
     @cached_property
     def observation_size(self) -> int:
-        """Number of features, see `observation.observe`."""
         definition = self.definitions[0]
         chips = 0 if self.starting_stacks is None else 3 * int(definition["seat_slots"]) + 3
         return int(definition["chip_offset"]) + chips
 
     @property
     def observation_dtype(self) -> np.dtype[Any]:
-        """The dtype of an observation: uint8, or with stacks float32, since chips are fractions."""
         return np.dtype(np.uint8 if self.starting_stacks is None else np.float32)
 
     @property
     def infoset_key_size(self) -> int:
-        """Number of bytes, see `observation.infoset`; an action takes one or, in no-limit, two."""
         line_dtype = self.table_dtype["line"].base
         cards = self.hole_cards + sum(self.board_cards)
         return 2 + cards + line_dtype.itemsize * self.max_moves
@@ -257,7 +252,6 @@ class PokerGame(Game):
 
     @property
     def history_step_size(self) -> int:
-        """Number of features of an action, see `observation.history`."""
         chips = 1 if self.starting_stacks is None else 3
         return int(self.definitions[0]["seat_slots"]) + len(self.board_cards) + 3 + chips
 
@@ -270,7 +264,6 @@ class PokerGame(Game):
         return count
 
     def list_deals(self) -> np.ndarray:
-        """Return all deals, which are equally likely, [deals, dealt] int8."""
         rows: list[tuple[int, ...]] = [()]
         for size in self._deal_group_sizes():
             rows = [
@@ -291,7 +284,6 @@ def check_length(setting: str, entries: Sequence[int], count: int, unit: str) ->
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise a ConfigError with a message unless a condition on the settings holds."""
     if not condition:
         raise ConfigError(message)
 
@@ -308,5 +300,4 @@ def list_standard_blinds(small: int, big: int, seats: int, streets: int) -> list
 
 
 def list_by_seat(chips: int | list[int], seats: int) -> list[int]:
-    """Return a list of chips with an entry for each seat; a single number stands for all seats."""
     return [chips] * seats if isinstance(chips, int) else chips

@@ -76,13 +76,12 @@ class VariableSeatsPoker(DisplayedPoker):
             self.small_blind, self.big_blind, seats, len(self.board_cards)
         )
         name = f"{self.name}: {seats} seats"
-        own = {"name": name, "seats": seats, "blinds": blinds, "openers": openers}
+        own: dict[str, Any] = {"name": name, "seats": seats, "blinds": blinds, "openers": openers}
         shared = {field.name for field in fields(self.variant_class)} - own.keys()
         return self.variant_class(**own, **{key: getattr(self, key) for key in shared})
 
     @cached_property
     def definitions(self) -> np.ndarray:
-        """One definition for each number of seats, an array of records."""
         games = self.variant_games
         return np.concatenate([game.build_definition(self.max_seats) for game in games])
 
@@ -104,7 +103,6 @@ class VariableSeatsPoker(DisplayedPoker):
         raise ConfigError(f"game: {self.name} draws its seats, and its deals differ in length")
 
     def action_name(self, action: int) -> str:
-        """Return the name of an action, which is the same for any number of seats."""
         return self.variant_games[-1].action_name(action)
 
 

@@ -53,8 +53,8 @@ class InfosetIndex:
 
     def _add_node(self, street: int, board: Board) -> BoardNode:
         hands = self.tree.boards.find_hand_representatives(board)
-        lines = self.tree.streets[street].decision_lines if street >= 0 else []
-        rows = slice(self.row_count, self.row_count + len(lines) * len(hands[0]))
+        line_count = len(self.tree.streets[street].decision_lines) if street >= 0 else 0
+        rows = slice(self.row_count, self.row_count + line_count * len(hands[0]))
         self.row_count = rows.stop
         self.nodes.append(BoardNode(len(self.nodes), street, board, rows, *hands))
         return self.nodes[-1]
@@ -95,9 +95,7 @@ class InfosetIndex:
                 node.board, node.street + 1
             )
             children = order[np.searchsorted(child_keys, representative_keys, sorter=order)]
-            child_index[offset + keys] = np.array([child.index for child in node.children])[
-                children
-            ]
+            child_index[offset + keys] = [node.children[i].index for i in children]
             permutation_of_edge[offset + keys] = permutation
         hands = self.tree.ranges.hands.astype(np.int64)
         hand_of_key = np.zeros(game.deck_size ** hands.shape[1], np.int32)
@@ -124,17 +122,14 @@ class InfosetIndex:
         decision_index = np.full(total_lines, -1)
         entering_lines, line_count = np.zeros(1, np.int64), 1
         for street in streets:
-            new_line_count = len(street.parent_line) - street.entering_count
-            line_number = np.concatenate([entering_lines, line_count + np.arange(new_line_count)])
-            non_entering = slice(street.entering_count, None)
-            next_line[
-                line_number[street.parent_line[non_entering]], street.action[non_entering]
-            ] = line_number[non_entering]
-            decision_index[line_number[street.decision_lines]] = np.arange(
-                len(street.decision_lines)
-            )
+            new_lines = line_count + np.arange(len(street.parent_line) - street.entering_count)
+            line_number = np.concatenate([entering_lines, new_lines])
+            parent_line = line_number[street.parent_line[street.entering_count :]]
+            next_line[parent_line, street.action[street.entering_count :]] = new_lines
+            decisions = line_number[street.decision_lines]
+            decision_index[decisions] = np.arange(len(decisions))
             entering_lines = line_number[street.continuing_lines]
-            line_count += new_line_count
+            line_count += len(new_lines)
         return next_line, decision_index
 
 

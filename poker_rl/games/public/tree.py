@@ -152,12 +152,12 @@ class PublicTree:
         self.boards = Boards(self.game, self.ranges, merge_suits)
         estimated_rows = self._estimate_rows(merge_suits)
         if estimated_rows > MAX_ROWS:
-            advice = "games of fewer raises, streets or cards fit, such as flop_holdem unchanged"
-            if not merge_suits and self._estimate_rows(merge_suits=True) <= MAX_ROWS:
-                advice = "players that do not see the names of suits fit: net.features=sorted_suits"
+            advice = "games of fewer raises, streets or cards fit"
+            if not merge_suits:
+                advice += ", and players that do not see suits: net.features=sorted_suits"
             raise ConfigError(
                 f"the public tree of {game.name} has about {estimated_rows:.1e} public states times"
-                f" hands, more than {MAX_ROWS:.0e}, the most that is evaluated; {advice}"
+                f" hands, more than {MAX_ROWS:.0e}; {advice}"
             )
 
     def _estimate_rows(self, merge_suits: bool) -> float:
