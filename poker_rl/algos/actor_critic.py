@@ -35,9 +35,9 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
+from poker_rl.learning import collectives
 from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
-from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform

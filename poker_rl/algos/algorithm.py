@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import torch
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.learning.distributed import collectives
+from poker_rl.learning import collectives
 from poker_rl.learning.gradient_steps import load_optimizer_moments
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices
 from poker_rl.players.player import Player

@@ -24,9 +24,9 @@ from poker_rl.algos.dqn import DQN
 from poker_rl.config.validation import Probability
 from poker_rl.learning.acting_networks import ActingNetworks
 from poker_rl.learning.average_policy import AveragePolicy, AveragePolicySettings
-from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
 from poker_rl.learning.gradient_steps import CapturedUpdates
 from poker_rl.learning.learner_services import LearnerContext
+from poker_rl.learning.opponent_pool import BestResponseSeats, make_eta_sampler
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.players.network_player import NetworkPlayer

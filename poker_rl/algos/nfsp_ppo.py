@@ -20,8 +20,8 @@ from torch import Tensor
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.validation import ConfigError, Probability
-from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
 from poker_rl.learning.learner_services import LearnerContext
+from poker_rl.learning.opponent_pool import BestResponseSeats, make_eta_sampler
 
 
 @dataclass(kw_only=True)

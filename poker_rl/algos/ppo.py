@@ -46,16 +46,19 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
+from poker_rl.learning import collectives
 from poker_rl.learning.advantages import estimate_step_advantages
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
-from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.cuda_graphs import CapturedStep
-from poker_rl.learning.distributed import collectives
 from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.learning.gradient_steps import take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import DeduplicatedInputs, iterate_minibatches, sample_uniform
-from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
+from poker_rl.learning.opponent_pool import (
+    BestResponseSeats,
+    OpponentPool,
+    OpponentPoolSettings,
+)
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.sparse_output_layer import LegalActions, list_legal_actions_if_few

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from poker_rl.games.game import jit
-from poker_rl.learning.distributed.collectives import all_reduce_mean
+from poker_rl.learning.collectives import all_reduce_mean
 from poker_rl.learning.rollout import NEXT_PENDING, RolloutBatch
 from poker_rl.learning.table_group import StepBatch
 

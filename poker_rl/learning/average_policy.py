@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from poker_rl.config.schedules import ScheduleOverOwnSteps
 from poker_rl.config.validation import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
+from poker_rl.learning import collectives
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import InsertionRule, ReplayBuffer
-from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.nets.action_probs import masked_log_softmax

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from poker_rl.learning.distributed import collectives
+from poker_rl.learning import collectives
 
 WARMUP_CALLS = 3  # calls without a graph before recording: libraries allocate memory on first use
 

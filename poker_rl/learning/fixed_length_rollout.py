@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from poker_rl.games.game import jit
 from poker_rl.games.tables import tables_from_records
-from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.learner_services import LearnerServices
+from poker_rl.learning.opponent_pool import BestResponseSeats
 from poker_rl.learning.rollout import NO_ROW, DecisionsToMake
 from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_host
 from poker_rl.nets.action_probs import sample_legal_action

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from poker_rl.config.schedules import Schedule
+from poker_rl.learning import collectives
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.cuda_graphs import CapturedStep, ParallelBranch
-from poker_rl.learning.distributed import collectives
 from poker_rl.learning.learner_timer import LearnerTimer
 from poker_rl.nets.replicas import clip_gradients, count_replicas
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import hash_bytes, jit
-from poker_rl.learning.distributed import collectives
+from poker_rl.learning import collectives
 from poker_rl.nets.dense import compute_logits
 from poker_rl.nets.replicas import count_replicas, forward_by_replica
 from poker_rl.nets.sparse_output_layer import LegalActions

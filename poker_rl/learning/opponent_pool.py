@@ -1,24 +1,31 @@
-"""Opponent pool: past snapshots of the policy that play some of the hands in self-play.
+"""Self-play in which another policy plays some of the seats: a past snapshot, or an average policy.
 
-It keeps self-play from forgetting how to beat earlier policies. In a share of the hands only one
-seat learns, and the pool opponent plays all other seats: a snapshot sampled from a pool that covers
-the whole run. Fictitious self-play (Heinrich, Lanctot and Silver, ICML 2015) does so too; OpenAI
-Five (arXiv:1912.06680, section 3.1) played a fifth of its games against past versions.
+Opponent pool: past snapshots of the policy keep self-play from forgetting how to beat earlier
+policies. In a share of the hands only one seat learns, and a snapshot sampled from a pool that
+covers the whole run plays all other seats. Fictitious self-play (Heinrich, Lanctot and Silver, ICML
+2015) does so too; OpenAI Five (arXiv:1912.06680, section 3.1) played a fifth of its games against
+past versions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from poker_rl.config.validation import PositiveInt, Probability
 from poker_rl.learning.learner_services import LearnerServices
-from poker_rl.learning.snapshot_pool import SnapshotPool
+from poker_rl.learning.opponents import SnapshotPool
+from poker_rl.learning.rollout import DecisionsToMake
 from poker_rl.nets.replicas import count_replicas, expand_replicas
+
+SeatSampler = Callable[[np.ndarray], np.ndarray]
+"""Function that samples the seats that learn in new hands, table indices [B] -> [B, seats] bool."""
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -37,16 +44,7 @@ class OpponentPoolSettings:
 
 
 class OpponentPool(SnapshotPool):
-    """Pool of snapshots, one of which plays as the pool opponent in sampled hands.
-
-    Args:
-        settings: see `OpponentPoolSettings`.
-        services: see `LearnerServices`; its random generator is used.
-        actor: the policy network in training, K replicas.
-
-    Attributes:
-        opponent_network: the network of the current pool opponent.
-    """
+    """Pool of snapshots of `actor`, one of which, `opponent_network`, is the pool opponent."""
 
     def __init__(
         self, settings: OpponentPoolSettings, services: LearnerServices, actor: nn.Module
@@ -56,20 +54,16 @@ class OpponentPool(SnapshotPool):
         self.opponent_network = deepcopy(actor).requires_grad_(False)
 
     def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
-        """Sample which seats learn in new hands: table indices [B] -> [B, seats] bool."""
+        """Sample which seats learn in new hands; see `SeatSampler`."""
         rollout = self._services.rollout
         seats = rollout.tables.count_seats(tables)
-        is_sole_learner = self._generator.integers(seats)[:, None] == np.arange(
-            rollout.agent_of_seat.shape[1]
-        )
-        has_pool_opponent = self._generator.random((len(tables), 1)) < self.settings.play_prob
-        is_learner: np.ndarray = ~has_pool_opponent | is_sole_learner
+        is_sole_learner = self._generator.integers(seats)[:, None] == np.arange(rollout.game.seats)
+        is_learner: np.ndarray = ~self.sample_whether_opponent_plays(len(tables)) | is_sole_learner
         return is_learner
 
-    def sample_whether_opponent_plays(self) -> bool:
-        """Sample whether the pool opponent plays in this iteration."""
-        plays: bool = self._generator.random() < self.settings.play_prob
-        return plays
+    def sample_whether_opponent_plays(self, hands: int = 1) -> np.ndarray:
+        """Sample whether the pool opponent plays in each of some hands, [hands, 1] bool."""
+        return self._generator.random((hands, 1)) < self.settings.play_prob
 
     def update(self, iterations: int) -> None:
         """Every `snapshot_interval` iterations, add a snapshot and sample a new pool opponent."""
@@ -87,10 +81,51 @@ class OpponentPool(SnapshotPool):
         self._snapshots_offered = state["snapshots_offered"]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the snapshots, the current pool opponent and the number of snapshots offered."""
         return super().state_dict() | {"opponent_network": self.opponent_network.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         super().load_state_dict(state)
         self.opponent_network.load_state_dict(state["opponent_network"])
+
+
+class BestResponseSeats:
+    """Seats that play the learning policy in the current hands, and a record of its decisions.
+
+    In fictitious self-play (arXiv:1603.01121, Algorithm 1) this policy is the best response.
+
+    Attributes:
+        is_best_response: whether each seat plays the learning policy, [tables, seats] bool.
+    """
+
+    def __init__(self, services: LearnerServices, sample_seats: SeatSampler) -> None:
+        self.is_best_response: np.ndarray = np.zeros(services.rollout.agent_of_seat.shape, bool)
+        self._sample_seats = sample_seats
+        self._recorded = [np.zeros(0, bool)]
+        services.rollout.on_deal = self._on_deal
+
+    def _on_deal(self, tables: np.ndarray) -> None:
+        self.is_best_response[tables] = self._sample_seats(tables)
+
+    def record_decisions(self, rows: DecisionsToMake) -> np.ndarray:
+        """Record and return whether the best response makes each of these decisions, [B] bool."""
+        is_best_response: np.ndarray = self.is_best_response[rows.table, rows.seat]
+        self._recorded.append(is_best_response)
+        return is_best_response
+
+    def pop_record(self) -> np.ndarray:
+        """Return and clear the record: whether the best response made each decision, [N] bool."""
+        recorded = np.concatenate(self._recorded)
+        self._recorded = [recorded[:0]]
+        return recorded
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the best-response seats of the current hands; call `pop_record` before."""
+        return {"is_best_response": torch.from_numpy(self.is_best_response.copy())}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.is_best_response[:] = state["is_best_response"].numpy()
+
+
+def make_eta_sampler(services: LearnerServices, eta: float) -> SeatSampler:
+    """Return a function that makes each seat a best-response seat with probability `eta`."""
+    return lambda tables: services.generator.random((len(tables), services.game.seats)) < eta

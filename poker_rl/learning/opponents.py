@@ -16,8 +16,7 @@ import torch
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.tables import Tables
-from poker_rl.learning.distributed import collectives
-from poker_rl.learning.snapshot_pool import SnapshotPool
+from poker_rl.learning import collectives
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, player_from_dict
 
@@ -28,27 +27,40 @@ NO_OPPONENT = -1  # in `Opponents._opponent_of_seat`: the learner's seat, or no 
 
 @dataclass(kw_only=True, frozen=True)
 class OpponentSettings:
-    """Players that a learner trains against.
+    """Players that a learner trains against."""
 
-    Args:
-        players: players by name; `self` has None.
-        weights: relative frequency of each player; None: all are equal.
-        self_interval: iterations between snapshots for `self`.
-    """
+    players: Mapping[str, Player | None]  # by name; `self` has None
+    weights: Sequence[float] | None = None  # relative frequencies; None: all are equal
+    self_interval: int = 100  # iterations between snapshots for `self`
 
-    players: Mapping[str, Player | None]
-    weights: Sequence[float] | None = None
-    self_interval: int = 100
+
+class SnapshotPool:
+    """Reservoir sample of the snapshots offered to it, so one that covers the whole run evenly."""
+
+    def __init__(self, capacity: int, generator: np.random.Generator) -> None:
+        self._capacity, self._generator = capacity, generator
+        self._snapshots: list[dict[str, Any]] = []
+        self._snapshots_offered = 0
+
+    def add_and_sample(self, snapshot: dict[str, Any]) -> dict[str, Any]:
+        """Add a snapshot if the reservoir sample selects it; return a random one of the pool."""
+        self._snapshots_offered += 1
+        if len(self._snapshots) < self._capacity:
+            self._snapshots.append(snapshot)
+        elif (index := self._generator.integers(self._snapshots_offered)) < self._capacity:
+            self._snapshots[index] = snapshot
+        return self._snapshots[self._generator.integers(len(self._snapshots))]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"snapshots": self._snapshots, "snapshots_offered": self._snapshots_offered}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._snapshots = list(state["snapshots"])
+        self._snapshots_offered = state["snapshots_offered"]
 
 
 class Opponents:
-    """Opponents at the tables of a rollout: who plays in which seat, and with what results.
-
-    Args:
-        settings: see `OpponentSettings`.
-        tables: the tables of the rollout; those of one instance of the learner are adjacent.
-        generator: random generator of opponents, their actions and snapshots.
-    """
+    """Opponents at the tables of a rollout: who plays in which seat, and with what results."""
 
     def __init__(
         self, settings: OpponentSettings, tables: Tables, generator: np.random.Generator
@@ -62,9 +74,6 @@ class Opponents:
         self._self_state: dict[str, Any] | None = None  # snapshot that plays as `self`
         self._self_players: list[Player] = []  # that snapshot's player for each instance
         self._device = torch.device("cpu")
-        self._reset_results()
-
-    def _reset_results(self) -> None:
         self._hands, self._chips = np.zeros((2, len(self._probs)), np.int64)
 
     def update(
@@ -115,12 +124,9 @@ class Opponents:
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
     def add_results(self, rows: np.ndarray, agent_of_seat: np.ndarray, chips: np.ndarray) -> None:
-        """Add agent 0's winnings in B finished hands to the total of the opponent in each seat.
+        """Add agent 0's winnings in hands at tables [B] to the total of each seat's opponent.
 
-        Args:
-            rows: the tables of the hands, [B].
-            agent_of_seat: the agent in each seat, [B, seats].
-            chips: chips won by each seat, [B, seats].
+        The agents and the chips won are those of each seat, [B, seats].
         """
         won = chips[np.arange(len(rows)), agent_of_seat.argmin(1)]
         for index in range(len(self._probs)):
@@ -131,7 +137,7 @@ class Opponents:
     def pop_metrics(self) -> dict[str, float]:
         """Return each opponent's share of the seats, and agent 0's winnings per hand against it."""
         counts = collectives.sum_over_processes(*self._hands.tolist(), *self._chips.tolist())
-        self._reset_results()
+        self._hands[:], self._chips[:] = 0, 0
         hands, chips = np.split(np.array(counts), 2)
         metrics: dict[str, float] = {}
         for index in np.flatnonzero(hands):
@@ -142,7 +148,6 @@ class Opponents:
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the opponents in the seats, and the snapshots of the learner."""
         return {
             "opponent_of_seat": torch.from_numpy(self._opponent_of_seat.copy()),
             "self_player": self._self_state,
@@ -150,7 +155,6 @@ class Opponents:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self._opponent_of_seat[:] = state["opponent_of_seat"].numpy()
         self._pool.load_state_dict(state["pool"])
         if state["self_player"] is not None:

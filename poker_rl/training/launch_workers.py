@@ -24,13 +24,13 @@ from torch.distributed.rendezvous import rendezvous
 
 from poker_rl.config.process_setup import count_cores
 from poker_rl.config.validation import ConfigError
-from poker_rl.learning.distributed.collectives import (
+from poker_rl.learning.collectives import (
     PROCESS_LOST_MESSAGE,
     ProcessLostError,
+    ShmAllReduce,
     convert_connection_errors,
     use_shm_all_reduce,
 )
-from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
 from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr

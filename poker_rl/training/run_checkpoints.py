@@ -18,7 +18,7 @@ from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.option_files import find_differing_key
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.learning.distributed import collectives
+from poker_rl.learning import collectives
 from poker_rl.storage import checkpoint
 from poker_rl.training.resumed_config import RESUME_RULE, select_fixed_settings
 from poker_rl.training.run_record import RunRecord

@@ -11,7 +11,7 @@ from time import monotonic
 from types import FrameType
 from typing import Any, Self
 
-from poker_rl.learning.distributed import collectives
+from poker_rl.learning import collectives
 
 # Signals within so many seconds count as one, because a process may get Ctrl-C twice: from the
 # terminal and from its parent process.

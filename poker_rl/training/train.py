@@ -29,7 +29,7 @@ from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memo
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import select_first_results
 from poker_rl.games.game import Game
-from poker_rl.learning.distributed import collectives
+from poker_rl.learning import collectives
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.storage.checkpoint import STATE_FILE

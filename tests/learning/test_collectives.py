@@ -15,7 +15,7 @@ from torch import distributed as dist
 
 from poker_rl.games import load_game
 from poker_rl.learning import NEXT_PENDING
-from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
+from poker_rl.learning.collectives import CHUNK_BYTES, ShmAllReduce
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
 from poker_rl.learning.table_group import StepBatch
 from poker_rl.players import load_player

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from poker_rl.config.validation import ConfigError, PositiveShare
+from poker_rl.learning import collectives
 from poker_rl.learning.buffers.item_layout import Column, ItemLayout
-from poker_rl.learning.distributed import collectives
 from poker_rl.learning.memory_checks import check_memory
 
 

@@ -1,0 +1,202 @@
+"""Collective operations over the processes of one run; with a single process they do nothing.
+
+Each process has its own tables and replay buffers, and all have the same networks: gradients are
+averaged before each optimizer step in one flat tensor, as in CleanRL's `ppo_atari_multigpu.py`.
+Every process must call these functions in the same order. CPU tensors of processes on one machine
+are exchanged through shared memory, all others by `torch.distributed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from multiprocessing.context import BaseContext
+from multiprocessing.synchronize import Semaphore
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from poker_rl.learning.learner_timer import time_communication
+
+PROCESS_LOST_MESSAGE = "another process of this run has ended"
+CHUNK_BYTES = 8 << 20  # size of a shared memory block; larger tensors are exchanged in chunks
+SPIN_TRIES = 100_000  # tries before a waiting process sleeps; a thousand tries take 0.1 ms
+
+_shm_all_reduce: ShmAllReduce | None = None
+
+
+class ProcessLostError(ConnectionError):
+    """Another process of the run has ended or cannot be reached."""
+
+
+class ShmAllReduce:
+    """All-reduce by shared memory and semaphores, which one process passes to the others.
+
+    A gradient step of a small network takes about 1 ms, and torch's gloo backend adds 1 to 3 ms,
+    mostly to wake up sleeping threads. Here waiting processes spin before they sleep if `spin`,
+    which needs a core for each process, and an all-reduce takes a few hundredths of a millisecond.
+
+    Each process writes to a memory block of its own, and signals by one semaphore for each other
+    process that the block is written. Two sets of blocks are used in turn: before a process reuses
+    a set, it has waited for all others once, so they have read the set's old values.
+    """
+
+    def __init__(self, workers: int, spin: bool, context: BaseContext) -> None:
+        self._workers, self._spin_tries = workers, SPIN_TRIES if spin else 0
+        self._shared_bytes = context.RawArray("b", 2 * workers * CHUNK_BYTES)
+        self._written_semaphores = [
+            [context.Semaphore(0) for _ in range(workers)] for _ in range(workers)
+        ]
+        self._exchanges = 0
+
+    def set_up_process(self, rank: int, check_alive: Callable[[], None]) -> None:
+        """Set up this process, before its first `all_reduce`.
+
+        `check_alive` is called every second while waiting; it must raise if a process has ended.
+        """
+        self._rank, self._check_alive = rank, check_alive
+
+    def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
+        """Return the sum or maximum of CPU tensors over processes, bitwise equal in all of them.
+
+        Unlike `torch.distributed.all_reduce`, it leaves `values` unchanged.
+        """
+        flat = values.contiguous().view(-1)
+        reduced = []
+        for chunk in torch.split(flat, CHUNK_BYTES // flat.element_size()):
+            gathered = self._all_gather(chunk)  # [workers, n]
+            reduced.append(gathered.amax(0) if take_max else gathered.sum(0, dtype=values.dtype))
+        return torch.cat(reduced).view_as(values)
+
+    def _all_gather(self, values: Tensor) -> Tensor:
+        """Return a view of all processes' values, [workers, n], valid until the call after next."""
+        start = (self._exchanges % 2) * self._workers * CHUNK_BYTES
+        self._exchanges += 1
+        element_count = self._workers * CHUNK_BYTES // values.element_size()
+        shared_values = torch.frombuffer(
+            self._shared_bytes, dtype=values.dtype, count=element_count, offset=start
+        )
+        values_by_rank = shared_values.view(self._workers, -1)[:, : len(values)]
+        values_by_rank[self._rank] = values
+        other_ranks = [rank for rank in range(self._workers) if rank != self._rank]
+        for other_rank in other_ranks:
+            self._written_semaphores[self._rank][other_rank].release()
+        for other_rank in other_ranks:
+            self._wait_for_write(self._written_semaphores[other_rank][self._rank])
+        return values_by_rank
+
+    def _wait_for_write(self, semaphore: Semaphore) -> None:
+        for _ in range(self._spin_tries):
+            if semaphore.acquire(False):
+                return
+        while not semaphore.acquire(timeout=1.0):
+            self._check_alive()
+
+
+@contextmanager
+def use_shm_all_reduce(
+    shm_all_reduce: ShmAllReduce, rank: int, check_alive: Callable[[], None]
+) -> Iterator[None]:
+    """Exchange CPU tensors through shared memory in this context; see `ShmAllReduce`."""
+    global _shm_all_reduce
+    shm_all_reduce.set_up_process(rank, check_alive)
+    _shm_all_reduce = shm_all_reduce
+    try:
+        yield
+    finally:
+        _shm_all_reduce = None
+
+
+@contextmanager
+def convert_connection_errors() -> Iterator[None]:
+    """Convert torch's errors about unreachable processes into ProcessLostError in this context."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise ProcessLostError(PROCESS_LOST_MESSAGE) from error
+
+
+def get_world_size() -> int:
+    """Return the number of processes of this run."""
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def get_rank() -> int:
+    """Return the rank of this process, from 0."""
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+def is_main_process() -> bool:
+    """Return whether this process has rank 0: the one that evaluates, writes files and prints."""
+    return get_rank() == 0
+
+
+def average_gradients(optimizer: torch.optim.Optimizer) -> None:
+    """Replace the gradients of an optimizer's weights by their means over the processes."""
+    if get_world_size() == 1:
+        return
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    flat = all_reduce_mean(torch.cat([gradient.flatten() for gradient in gradients]))
+    parts = torch.split(flat, [gradient.numel() for gradient in gradients])
+    means = [part.view_as(gradient) for part, gradient in zip(parts, gradients, strict=True)]
+    torch._foreach_copy_(gradients, means)
+
+
+def all_reduce_mean(values: Tensor) -> Tensor:
+    """Return the elementwise mean over processes; with several processes it has no gradient."""
+    count = get_world_size()
+    return values if count == 1 else _all_reduce(values, take_max=False) / count
+
+
+def all_reduce_max(values: Tensor) -> Tensor:
+    """Return the elementwise maximum over processes."""
+    return values if get_world_size() == 1 else _all_reduce(values, take_max=True)
+
+
+def sum_over_processes(*counts: int) -> list[int]:
+    """Return the sum of each count over processes."""
+    if get_world_size() == 1:
+        return list(counts)
+    sums: list[int] = _all_reduce(torch.tensor(counts), take_max=False).tolist()
+    return sums
+
+
+def max_over_processes(number: int) -> int:
+    """Return the maximum of a number over processes."""
+    return int(all_reduce_max(torch.tensor(number)))
+
+
+def wait_for_all_processes() -> None:
+    """Wait until every process has called this function (a barrier)."""
+    max_over_processes(0)
+
+
+def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Return the mean of each metric over processes; every process must have the same tags."""
+    if get_world_size() == 1:
+        return dict(metrics)
+    values = all_reduce_mean(torch.tensor(list(metrics.values()), dtype=torch.float64))
+    return dict(zip(metrics, values.tolist(), strict=True))
+
+
+def broadcast_from_main(value: Any) -> Any:
+    """Return the main process's `value`, which may hold CPU tensors and plain values."""
+    if get_world_size() == 1:
+        return value
+    holder = [value]
+    with convert_connection_errors():
+        dist.broadcast_object_list(holder, src=0, device=torch.device("cpu"))
+    return holder[0]
+
+
+def _all_reduce(values: Tensor, take_max: bool) -> Tensor:
+    with time_communication(), torch.no_grad():
+        if _shm_all_reduce is not None and values.device.type == "cpu":
+            return _shm_all_reduce.all_reduce(values, take_max)
+        out = values.detach().clone(memory_format=torch.contiguous_format)
+        with convert_connection_errors():
+            dist.all_reduce(out, dist.ReduceOp.MAX if take_max else dist.ReduceOp.SUM)
+        return out

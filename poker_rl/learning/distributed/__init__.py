@@ -1,1 +1,0 @@
-"""Collective operations, such as sums and means, over the processes of one run."""
