@@ -130,7 +130,6 @@ class APU(NetworkLearner):
             assignment,
             tables_per_instance=tables,
             show_hidden_cards=True,
-            tables_key="episodes_per_iteration",
         )
         networks = [
             self.services.build_network(game.action_count, self.output_init_scale),

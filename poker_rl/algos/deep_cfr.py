@@ -81,9 +81,7 @@ class DeepCFR(NetworkLearner):
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )
-        self.services = LearnerServices(
-            context, assignment, tables_per_instance=self.traversals, tables_key="traversals"
-        )
+        self.services = LearnerServices(context, assignment, tables_per_instance=self.traversals)
         services, game = self.services, context.game
         self._regret_network, self._average_network = (
             services.build_network(game.action_count, self.output_init_scale) for _ in range(2)

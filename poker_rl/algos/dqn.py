@@ -84,12 +84,7 @@ class DQN(NetworkLearner):
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=1, seating=self.seating
         )
-        self.services = LearnerServices(
-            context,
-            assignment,
-            tables_per_instance=self.tables,
-            rollout_steps=self.rollout_steps,
-        )
+        self.services = LearnerServices(context, assignment, tables_per_instance=self.tables)
         game = context.game
         self._q_network, self._target_network = (
             self.services.build_network(game.action_count) for _ in range(2)

@@ -121,7 +121,6 @@ class PPO(NetworkLearner, NetworkAssignment):
             tables_per_instance=self.tables,
             show_hidden_cards=sees_hidden_cards,
             include_forced_moves=self.include_forced_moves,
-            rollout_steps=self.rollout_steps,
         )
         self._actor = self.services.build_network(context.game.action_count, self.output_init_scale)
         self._critic = self.services.build_critic(1)

@@ -56,12 +56,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("policy",)
 
     def __post_init__(self, context: LearnerContext) -> None:
-        self.services = LearnerServices(
-            context,
-            self,
-            tables_per_instance=self.hands_per_iteration,
-            tables_key="hands_per_iteration",
-        )
+        self.services = LearnerServices(context, self, tables_per_instance=self.hands_per_iteration)
         game = context.game
         self._policy_network = self.services.build_network(game.action_count)
         self._optimizer = OPTIMIZERS[self.optimizer](self._policy_network.parameters(), lr=self.lr)

@@ -100,7 +100,6 @@ class Vine(NetworkLearner):
             assignment,
             tables_per_instance=self.tables,
             include_forced_moves=False,
-            rollout_steps=self.rollout_steps,
         )
         services = self.services
         actor = services.build_network(context.game.action_count, self.output_init_scale)

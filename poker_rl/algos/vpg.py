@@ -39,7 +39,7 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.games.tables import Tables
-from poker_rl.learning.advantages import estimate_advantages
+from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import DeduplicatedInputs
@@ -75,12 +75,7 @@ class VPG(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("actor", "critic", "weight_average")
 
     def __post_init__(self, context: LearnerContext) -> None:
-        self.services = LearnerServices(
-            context,
-            self,
-            tables_per_instance=self.hands_per_iteration,
-            tables_key="hands_per_iteration",
-        )
+        self.services = LearnerServices(context, self, tables_per_instance=self.hands_per_iteration)
         game = context.game
         self._actor = self.services.build_network(game.action_count)
         self._critic = self.services.build_critic(1)
@@ -91,7 +86,12 @@ class VPG(NetworkLearner, NetworkAssignment):
         if len(game.definitions) == 1 and game.count_deals() <= MAX_DEALS:
             tables = Tables(game, game.count_deals(), 0)
             tables.deal(decks=game.list_deals())
-            self._first_move_inputs = self.services.encode_for_instances(tables.records)
+            # Every instance values each deal.
+            records = np.tile(tables.records, self.instances)
+            instance = np.arange(self.instances).repeat(len(tables.records))
+            replica = self.services.assign_replicas(records, instance * self.hands_per_iteration)
+            inputs = self.services.to_tensor(self.services.encoder(records)).float()
+            self._first_move_inputs = inputs, self.services.to_tensor(replica)
 
     def run_iteration(self) -> dict[str, float]:
         """Play one batch and take `gradient_steps` steps of each network on it."""
@@ -111,7 +111,10 @@ class VPG(NetworkLearner, NetworkAssignment):
             if self._first_move_inputs is not None:
                 first_values = forward_by_replica(self._critic, *self._first_move_inputs)
                 metrics["value/first_move"] = first_values.mean().item() * self.reward_scale
-        advantage = estimate_advantages(batch, value, 1, self.gae_lambda, self.reward_scale)
+        reward = batch.reward / np.float32(self.reward_scale)
+        advantage = self.services.to_tensor(
+            compute_gae(reward, value.cpu().numpy(), batch.next_row, 1, self.gae_lambda)
+        )
         target = advantage + value
         action, mask = self.services.to_tensor(batch.action), self.services.to_tensor(batch.mask)
         old_log_prob = self.services.to_tensor(batch.log_prob)

@@ -16,28 +16,14 @@ from poker_rl.learning.rollout import NEXT_PENDING, RolloutBatch
 from poker_rl.learning.table_group import StepBatch
 
 
-def estimate_advantages(
-    batch: RolloutBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
-) -> Tensor:
-    """Return the generalized advantage estimates (GAE) of N decisions, [N].
-
-    They are 0 for pending decisions: those whose next decision is not in the batch yet.
-
-    The advantages and the critic's values `value` [N] are in units of `reward_scale` chips.
-    """
-    reward = batch.reward / np.float32(reward_scale)
-    advantage = compute_gae(reward, value.cpu().numpy(), batch.next_row, gamma, gae_lambda)
-    return torch.from_numpy(advantage).to(value.device)
-
-
 def estimate_step_advantages(
     batch: StepBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> tuple[Tensor, Tensor]:
     """Return the generalized advantages of a rollout, and which transitions are complete, [R, T].
 
     The transition of a decision is complete if the hand has ended or the same seat has decided
-    again. Otherwise its advantage is 0, and its value only bootstraps the seat's previous decision.
-    The advantages and the critic's values `value` [R, T] are in units of `reward_scale` chips.
+    again; else its advantage is 0, and its value only bootstraps the seat's previous decision.
+    Advantages and the critic's values `value` [R, T] are in units of `reward_scale` chips.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
     advantage, is_complete = torch.zeros_like(value), torch.zeros_like(batch.is_decision)
@@ -77,8 +63,8 @@ def compute_gae(
 ) -> np.ndarray:
     """Return generalized advantage estimates A of N decisions in the order of play, [N] float32.
 
-    A = d + gamma lambda A(next) with d = r + gamma V(next) - V. A is 0 if the next decision
-    is pending; V then only bootstraps the agent's previous decision. All arrays are [N].
+    A = d + gamma lambda A(next) with d = r + gamma V(next) - V. A is 0 if the next decision is
+    pending; V then only bootstraps the agent's previous decision. All arrays are [N].
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)
@@ -103,21 +89,14 @@ def compute_retrace_targets_and_advantages(
     min_behavior_prob: float,
     reward_scale: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Retrace targets of the actions taken and doubly robust advantages of all actions.
+    """Return Retrace targets of actions taken [N], and doubly robust advantages of all [N, A].
 
-    `poker_rl.algos.actor_critic` has the formulas.
-
-    Args:
-        batch: N decisions of finished hands, with log-probabilities of the behavior policy b.
-        policy, action_values: pi and the critic's Q in units of `reward_scale` chips, [N, A].
-        min_behavior_prob: lower bound of b(x), the divisor of d, to limit the variance.
-
-    Returns:
-        targets [N] and advantages [N, A], 0 at illegal actions; float32 in the units of Q.
+    `poker_rl.algos.actor_critic` has the formulas. The batch has N decisions of finished hands,
+    with log-probabilities of the behavior policy b; `policy` is pi and `action_values` Q, [N, A].
+    Targets, advantages and Q are in units of `reward_scale` chips. `min_behavior_prob` is a lower
+    bound of b(x), the divisor of d, to limit the variance.
     """
-    target = np.empty(len(batch), np.float32)
-    advantage = np.zeros_like(action_values)
-    _fill_doubly_robust(
+    targets_and_advantages: tuple[np.ndarray, np.ndarray] = _compute_doubly_robust(
         batch.next_row,
         batch.action,
         np.exp(batch.log_prob),
@@ -127,27 +106,16 @@ def compute_retrace_targets_and_advantages(
         action_values,
         retrace_lambda,
         min_behavior_prob,
-        target,
-        advantage,
     )
-    return target, advantage
+    return targets_and_advantages
 
 
 @jit
-def _fill_doubly_robust(  # type: ignore[no-untyped-def]
-    next_rows,
-    action,
-    behavior_prob,
-    reward,
-    mask,
-    policy,
-    action_values,
-    retrace_lambda,
-    min_behavior_prob,
-    target,
-    advantage,
+def _compute_doubly_robust(  # type: ignore[no-untyped-def]
+    next_rows, action, old_prob, reward, mask, policy, action_values, retrace_lambda, min_old_prob
 ):
-    expected_value = np.empty_like(target)  # E_pi Q
+    target, expected_value = np.empty_like(reward), np.empty_like(reward)  # the latter is E_pi Q
+    advantage = np.zeros_like(action_values)
     for i in range(len(action) - 1, -1, -1):
         expected_value[i] = 0
         for a in range(mask.shape[1]):
@@ -155,15 +123,15 @@ def _fill_doubly_robust(  # type: ignore[no-untyped-def]
         taken_action, next_row = action[i], next_rows[i]
         target[i] = reward[i]
         if next_row >= 0:
-            ratio = min(np.float32(1), policy[next_row, action[next_row]] / behavior_prob[next_row])
+            ratio = min(np.float32(1), policy[next_row, action[next_row]] / old_prob[next_row])
             td_error = target[next_row] - action_values[next_row, action[next_row]]
             target[i] += expected_value[next_row] + retrace_lambda * ratio * td_error
-        correction = (target[i] - action_values[i, taken_action]) / max(
-            behavior_prob[i], min_behavior_prob
-        )
+        divisor = max(old_prob[i], min_old_prob)
+        correction = (target[i] - action_values[i, taken_action]) / divisor
         for a in range(mask.shape[1]):
             if mask[i, a]:
                 advantage[i, a] = (
                     action_values[i, a] - expected_value[i] - policy[i, taken_action] * correction
                 )
         advantage[i, taken_action] += correction
+    return target, advantage

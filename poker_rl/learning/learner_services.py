@@ -16,10 +16,9 @@ from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_a
 from poker_rl.games.game import Game
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.learner_timer import LearnerTimer
-from poker_rl.learning.memory_checks import check_memory
 from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.opponents import OpponentSettings
-from poker_rl.learning.rollout import DecisionsToMake, Rollout, RolloutBatch, Seating
+from poker_rl.learning.rollout import DecisionsToMake, Rollout, Seating
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
@@ -40,10 +39,7 @@ class LearnerContext:
     """Arguments that every network learner gets besides the settings of its algorithm.
 
     Args:
-        game: the game.
-        net: settings of the networks.
         device: device of networks, batches and replay buffers.
-        seed: seed of all random numbers.
         opponents: players in every seat but agent 0's, or None for self-play.
         workers: number of processes that train together, each with a learner of these settings.
         rank: rank of this process; each rank has different random numbers.
@@ -78,20 +74,17 @@ class LearnerServices:
 
     A learner builds networks with `build_network` and `build_critic`, plays with
     `rollout.play_steps` or `rollout.play_full_hands` and an act function such as `sample_actions`,
-    runs networks on the batch with `build_actor_critic_inputs`, and builds its players with
-    `build_players`. K = instances x networks per player. A module holds K replicas of a network:
-    its weights are [K, ...], and each row of a batch belongs to the replica `batch.replica`.
+    and builds its players with `build_players`. K = instances x networks per player. A module holds
+    K replicas of a network: its weights are [K, ...], and each row of a batch belongs to the
+    replica `batch.replica`.
 
     Args:
         assignment: settings that assign networks to decisions; often the learner itself.
         show_hidden_cards: critics also see the other players' cards.
         include_forced_moves: a move that is a player's only legal one also counts as a decision.
-        rollout_steps: actions per table and iteration, to estimate memory; 1 for whole hands.
-        tables_key: the setting that holds `tables_per_instance`, for error messages.
 
     Raises:
-        ConfigError: if a network would never learn because opponents play its seat, or the
-            tables do not fit into memory.
+        ConfigError: if a network would never learn because opponents play its seat.
 
     Attributes:
         generator: NumPy generator for actions and minibatches.
@@ -112,13 +105,11 @@ class LearnerServices:
         tables_per_instance: int,
         show_hidden_cards: bool = False,
         include_forced_moves: bool = True,
-        rollout_steps: int = 1,
-        tables_key: str = "tables",
     ) -> None:
         game, net, opponents = context.game, context.net, context.opponents
-        instances = assignment.instances
+        self.instances, self._network_sharing = assignment.instances, assignment.network_sharing
         if opponents is not None:
-            sharing, is_fixed = assignment.network_sharing, assignment.seating == "fixed"
+            sharing, is_fixed = self._network_sharing, assignment.seating == "fixed"
             if sharing == "per_agent" or (sharing == "per_seat" and is_fixed):
                 alternative = ", or seating: shuffled" if sharing == "per_seat" else ""
                 problem = f"{sharing} needs self-play; with opponents: shared{alternative}"
@@ -128,29 +119,20 @@ class LearnerServices:
         spawn_key = (context.rank,) if context.rank else ()
         streams = np.random.SeedSequence(context.seed, spawn_key=spawn_key).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
+        self._init_generator = torch.Generator().manual_seed(int(streams[1]))
         self.encoder = ObservationEncoder(game, net.features)
         self.hidden_card_size = game.hidden_card_size if show_hidden_cards else 0
-        table_bytes = game.table_dtype.itemsize + 16 * game.seats
-        decisions_per_table = rollout_steps if opponents is None else rollout_steps / game.seats
-        bytes_per_instance = tables_per_instance * (
-            table_bytes + decisions_per_table * self._estimate_decision_bytes(game.action_count)
-        )
-        for setting, multiple in ((tables_key, 1), ("instances", instances)):
-            tables = multiple * tables_per_instance
-            description = f"{setting}: {tables:,} tables"
-            if rollout_steps > 1:
-                description += f" and {tables * rollout_steps:,} actions an iteration"
-            check_memory(description, int(multiple * bytes_per_instance), torch.device("cpu"))
         # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
         observation_dtype = torch.bool if self.encoder.is_binary else torch.float16
         self.observation_column = Column(observation_dtype, self.encoder.size)
         self.input_size = self.encoder.size
         self.input_dtype = torch.uint8 if self.encoder.is_binary else torch.float32
-        self.has_equal_blocks = assignment.network_sharing == "shared"
-        self.replicas = instances * count_networks(game, assignment.network_sharing)
+        self.has_equal_blocks = self._network_sharing == "shared"
+        self.replicas = self.instances * count_networks(game, self._network_sharing)
+        self._tables_per_instance = tables_per_instance
         self.rollout = Rollout(
             game,
-            instances * tables_per_instance,
+            self.instances * tables_per_instance,
             int(streams[2]),
             opponents=opponents,
             seating=assignment.seating,
@@ -159,20 +141,8 @@ class LearnerServices:
             assign_replicas=self._assign_row_replicas if self.replicas > 1 else None,
             include_forced_moves=include_forced_moves,
         )
-        self._init_generator = torch.Generator().manual_seed(int(streams[1]))
         self.device, self.timer = context.device, LearnerTimer(context.device)
         self.game, self._net_config = game, net
-        self._tables_per_instance, self.instances = tables_per_instance, instances
-        self._network_sharing = assignment.network_sharing
-
-    def _estimate_decision_bytes(self, actions: int) -> int:
-        """Return a lower bound of the bytes of a decision and of its copies while learning."""
-        observation_size = self.encoder.size
-        bytes_per_number = 1 if self.encoder.is_binary else 4
-        observation_bytes = observation_size * bytes_per_number + self.hidden_card_size
-        column_bytes = 56  # the other columns of a `RolloutBatch`
-        input_bytes = 4 * (observation_size + self.hidden_card_size)
-        return 2 * (observation_bytes + actions + column_bytes) + input_bytes
 
     def build_network(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
         """Build K networks that read a player's observation, [K, B, W] -> [K, B, outputs]."""
@@ -284,43 +254,23 @@ class LearnerServices:
         action = sample_from_probs(probs, self.generator.random(len(probs)))
         return action, np.log(probs[np.arange(len(action)), action])
 
-    def build_actor_critic_inputs(
-        self, batch: RolloutBatch
-    ) -> tuple[DeduplicatedInputs, DeduplicatedInputs]:
-        """Return inputs of actors and critics; both are the same unless critics see more cards."""
-        actor_inputs = DeduplicatedInputs(batch.observation, self.device)
-        if not self.hidden_card_size:
-            return actor_inputs, actor_inputs
-        critic_rows = np.concatenate([batch.observation, batch.hidden_cards], 1)
-        return actor_inputs, DeduplicatedInputs(critic_rows, self.device)
-
-    def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Encode B tables once for each instance (a copy of the learner trained side by side).
-
-        Return the inputs [instances x B, W] and the index of the network that acts in each row,
-        [instances x B] int64.
-        """
-        observations = np.tile(self.encoder(records), (self.instances, 1))
-        network_index = get_network_index(self.game, self._network_sharing, records)
-        instance = np.arange(self.instances)[:, None]
-        replica = (instance * (self.replicas // self.instances) + network_index).ravel()
-        return self.to_tensor(observations).float(), self.to_tensor(replica)
-
     def encode_records(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the observations [B, W] of tables, and the cards that only critics see, [B, H]."""
         if not self.hidden_card_size:
             return self.encoder(records), np.empty((len(records), 0), np.uint8)
         return self.encoder(records), self.encoder.encode_hidden_cards(records)
 
-    def assign_replicas(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return the replica that decides at each of B tables, with agent i in seat i, [B] int64.
+    def assign_replicas(
+        self, records: np.ndarray, table: np.ndarray, agent: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the replica that decides at each of B tables, [B] int64.
 
-        `table` [B] has the index in `rollout` of the table that each record was copied from.
+        `table` has the index in `rollout` of the table that each record was copied from; `agent`
+        the agent in the seat to act, by default i in seat i. Both are [B].
         """
-        network_index = get_network_index(self.game, self._network_sharing, records)
+        network_index = get_network_index(self.game, self._network_sharing, records, agent)
         first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)
-        replica: np.ndarray = first_replica + network_index
-        return replica
+        return first_replica + network_index
 
     def sample_seed(self) -> int:
         """Sample a seed for a part with its own random generator, such as a replay buffer."""
@@ -332,25 +282,19 @@ class LearnerServices:
 
     def get_instance_of_table(self, table: np.ndarray) -> np.ndarray:
         """Return the learner instance that plays at each table, [N] int64."""
-        instance: np.ndarray = table // self._tables_per_instance
-        return instance
+        return table // self._tables_per_instance
 
     def _assign_row_replicas(self, rows: DecisionsToMake) -> np.ndarray:
-        instance = self.get_instance_of_table(rows.table)
         if self._network_sharing == "shared":
-            return instance
-        replica: np.ndarray = instance * (self.replicas // self.instances)
-        replica += get_network_index(self.game, self._network_sharing, rows.records, rows.agent)
-        return replica
+            return self.get_instance_of_table(rows.table)
+        return self.assign_replicas(rows.records, rows.table, rows.agent)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the tables and the generator state."""
         return {
             "rollout": self.rollout.state_dict(),
             "generator": self.generator.bit_generator.state,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.rollout.load_state_dict(state["rollout"])
         self.generator.bit_generator.state = state["generator"]

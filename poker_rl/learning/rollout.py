@@ -46,12 +46,8 @@ class DecisionsToMake:
 
     def select_rows(self, rows: np.ndarray) -> DecisionsToMake:
         """Return the decisions at some rows, given by indices or a mask."""
-        columns = {
-            field.name: getattr(self, field.name)[rows]
-            for field in fields(self)
-            if field.name != "tables"
-        }
-        return DecisionsToMake(self.tables, **columns)
+        columns = (getattr(self, field.name)[rows] for field in fields(self)[1:])
+        return DecisionsToMake(self.tables, *columns)
 
 
 ActFunction = Callable[[DecisionsToMake], tuple[np.ndarray, np.ndarray]]
@@ -79,8 +75,7 @@ class RolloutBatch:
 
     def select_rows(self, rows: np.ndarray) -> RolloutBatch:
         """Return some rows by index; `next_row` still refers to rows of this batch."""
-        columns = {field.name: getattr(self, field.name)[rows] for field in fields(self)}
-        return RolloutBatch(**columns)
+        return RolloutBatch(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:
         """Return rows that form whole trajectories, with `next_row` renumbered for the result."""
@@ -115,12 +110,9 @@ class Rollout:
         seating: `fixed`: agent i in seat i; `shuffled`: sampled for each hand. If a hand has fewer
             seats than there are agents, those assigned to the missing seats sit out; with
             opponents, agent 0 always gets a seat.
-        encode_hidden_cards: encodes tables as extra inputs of a perfect-information critic,
-            [B] -> [B, H]; None: H = 0.
-        encode_observations: encodes tables as network inputs, [B] -> [B, W]; None: the game's
-            observation.
-        assign_replicas: gives the replica that makes each of B decisions, [B] int64; None: there is
-            only one replica.
+        encode_hidden_cards: encodes tables for critics that see them, [B] -> [B, H]; None: H = 0.
+        encode_observations: encodes tables, [B] -> [B, W]; None: the game's observation.
+        assign_replicas: gives the replica that makes each of B decisions; None: only one replica.
         include_forced_moves: whether a move that is the only legal one counts as a decision.
 
     Attributes:
@@ -150,9 +142,9 @@ class Rollout:
         self.tables = Tables(game, table_count, int(streams[0]))
         self.generator = np.random.Generator(np.random.PCG64(int(streams[1])))
         self.agent_of_seat = np.tile(np.arange(game.seats), (table_count, 1))
-        self.opponents = (
-            None if opponents is None else Opponents(opponents, self.tables, self.generator)
-        )
+        self.opponents: Opponents | None = None
+        if opponents is not None:
+            self.opponents = Opponents(opponents, self.tables, self.generator)
         self.last_row_of_seat = np.full((table_count, game.seats), NO_ROW)
         self.unfinished_batch: RolloutBatch | None = None
         self.hands_played = 0
@@ -189,12 +181,10 @@ class Rollout:
         steps_taken = 0
         while len(rows) and steps_taken != steps:
             batches.append(self._step_tables(choose_actions, rows))
-            last_rows = self.last_row_of_seat[batches[-1].table, batches[-1].seat]
-            previous_rows.append(last_rows)
-            self.last_row_of_seat[batches[-1].table, batches[-1].seat] = np.arange(
-                row_count, row_count + len(last_rows)
-            )
-            row_count += len(last_rows)
+            cells, decisions = (batches[-1].table, batches[-1].seat), len(batches[-1])
+            previous_rows.append(self.last_row_of_seat[cells])
+            self.last_row_of_seat[cells] = np.arange(row_count, row_count + decisions)
+            row_count += decisions
             is_over = tables.records["over"][rows] != 0
             ended = rows[is_over]
             if len(ended):
@@ -259,11 +249,10 @@ class Rollout:
             is_learner &= has_choice
             is_opponent &= has_choice
         learner_tables = rows[is_learner]
-        observations = (
-            tables.observe(learner_tables)
-            if self.encode_observations is None
-            else self.encode_observations(tables.records.take(learner_tables))
-        )
+        if self.encode_observations is None:
+            observations = tables.observe(learner_tables)
+        else:
+            observations = self.encode_observations(tables.records.take(learner_tables))
         decisions = DecisionsToMake(
             tables,
             learner_tables,
@@ -279,8 +268,9 @@ class Rollout:
         if len(learner_tables):
             action[is_learner], log_prob = choose_actions(decisions)
         if self.opponents is not None and is_opponent.any():
-            opponent_rows, opponent_mask = rows[is_opponent], mask[is_opponent]
-            action[is_opponent] = self.opponents.sample_actions(opponent_rows, opponent_mask)
+            action[is_opponent] = self.opponents.sample_actions(
+                rows[is_opponent], mask[is_opponent]
+            )
         hidden_cards = np.empty((len(learner_tables), 0), np.uint8)
         if self.encode_hidden_cards is not None:
             hidden_cards = self.encode_hidden_cards(tables.records.take(learner_tables))
@@ -300,7 +290,6 @@ class Rollout:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Return tables, seating, unfinished decisions and generator state."""
         unfinished = {} if self.unfinished_batch is None else vars(self.unfinished_batch)
         return {
             "tables": torch.from_numpy(self.tables.records.view(np.uint8).copy()),
@@ -315,7 +304,6 @@ class Rollout:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.tables.load_records(state["tables"].numpy().copy().view(self.game.table_dtype))
         self.agent_of_seat[:] = state["agent_of_seat"].numpy()
         columns = {name: part.numpy().copy() for name, part in state["unfinished_batch"].items()}

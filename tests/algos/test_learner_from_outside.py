@@ -19,6 +19,7 @@ from poker_rl.config.option_files import load_option
 from poker_rl.config.plugins import Plugin
 from poker_rl.games import Game
 from poker_rl.learning import (
+    DeduplicatedInputs,
     LearnerContext,
     LearnerServices,
     NetworkAssignment,
@@ -39,9 +40,7 @@ class PolicyGradient(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("policy",)
 
     def __post_init__(self, context: LearnerContext) -> None:
-        self.services = LearnerServices(
-            context, self, tables_per_instance=self.hands, tables_key="hands"
-        )
+        self.services = LearnerServices(context, self, tables_per_instance=self.hands)
         self._network = self.services.build_network(context.game.action_count)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.lr)
 
@@ -51,7 +50,7 @@ class PolicyGradient(NetworkLearner, NetworkAssignment):
             lambda rows: services.sample_actions(self._network, rows)
         )
         chips = compute_gae(batch.reward, np.zeros_like(batch.reward), batch.next_row, 1, 1)
-        inputs, _ = services.build_actor_critic_inputs(batch)
+        inputs = DeduplicatedInputs(batch.observation, services.device)
         logits = inputs.forward_all(self._network, services.to_tensor(batch.replica))
         log_policy = masked_log_softmax(logits, services.to_tensor(batch.mask))
         log_prob = log_policy.gather(1, services.to_tensor(batch.action)[:, None])[:, 0]
