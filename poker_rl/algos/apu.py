@@ -60,9 +60,8 @@ from poker_rl.config.validation import (
 )
 from poker_rl.games.hand_history import TablePacker
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.off_policy_actor_critic import OffPolicyActorCritic
+from poker_rl.learning.off_policy_actor_critic import HandReplayBuffer, OffPolicyActorCritic
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
@@ -181,7 +180,6 @@ class APU(NetworkLearner):
                 replicas=replicas_per_learner,
                 other_buffers=[learner.buffer for learner in learners],
             )
-            buffer.check_batch_memory("batch_size", self.batch_size)
             buffer.check_capacity("batch_size", self.batch_size)
             replica_slice = slice(first, first + replicas_per_learner)
             networks = [

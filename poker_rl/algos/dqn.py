@@ -36,8 +36,7 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.acting_networks import ActingNetworks
-from poker_rl.learning.buffers.item_layout import Column
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
 from poker_rl.learning.cuda_graphs import ParallelBranch
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
@@ -107,7 +106,6 @@ class DQN(NetworkLearner):
             self.services.sample_seed(),
             replicas=self.services.replicas,
         )
-        self._buffer.check_batch_memory("batch_size", self.batch_size)
         self._buffer.check_capacity("learning_starts", self.learning_starts)
         self._stepper = GradientStepper(
             self._q_network,

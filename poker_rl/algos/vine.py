@@ -44,8 +44,7 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.games.tables import Tables
-from poker_rl.learning.buffers.item_layout import Column
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import DeduplicatedInputs
@@ -131,7 +130,6 @@ class Vine(NetworkLearner):
             services.sample_seed(),
             replicas=services.replicas,
         )
-        self._buffer.check_batch_memory("batch_size", self.batch_size)
         self._buffer.check_capacity("batch_size", self.batch_size)
         self._action_columns = max_actions
         self._rollout_decisions = 0

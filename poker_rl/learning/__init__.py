@@ -10,8 +10,7 @@ Imports config, games, nets and players.
 """
 
 from poker_rl.learning.advantages import compute_gae
-from poker_rl.learning.buffers.item_layout import Column
-from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
+from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import DeduplicatedInputs

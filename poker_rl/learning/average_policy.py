@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from poker_rl.config.schedules import ScheduleOverOwnSteps
 from poker_rl.config.validation import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
 from poker_rl.learning import collectives
-from poker_rl.learning.buffers.item_layout import Column
-from poker_rl.learning.buffers.replay_buffer import InsertionRule, ReplayBuffer
+from poker_rl.learning.buffers.replay_buffer import Column, InsertionRule, ReplayBuffer
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.nets.action_probs import masked_log_softmax
@@ -84,7 +83,6 @@ class AveragePolicy:
             replicas=services.replicas,
             other_buffers=other_buffers,
         )
-        self.buffer.check_batch_memory("average_policy.batch_size", settings.batch_size)
         self.stepper = GradientStepper(
             self.module,
             settings.optimizer,

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_as_config_errors
 from poker_rl.games.game import Game
-from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import Column
 from poker_rl.learning.learner_timer import LearnerTimer
 from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.opponents import OpponentSettings

@@ -1,23 +1,112 @@
-"""Off-policy actor-critic networks with target networks updated by Polyak averaging.
+"""Off-policy actor-critic networks, with a replay buffer that stores poker decisions as hands.
 
-Without target networks, each step of the critic would also move the values that it is fitted to
-(arXiv:1509.02971).
+The cards and actions of a hand take far less memory than the inputs of a critic that sees all
+cards. So an item holds the hand, and the number of its actions before the decision; the hand is
+replayed when it is sampled.
+
+Target networks are updated by Polyak averaging. Without them, each step of the critic would also
+move the values that it is fitted to (arXiv:1509.02971).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
+from poker_rl.games.hand_history import TablePacker
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
 from poker_rl.learning.gradient_steps import (
     load_optimizer_moments,
     set_learning_rates,
     take_gradient_step,
 )
+from poker_rl.learning.learner_services import LearnerServices
+
+
+@dataclass(frozen=True)
+class TransitionBatch:
+    """B transitions for each of K replicas, from a decision to the same agent's next decision.
+
+    If the hand ended before a next decision, the next inputs encode the table at the end.
+    """
+
+    observation: Tensor  # [K, B, W]
+    next_observation: Tensor  # [K, B, W]
+    critic_input: Tensor  # observation and hidden cards [K, B, W + H]
+    next_critic_input: Tensor  # [K, B, W + H]
+    legal_mask: Tensor  # [K, B, A] bool
+    next_legal_mask: Tensor  # [K, B, A] bool
+    action: Tensor  # [K, B] int64
+    reward: Tensor  # reward until the next decision [K, B]
+    not_done: Tensor  # whether there was a next decision [K, B] bool
+
+
+class HandReplayBuffer(ReplayBuffer):
+    """Replay buffer of the newest `capacity` decisions of each of K replicas, stored as hands."""
+
+    def __init__(
+        self,
+        table_packer: TablePacker,
+        services: LearnerServices,
+        capacity_key: str,
+        capacity: int,
+        *,
+        replicas: int,
+        other_buffers: Sequence[ReplayBuffer],
+    ) -> None:
+        columns = {
+            "hand": Column(torch.uint8, table_packer.row_bytes),
+            "moves": Column(torch.uint8),  # number of actions before the decision
+            # number of actions before the agent's next decision, or in the hand if there is none
+            "next": Column(torch.uint8),
+            "reward": Column(torch.float32),
+        }
+        super().__init__(
+            capacity_key,
+            capacity,
+            CircularInsertion(),
+            columns,
+            torch.device("cpu"),  # hands are replayed on the CPU
+            services.sample_seed(),
+            replicas=replicas,
+            other_buffers=other_buffers,
+        )
+        self._table_packer, self._services = table_packer, services
+
+    def sample_transitions(self, batch_size: int) -> TransitionBatch:
+        """Sample `batch_size` decisions of each replica with replacement."""
+        items, to_tensor = self.sample(batch_size), self._services.to_tensor
+        shape = items["reward"].shape  # K, B
+        hand = items["hand"].flatten(0, 1).numpy()
+        moves = items["moves"].flatten().numpy()
+        # The current decisions come first, then the next ones: [2 K B].
+        tables = self._table_packer.unpack_tables(
+            np.concatenate([hand, hand]), np.concatenate([moves, items["next"].flatten().numpy()])
+        )
+        observations, hidden_cards = self._services.encode_records(tables.records)
+
+        def split(rows: np.ndarray) -> Tensor:
+            return to_tensor(rows).view(2, *shape, -1)
+
+        observation, next_observation = split(observations)
+        critic_input, next_critic_input = split(np.concatenate([observations, hidden_cards], 1))
+        legal_mask, next_legal_mask = split(tables.legal_mask())
+        return TransitionBatch(
+            observation=observation,
+            next_observation=next_observation,
+            critic_input=critic_input,
+            next_critic_input=next_critic_input,
+            legal_mask=legal_mask,
+            next_legal_mask=next_legal_mask,
+            action=to_tensor(self._table_packer.get_next_actions(hand, moves)).view(shape),
+            reward=items["reward"].to(self._services.device),
+            not_done=split(tables.records["over"] == 0)[1, ..., 0],
+        )
 
 
 class OffPolicyActorCritic:
@@ -38,8 +127,7 @@ class OffPolicyActorCritic:
 
     def is_own_replica(self, replica: np.ndarray) -> np.ndarray:
         """Return whether each replica belongs to this learner, [N] -> [N] bool."""
-        is_own: np.ndarray = (self.replicas.start <= replica) & (replica < self.replicas.stop)
-        return is_own
+        return (self.replicas.start <= replica) & (replica < self.replicas.stop)
 
     def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> Tensor:
         """Take a step on the sum of actor and critic losses; return the gradient norm, []."""

@@ -10,35 +10,45 @@ packed eight to a byte: an observation of heads-up limit hold'em takes 36 bytes.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding
 
 from poker_rl.config.validation import ConfigError, PositiveShare
 from poker_rl.learning import collectives
-from poker_rl.learning.buffers.item_layout import Column, ItemLayout
 from poker_rl.learning.memory_checks import check_memory
 
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # types by size in bytes
+BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
 
-class InsertionRule(Protocol):
-    """Rule that decides which items a buffer keeps."""
+
+class InsertionRule:
+    """Rule that fills free slots, then stores each item with some probability in a random slot."""
+
+    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
+        """Return the probability with which each item is stored after the buffer is full, [N].
+
+        `item_number` [N] is the number of items ever added before each item.
+        """
+        raise NotImplementedError
 
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return the slot for each new item, [N]; `capacity` or more: the item is not stored.
-
-        `item_number` [N] is the number of items ever added before each item.
-        """
+        """Return the slot for each new item, [N]; `capacity` or more: the item is not stored."""
+        # A uniform number u stores the item if u < p; u / p is then uniform and selects the slot.
+        insertion_prob = self.compute_insertion_probs(item_number, capacity)
+        slot = generator.random(len(item_number)) * (capacity / insertion_prob)
+        return np.where(item_number < capacity, item_number, slot.astype(np.int64))
 
 
 @dataclass(kw_only=True, frozen=True)
-class CircularInsertion:
+class CircularInsertion(InsertionRule):
     """Rule that keeps the newest items: each new item replaces the oldest one."""
 
     def assign_slots(
@@ -47,24 +57,8 @@ class CircularInsertion:
         return item_number % capacity
 
 
-class RandomSlotInsertion(ABC):
-    """Rule that fills free slots, then stores each item with some probability in a random slot."""
-
-    @abstractmethod
-    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return the probability with which each item is stored after the buffer is full, [N]."""
-
-    def assign_slots(
-        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
-    ) -> np.ndarray:
-        # A uniform number u stores the item if u < p; u / p is then uniform and selects the slot.
-        insertion_prob = self.compute_insertion_probs(item_number, capacity)
-        slot = generator.random(len(item_number)) * (capacity / insertion_prob)
-        return np.where(item_number < capacity, item_number, slot.astype(np.int64))
-
-
 @dataclass(kw_only=True, frozen=True)
-class UniformReservoir(RandomSlotInsertion):
+class UniformReservoir(InsertionRule):
     """Rule that keeps a uniform sample: item i is stored with probability capacity / i."""
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
@@ -72,7 +66,7 @@ class UniformReservoir(RandomSlotInsertion):
 
 
 @dataclass(kw_only=True, frozen=True)
-class FlooredReservoir(RandomSlotInsertion):
+class FlooredReservoir(InsertionRule):
     """Rule that stores item i with probability max(capacity / i, min_insertion_prob)."""
 
     min_insertion_prob: PositiveShare
@@ -82,8 +76,8 @@ class FlooredReservoir(RandomSlotInsertion):
 
 
 @dataclass(kw_only=True, frozen=True)
-class ExponentialReservoir(RandomSlotInsertion):
-    """Rule that stores each item with probability p after the buffer is full.
+class ExponentialReservoir(InsertionRule):
+    """Rule that stores each item with the same probability p after the buffer is full.
 
     The ages of the stored items have a geometric distribution with mean capacity / p.
     """
@@ -94,16 +88,27 @@ class ExponentialReservoir(RandomSlotInsertion):
         return np.full(len(item_number), self.insertion_prob)
 
 
+class Column(NamedTuple):
+    """Column of a replay buffer: `width` values per item, or a single one if `width` is None."""
+
+    dtype: torch.dtype
+    width: int | None = None
+
+    @property
+    def stored_type(self) -> np.dtype:
+        """Type of an item's values in the buffer, where eight booleans are one byte."""
+        if self.dtype == torch.bool:
+            return np.dtype((np.uint8, (-(-(self.width or 1) // 8),)))
+        shape = () if self.width is None else (self.width,)
+        return np.dtype((torch.empty(0, dtype=self.dtype).numpy().dtype, shape))
+
+
 class ReplayBuffer:
     """Buffer of `capacity` items for each of K replicas; adding is O(1) per item.
 
-    Args:
-        capacity_key: the setting that holds `capacity`, for error messages.
-        device: where the items are stored.
-        other_buffers: other buffers on the same device, which the memory check includes.
-
-    Attributes:
-        items_added: number of items ever added to each replica, [K] int64.
+    An item is a row of bytes: numbers in descending order of size, which aligns them, then the
+    booleans, which are unpacked all at once. Error messages name the setting `capacity_key`. The
+    check of memory includes `other_buffers` on the same device.
     """
 
     def __init__(
@@ -118,11 +123,20 @@ class ReplayBuffer:
         replicas: int = 1,
         other_buffers: Sequence[ReplayBuffer] = (),
     ) -> None:
-        self.capacity, self.replicas, self.insertion_rule = capacity, replicas, insertion_rule
-        self._capacity_key = capacity_key
-        self.items_added = np.zeros(replicas, np.int64)
-        self._layout, self._device = ItemLayout(columns, device), device
-        item_bytes = self._layout.dtype.itemsize
+        self.capacity, self.replicas, self._insertion_rule = capacity, replicas, insertion_rule
+        self._capacity_key, self._columns, self._device = capacity_key, dict(columns), device
+        self.items_added = np.zeros(replicas, np.int64)  # items ever added to each replica
+        dtypes = {name: column.dtype for name, column in columns.items()}
+        # A stable sort: numbers first, in descending order of size.
+        names = sorted(dtypes, key=lambda one: (dtypes[one] == torch.bool, -dtypes[one].itemsize))
+        stored_types = [(name, columns[name].stored_type) for name in names]
+        self._item_dtype = np.dtype(stored_types, align=True)  # pads a row to whole words
+        ends = np.cumsum([stored_type.itemsize for _, stored_type in stored_types]).tolist()
+        self._bytes = dict(zip(names, map(slice, [0, *ends], ends), strict=False))
+        booleans = [self._bytes[name] for name in names if dtypes[name] == torch.bool]
+        self._boolean_bytes = slice(booleans[0].start, booleans[-1].stop) if booleans else None
+        self._bits_of_byte = torch.from_numpy(BITS_OF_BYTE).to(device, torch.bool)
+        item_bytes = self._item_dtype.itemsize
         self.nbytes = replicas * capacity * item_bytes
         setting = f"{capacity_key}: {capacity:,} items of {item_bytes} bytes for each of {replicas}"
         setting += " networks" + (" and all other buffers" if other_buffers else "")
@@ -131,20 +145,15 @@ class ReplayBuffer:
         self._insertion_generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self.sample_generator = torch.Generator(device)
         self.sample_generator.manual_seed(int(streams[1]) >> 1)
-        self._storage = _allocate_lazy_zeros((replicas * capacity, item_bytes), device)
-        self._words = self._storage.view(self._layout.word)
+        size = replicas * capacity, item_bytes
+        if device.type == "cpu":  # zeros of NumPy take memory only once they are written to
+            self._storage = torch.from_numpy(np.zeros(size, np.uint8))
+        else:
+            self._storage = torch.zeros(size, dtype=torch.uint8, device=device)
+        # Rows of words are copied faster than rows of bytes.
+        self._words = self._storage.view(WORDS[max(dtype.itemsize for dtype in dtypes.values())])
         self._replica_starts = torch.arange(replicas, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
-        self._sizes_on_cpu = np.zeros(replicas, np.int64)
-        self._min_size: int | None = None
-        self._has_items = False
-
-    def check_batch_memory(self, batch_key: str, batch_size: int) -> None:
-        """Raise ConfigError about the setting `batch_key` if a batch does not fit into memory."""
-        value_bytes = sum(c.dtype.itemsize * (c.width or 1) for c in self._layout.columns.values())
-        item_bytes = 16 + value_bytes  # 16 for a random number and an index
-        setting = f"{batch_key}: {batch_size:,} items for each of {self.replicas} networks"
-        check_memory(setting, self.replicas * batch_size * item_bytes, self._device)
 
     def check_capacity(self, setting_key: str, needed_items: int) -> None:
         """Raise ConfigError about the setting `setting_key` if it exceeds the capacity."""
@@ -157,17 +166,13 @@ class ReplayBuffer:
     @property
     def min_size(self) -> int:
         """Smallest number of items of a replica, over all processes of the run."""
-        if self._min_size is None:  # cached, since processes must communicate
-            own_min_size = int(min(self.items_added.min(), self.capacity))
-            self._min_size = -collectives.max_over_processes(-own_min_size)
-        return self._min_size
+        own_min_size = int(min(self.items_added.min(), self.capacity))
+        return -collectives.max_over_processes(-own_min_size)
 
     @property
     def has_items(self) -> bool:
         """Return whether any replica in any process of the run has an item."""
-        if not self._has_items:
-            self._has_items = collectives.max_over_processes(int(self.items_added.max())) > 0
-        return self._has_items
+        return collectives.max_over_processes(int(self.items_added.max())) > 0
 
     @property
     def fill_fraction(self) -> float:
@@ -176,28 +181,38 @@ class ReplayBuffer:
 
     def add(self, replica: np.ndarray, **columns: np.ndarray) -> None:
         """Add item i to `replica[i]`, the oldest item first; columns are [N, width] or [N]."""
-        self._min_size = None
         if not len(replica):
             return
         counts = np.bincount(replica, minlength=self.replicas)
-        order = np.argsort(replica, kind="stable")
         rank_in_replica = np.empty(len(replica), np.int64)
         starts = np.repeat(counts.cumsum() - counts, counts)
-        rank_in_replica[order] = np.arange(len(replica)) - starts
+        rank_in_replica[np.argsort(replica, kind="stable")] = np.arange(len(replica)) - starts
         item_number = self.items_added[replica] + rank_in_replica
         self.items_added += counts
-        slot = self.insertion_rule.assign_slots(
-            item_number, self.capacity, self._insertion_generator
-        )
+        generator = self._insertion_generator
+        slot = self._insertion_rule.assign_slots(item_number, self.capacity, generator)
         # `unique` keeps the first of several items in a slot, which is the newest in reverse order.
         stored_items = np.flatnonzero(slot < self.capacity)[::-1]
-        stored_row = (replica * self.capacity + slot)[stored_items]
-        stored_rows, item = np.unique(stored_row, return_index=True)
+        stored_rows, item = np.unique(
+            (replica * self.capacity + slot)[stored_items], return_index=True
+        )
         if len(stored_rows):
-            rows = self._layout.pack(columns, stored_items[item])
-            words = copy_to_device(rows, self._device).view(self._layout.word)
-            self._words.index_copy_(0, copy_to_device(stored_rows, self._device), words)
+            rows = copy_to_device(self._pack(columns, stored_items[item]), self._device)
+            index = copy_to_device(stored_rows, self._device)
+            self._words.index_copy_(0, index, rows.view(self._words.dtype))
         self._update_sizes()
+
+    def _pack(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
+        """Pack the items `index` [N] of columns, [M, width] or [M] each, into rows [N, bytes]."""
+        items = np.empty(len(index), self._item_dtype)
+        for name, column in self._columns.items():
+            part = columns[name][index]
+            if column.dtype == torch.bool:
+                part = np.packbits(part, axis=-1)
+            elif column.dtype == torch.float16:
+                part = torch.from_numpy(part).half().numpy()  # 20 times as fast as NumPy's astype
+            items[name] = part
+        return items.view(np.uint8).reshape(len(index), -1)
 
     def sample(self, batch_size: int) -> dict[str, Tensor]:
         """Sample B = `batch_size` items of each replica with replacement, [K, B, width] or [K, B].
@@ -208,10 +223,19 @@ class ReplayBuffer:
         uniform = torch.rand(shape, dtype=torch.float64, generator=generator, device=self._device)
         index = ((uniform * self._sizes).long() + self._replica_starts).view(-1)
         rows = self._words.index_select(0, index).view(torch.uint8)
-        return {
-            name: part.view(self.replicas, batch_size, *part.shape[1:])
-            for name, part in self._layout.unpack(rows).items()
-        }
+        if self._boolean_bytes is not None:
+            first = self._boolean_bytes.start
+            bits = embedding(rows[:, self._boolean_bytes].int(), self._bits_of_byte)
+        batch = {}
+        for name, column in self._columns.items():
+            if column.dtype == torch.bool:
+                own = self._bytes[name]
+                own_bits = bits[:, own.start - first : own.stop - first]  # [K B, bytes, 8]
+                part = own_bits.flatten(1)[:, : column.width]
+            else:
+                part = self._view_stored(rows, name)
+            batch[name] = part.view(*shape, *part.shape[1:])
+        return batch
 
     def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, Tensor]]:
         """Yield `count` batches like those of `sample`; a GPU samples all of them at once."""
@@ -223,24 +247,28 @@ class ReplayBuffer:
             for start in range(0, count * batch_size, batch_size):
                 yield {name: part[:, start : start + batch_size] for name, part in columns.items()}
 
+    def _view_stored(self, rows: Tensor, name: str) -> Tensor:
+        """Return a view of one column of rows [N, bytes]; booleans stay packed."""
+        column = self._columns[name]
+        part = rows[:, self._bytes[name]]
+        if column.dtype != torch.bool:
+            part = part.view(column.dtype)
+        return part[:, 0] if column.width is None else part
+
     def _update_sizes(self) -> None:
-        sizes = np.minimum(self.items_added, self.capacity)
-        if (sizes != self._sizes_on_cpu).any():
-            self._sizes_on_cpu = sizes
-            self._sizes.copy_(copy_to_device(sizes.astype(np.float64)[:, None], self._device))
+        sizes = np.minimum(self.items_added, self.capacity).astype(np.float64)
+        self._sizes.copy_(copy_to_device(sizes[:, None], self._device))
 
     def state_dict(self) -> dict[str, Any]:
         """Return items, numbers of items added, and the states of both random generators."""
-        sizes = np.minimum(self.items_added, self.capacity)
-        starts = self._replica_starts[:, 0].tolist()
-        parts = [self._storage[a : a + size] for a, size in zip(starts, sizes, strict=True)]
+        parts = self._list_stored_parts()
         return {
             "items_added": self.items_added.tolist(),
             "insertion_generator": self._insertion_generator.bit_generator.state,
             "sample_generator": self.sample_generator.get_state(),
             "items": {
-                name: [self._layout.view_stored(part, name).cpu().clone() for part in parts]
-                for name in self._layout.columns
+                name: [self._view_stored(part, name).cpu().clone() for part in parts]
+                for name in self._columns
             },
         }
 
@@ -253,8 +281,8 @@ class ReplayBuffer:
 
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy the items of another run's buffer."""
-        if state["items"].keys() != self._layout.columns.keys():
-            theirs, ours = (", ".join(names) for names in (state["items"], self._layout.columns))
+        if state["items"].keys() != self._columns.keys():
+            theirs, ours = (", ".join(names) for names in (state["items"], self._columns))
             raise ConfigError(f"{self._capacity_key}: that buffer holds {theirs}, this one {ours}")
         sizes = [len(items) for items in next(iter(state["items"].values()))]
         if sizes != [min(added, self.capacity) for added in state["items_added"]]:
@@ -264,20 +292,16 @@ class ReplayBuffer:
 
     def _load_items(self, state: dict[str, Any]) -> None:
         self.items_added = np.array(state["items_added"], np.int64)
-        self._min_size, self._has_items = None, False
-        starts = self._replica_starts[:, 0].tolist()
-        for name in self._layout.columns:
-            for start, items in zip(starts, state["items"][name], strict=True):
-                rows = self._storage[start : start + len(items)]
-                self._layout.view_stored(rows, name).copy_(items)
+        for name in self._columns:
+            for part, items in zip(self._list_stored_parts(), state["items"][name], strict=True):
+                self._view_stored(part, name).copy_(items)
         self._update_sizes()
 
-
-def _allocate_lazy_zeros(shape: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return a tensor of bytes that are 0; a page takes main memory only once it is written to."""
-    if device.type != "cpu":
-        return torch.zeros(shape, dtype=torch.uint8, device=device)
-    return torch.from_numpy(np.zeros(shape, np.uint8))  # torch.zeros would write all bytes
+    def _list_stored_parts(self) -> list[Tensor]:
+        """Return the rows in use of each replica, [N, bytes] each."""
+        sizes = np.minimum(self.items_added, self.capacity)
+        replicas = self._storage.view(self.replicas, self.capacity, -1)
+        return [part[:size] for part, size in zip(replicas, sizes, strict=True)]
 
 
 def copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
