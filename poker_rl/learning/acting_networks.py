@@ -16,18 +16,18 @@ from poker_rl.learning.rollout import DecisionsToMake
 class ActingNetworks:
     """Networks of a learner, such as best response and average policy; one makes each decision.
 
-    On a GPU one `CapturedStep` (a CUDA graph) runs all replicas of all networks for all tables and
-    selects the outputs needed. On a CPU each network runs only for the decisions that it makes.
+    A GPU runs all replicas of all networks for all tables and selects the outputs needed. A CPU
+    runs each network only for the decisions that it makes.
     """
 
     def __init__(self, modules: Sequence[nn.Module], services: LearnerServices) -> None:
         self._modules, self._services = modules, services
         self._captured_step: CapturedStep | None = None
         if services.device.type != "cpu":
-            column, rows = services.observation_column, len(services.rollout.agent_of_seat)
-            dtype = torch.uint8 if column.dtype == torch.bool else torch.float32
-            assert column.width is not None
-            self._observation = torch.zeros(rows, column.width, dtype=dtype, device=services.device)
+            rows = len(services.rollout.agent_of_seat)
+            self._observation = torch.zeros(
+                rows, services.input_size, dtype=services.input_dtype, device=services.device
+            )
             # Index of the replica that decides each row: network x K + replica.
             self._source = torch.zeros(rows, dtype=torch.int64, device=services.device)
             self._outputs = torch.zeros(rows, services.game.action_count, device=services.device)

@@ -31,7 +31,7 @@ from poker_rl.players.player import Player
 class AveragePolicySettings:
     """Settings of an average-policy network."""
 
-    capacity: PositiveInt  # number of decisions that the reservoir of each replica can hold
+    capacity: PositiveInt  # decisions that the reservoir of each replica can hold
     insertion_rule: InsertionRule
     gradient_steps: PassCount  # each time that the learner trains its other networks
     batch_size: PositiveInt  # decisions of each replica in a gradient step
@@ -42,15 +42,9 @@ class AveragePolicySettings:
 
 
 class AveragePolicy:
-    """Average-policy network with its reservoirs and optimizer.
+    """Average-policy network (`module`, K replicas) with its reservoirs and optimizer.
 
-    Args:
-        learn_from_actions: the network learns the actions taken, one-hot, instead of policies.
-        other_buffers: other buffers of the learner that need memory on the same device.
-
-    Attributes:
-        module: the network, K replicas.
-        stepper: optimizer of the network, for callers that also capture steps of other networks.
+    With `learn_from_actions` it learns the actions taken, one-hot, instead of policies.
     """
 
     def __init__(
@@ -94,11 +88,6 @@ class AveragePolicy:
         )
         self._updates = CapturedUpdates([self.stepper], services.device, services.timer)
 
-    @property
-    def updates(self) -> int:
-        """Number of gradient steps taken so far."""
-        return self.stepper.updates
-
     def add(
         self,
         replica: np.ndarray,
@@ -107,10 +96,7 @@ class AveragePolicy:
         policy: np.ndarray,
         iteration: int,
     ) -> None:
-        """Add B decisions of an iteration to the reservoirs of their replicas.
-
-        The observations are [B, W]; the masks and policies are [B, A].
-        """
+        """Add B decisions of an iteration: observations [B, W], masks and policies [B, A]."""
         columns = {"observation": observation, "mask": mask, "policy": policy}
         if self.settings.iteration_weight_power:
             columns["iteration"] = np.full(len(replica), self._warm_start_iterations + iteration)
@@ -129,8 +115,7 @@ class AveragePolicy:
     def pop_metrics(self) -> dict[str, float]:
         """Return the mean loss and gradient norm since the last call; none without a step.
 
-        The loss is a cross-entropy weighted by (iteration / newest iteration of the batch)^power,
-        so it is smaller than the unweighted one unless the power is 0.
+        The cross-entropy is weighted by (iteration / newest iteration of the batch)^power.
         """
         if not self.stepper.losses_summed:
             return {}
@@ -147,7 +132,6 @@ class AveragePolicy:
         return cross_entropy.mean(1).sum()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return weights, optimizer and reservoirs."""
         return {
             "warm_start_iterations": self._warm_start_iterations,
             "module": self.module.state_dict(),
@@ -166,20 +150,12 @@ class AveragePolicy:
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])
         if self.settings.iteration_weight_power:
-            newest = [
-                int(part.max()) for part in state["buffer"]["items"]["iteration"] if len(part)
-            ]
-            self._warm_start_iterations = max(newest, default=0)
+            iterations = torch.cat([*state["buffer"]["items"]["iteration"], torch.zeros(1).int()])
+            self._warm_start_iterations = int(iterations.max())
 
 
 class PolicyAverages:
-    """EMA of the actor's weights, and an average-policy network if there are settings for one.
-
-    Args:
-        actor: the policy network in training, K replicas.
-        ema_decay: decay of the EMA per iteration, in [0, 1].
-        settings: settings of the average-policy network; None: no such network.
-    """
+    """EMA of the actor's weights, and an average-policy network if there are settings for one."""
 
     def __init__(
         self,
@@ -203,11 +179,7 @@ class PolicyAverages:
             )
 
     def build_players(self, critic: Critic | None) -> dict[str, Player]:
-        """Return the players "average" (if any), "weight_average" and "current", in this order.
-
-        Args:
-            critic: the critic of the current policy; the player "average" gets none.
-        """
+        """Return the players "average" (if any, without critic), "weight_average", "current"."""
         players = self._services.build_players(
             critic, weight_average=self.weight_ema.module, current=self._actor
         )
@@ -216,5 +188,4 @@ class PolicyAverages:
         return {"average": self._services.build_player(self.average_policy.module), **players}
 
     def stateful_parts(self) -> dict[str, WeightEMA | AveragePolicy | None]:
-        """Return the parts that the learner saves, by name; a part without settings is None."""
         return {"weight_average": self.weight_ema, "average": self.average_policy}

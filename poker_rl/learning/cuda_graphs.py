@@ -20,12 +20,9 @@ WARMUP_CALLS = 3  # calls without a graph before recording: libraries allocate m
 class CapturedStep:
     """Function without arguments that a GPU records at its fourth call and replays from then on.
 
-    On a CPU, and if several processes train together, every call runs the function itself.
-
-    Args:
-        function: the step; it reads and writes tensors that keep their addresses.
-        generators: random generators of the device that the function uses.
-        is_capturable: False: the shapes depend on the data, so every call runs the function.
+    Every call runs the function itself on a CPU, if several processes train together, or if it is
+    not capturable, since its shapes depend on the data. `generators` are the random generators of
+    the device that it uses.
     """
 
     def __init__(
@@ -44,12 +41,11 @@ class CapturedStep:
         self.reset()
 
     def reset(self) -> None:
-        """Discard the recording; call this after tensors that the function uses were replaced."""
+        """Discard the recording, after tensors that the function uses were replaced."""
         self._warmup_calls = 0
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
-        """Run the step: the function itself, or the CUDA graph once it is recorded."""
         if not self._uses_graph or collectives.get_world_size() > 1:
             self._function()
         elif self._warmup_calls < WARMUP_CALLS:
@@ -60,24 +56,18 @@ class CapturedStep:
             torch.cuda.current_stream().wait_stream(self._stream)
         else:
             if self._graph is None:
-                self._record()
-            assert self._graph is not None
+                self._graph = torch.cuda.CUDAGraph()
+                for generator in self._generators:
+                    self._graph.register_generator_state(generator)
+                with torch.cuda.graph(self._graph, stream=self._stream):
+                    self._function()
             self._graph.replay()
-
-    def _record(self) -> None:
-        self._graph = torch.cuda.CUDAGraph()
-        for generator in self._generators:
-            self._graph.register_generator_state(generator)
-        with torch.cuda.graph(self._graph, stream=self._stream):
-            self._function()
 
 
 class ParallelBranch:
     """Context whose work a GPU does in parallel with the later work, until `join`.
 
-    The work is queued on a stream of its own, also while a `CapturedStep` is recorded. Its results
-    may be used after `join`, and tensors that it reads must exist until then. On a CPU the work is
-    done in order.
+    Its results may be used after `join`, and tensors that it reads must exist until then.
     """
 
     def __init__(self, device: torch.device) -> None:

@@ -37,7 +37,6 @@ class TraversalDecisions:
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes."""
         return sum(getattr(self, field.name).nbytes for field in fields(self))
 
 
@@ -58,10 +57,8 @@ def traverse(
 ) -> tuple[TraversalDecisions, TraversalDecisions]:
     """Deal a hand at every table and traverse its tree by external sampling.
 
-    Returns:
-        the traverser's decisions, whose targets are sampled regrets in chips (value of the action
-        minus value of the policy), and the other seats' decisions, whose targets are the
-        probabilities of their actions.
+    Return the traverser's decisions, whose targets are sampled regrets in chips (value of the
+    action minus value of the policy), and those of the other seats, whose targets are policies.
     """
     levels = _expand_levels(services, traverser, compute_policy)
     regrets: list[np.ndarray] = []
@@ -74,9 +71,8 @@ def traverse(
         weights = np.where(level.is_traverser[:, None], level.decisions.targets, 1.0)
         state_values = (weights * action_values).sum(1)
         level.traverser_value[level.nonterminal] = state_values
-        regrets.append(
-            ((action_values - state_values[:, None]) * level.decisions.mask)[level.is_traverser]
-        )
+        regret = (action_values - state_values[:, None]) * level.decisions.mask
+        regrets.append(regret[level.is_traverser])
     traverser_decisions = _concatenate_decisions(levels, is_traverser=True)
     traverser_decisions.targets = np.concatenate(regrets[::-1])
     return traverser_decisions, _concatenate_decisions(levels, is_traverser=False)
@@ -85,7 +81,6 @@ def traverse(
 def _expand_levels(
     services: LearnerServices, traverser: int, compute_policy: PolicyFunction
 ) -> list[_TreeLevel]:
-    """Play all hands and their branches to the end; return the positions at each depth."""
     game, rollout = services.game, services.rollout
     rollout.tables.deal()
     rollout.hands_played += len(rollout.tables.records)
@@ -101,9 +96,9 @@ def _expand_levels(
         records, table = tables.records.take(nonterminal), table[nonterminal]
         mask, replica = tables.legal_mask(nonterminal), services.assign_replicas(records, table)
         observation, _ = services.encode_records(records)
-        probs = (
-            compute_policy(observation, mask, replica) if len(nonterminal) else np.zeros(mask.shape)
-        )
+        probs = mask  # empty if all hands are over
+        if len(nonterminal):
+            probs = compute_policy(observation, mask, replica)
         is_traverser = records["to_act"] == traverser
         decisions = TraversalDecisions(observation, mask, replica, probs.astype(np.float64))
         levels.append(_TreeLevel(parent, action, nonterminal, is_traverser, decisions, value))
@@ -115,8 +110,8 @@ def _expand_levels(
         )
         is_played[other_rows, sampled_actions] = True
         parent, action = np.nonzero(is_played)
-        hands = f"algo.traversals: {len(rollout.tables.records):,} hands"
-        setting = f"{hands} lead to {len(parent):,} positions and"
+        setting = f"algo.traversals: {len(rollout.tables.records):,} hands lead to"
+        setting += f" {len(parent):,} positions and"
         table_bytes = 2 * game.table_dtype.itemsize  # tables of this level and of the next one
         decision_bytes = sum(level.decisions.nbytes for level in levels)
         decision_bytes += len(parent) * decisions.nbytes // max(len(nonterminal), 1)

@@ -26,18 +26,9 @@ from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_hos
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
 
-# Columns of `StepBatch` that the CPU writes in play, and columns that are copied if a decision is
-# carried over to the next batch.
-WRITTEN_BY_CPU = (
-    "hidden_cards",
-    "seat",
-    "replica",
-    "is_decision",
-    "is_learner",
-    "is_over",
-    "payoffs",
-)
-CARRIED = ("observation", "hidden_cards", "mask", "action", "log_prob", "replica", "is_learner")
+# Columns of `StepBatch` that the CPU writes in play, and those of a decision that is carried over.
+CPU_COLUMNS = ("hidden_cards", "seat", "replica", "is_decision", "is_learner", "is_over", "payoffs")
+CARRIED = ["observation", "hidden_cards", "mask", "action", "log_prob", "replica", "is_learner"]
 
 
 class FixedLengthRollout:
@@ -48,7 +39,7 @@ class FixedLengthRollout:
         batch: the decisions of the last `play`; its tensors keep their addresses.
         decisions: number of decisions in `batch` that are not pending: the hand has ended, or the
             same seat has decided again.
-        learner_decisions: number of these that networks learn from, in each instance, [instances].
+        learner_decisions: number of these that networks learn from, in each instance.
     """
 
     def __init__(
@@ -58,12 +49,8 @@ class FixedLengthRollout:
         actor: nn.Module,
         group_count: int | None = None,
     ) -> None:
-        self._services, self._rollout, self._steps, self._actor = (
-            services,
-            services.rollout,
-            steps,
-            actor,
-        )
+        self._services, self._rollout = services, services.rollout
+        self._steps, self._actor = steps, actor
         self.non_learning_network: nn.Module | None = None
         self.best_response_seats: BestResponseSeats | None = None
         device = services.device
@@ -94,7 +81,7 @@ class FixedLengthRollout:
         self.batch.mask.fill_(True)
         # The CPU writes into these tensors; at the end of `play` they are copied to the device.
         self._host = {
-            name: allocate_on_host(getattr(self.batch, name)[-steps:]) for name in WRITTEN_BY_CPU
+            name: allocate_on_host(getattr(self.batch, name)[-steps:]) for name in CPU_COLUMNS
         }
         self._columns = {name: tensor.numpy() for name, tensor in self._host.items()}
         self._host_last_row = allocate_on_host(self.batch.seat[:seats])
@@ -104,17 +91,15 @@ class FixedLengthRollout:
             group_count = 2 if device.type == "cuda" and services.replicas == 1 else 1
         bounds = [i * table_count // group_count for i in range(group_count + 1)]
         self._groups = [TableGroup(slice(*pair), self.batch, device) for pair in pairwise(bounds)]
+        has_fixed_shape = services.has_equal_blocks
         self._captured_samples = [
             CapturedStep(
-                partial(self._sample_on_device, group),
-                device,
-                is_capturable=services.has_equal_blocks,
+                partial(self._sample_on_device, group), device, is_capturable=has_fixed_shape
             )
             for group in self._groups
         ]
         self._captured_carry = CapturedStep(self._carry_on_device, device)
-        # On a GPU it takes time to find out which agent decides, so it is done only if opponents or
-        # the assignment of replicas depend on it.
+        # On a GPU it takes time to look up which agent decides.
         self._needs_agents = (
             device.type == "cpu"
             or self._rollout.opponents is not None
@@ -125,17 +110,11 @@ class FixedLengthRollout:
     def set_non_learning_network(
         self, network: nn.Module, best_response_seats: BestResponseSeats
     ) -> None:
-        """Set a network, K replicas, that plays in the seats that `best_response_seats` excludes.
-
-        Nothing is learned from its decisions.
-        """
+        """Set a network that plays, without learning, in the seats that do not learn."""
         self.non_learning_network, self.best_response_seats = network, best_response_seats
 
     def play(self) -> None:
-        """Play `steps` actions at every table, with a new deal where a hand ends.
-
-        Pending decisions are carried over to the next batch.
-        """
+        """Play `steps` actions at every table, with a new deal where a hand ends."""
         if not self._is_bound:
             self._bind_tables()
         counts = self._count_pending()
@@ -186,7 +165,6 @@ class FixedLengthRollout:
         self._is_bound = True
 
     def _copy_pending_decisions(self) -> None:
-        """Copy the pending decisions into the first rows of the batch."""
         self._host_last_row.numpy()[:] = self._last_row.T
         self._captured_carry()
         for group in self._groups:
@@ -206,7 +184,7 @@ class FixedLengthRollout:
         self.batch.is_decision[:seats] = last_row != NO_ROW
 
     def _start_step(self, group: TableGroup, step: int, sample: CapturedStep) -> None:
-        """Set the network inputs of a group's next decisions, and start sampling its actions."""
+        """Encode a group's next decisions, and start sampling its actions."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
             self._services.encoder.encode_into(group.tables, group.observation)
@@ -259,14 +237,10 @@ class FixedLengthRollout:
                     module, decisions.select_rows(part), group.uniform[part]
                 )
         row = self._last_row.shape[1] + step
-        written = {
-            "observation": group.host["observation"],
-            "mask": group.host["mask"],
-            "action": group.host_action,
-            "log_prob": torch.from_numpy(log_prob),
-        }
-        for name, values in written.items():
-            getattr(self.batch, name)[row, group.columns] = values
+        self.batch.observation[row, group.columns] = group.host["observation"]
+        self.batch.mask[row, group.columns] = group.host["mask"]
+        self.batch.action[row, group.columns] = group.host_action
+        self.batch.log_prob[row, group.columns] = torch.from_numpy(log_prob)
 
     @torch.no_grad()
     def _sample_on_device(self, group: TableGroup) -> None:
@@ -283,15 +257,13 @@ class FixedLengthRollout:
             others = forward_by_replica(self.non_learning_network, inputs["observation"], replica)
             logits = torch.where(inputs["is_learner"][:, None], logits, others)
         action, log_prob = sample_legal_action(logits, inputs["mask"], inputs["uniform"])
-        written = {
-            "observation": inputs["observation"],
-            "mask": inputs["mask"],
-            "action": action,
-            "log_prob": log_prob,
-        }
-        for name, values in written.items():
-            column = getattr(self.batch, name)[:, group.columns]
-            column.index_copy_(0, inputs["row"], values[None])
+        for column, values in (
+            (self.batch.observation, inputs["observation"]),
+            (self.batch.mask, inputs["mask"]),
+            (self.batch.action, action),
+            (self.batch.log_prob, log_prob),
+        ):
+            column[:, group.columns].index_copy_(0, inputs["row"], values[None])
         inputs["row"].add_(1)
         group.host_action.copy_(action, non_blocking=True)
 
@@ -299,31 +271,22 @@ class FixedLengthRollout:
         """Play the actions that the networks have chosen; deal where a hand ends."""
         if group.stream is not None:
             group.stream.synchronize()
-        rollout = self._rollout
+        rollout, columns = self._rollout, group.columns
         group.action[group.opponent_rows] = group.opponent_actions
-        seat = self._columns["seat"][step, group.columns]
-        is_over = self._columns["is_over"][step, group.columns]
+        seat, is_over, payoffs = (
+            self._columns[name][step, columns] for name in ("seat", "is_over", "payoffs")
+        )
+        observation = group.observation if rollout.encode_observations is None else None
         group.tables.step_autoreset(
-            group.action,
-            group.seat,
-            group.observation if rollout.encode_observations is None else None,
-            group.mask,
-            self._columns["payoffs"][step, group.columns],
-            is_over.view(np.uint8),
+            group.action, group.seat, observation, group.mask, payoffs, is_over.view(np.uint8)
         )
-        columns = group.columns
-        _set_last_rows(
-            self._last_row.shape[1] + step,
-            seat,
-            group.is_decision,
-            group.is_learner,
-            is_over,
-            self._last_row[columns],
-            self._learned_last[columns],
-        )
+        last_row, learned_last = self._last_row[columns], self._learned_last[columns]
+        row = last_row.shape[1] + step
+        is_decision, is_learner = group.is_decision, group.is_learner
+        _set_last_rows(row, seat, is_decision, is_learner, is_over, last_row, learned_last)
         ended = group.rows[is_over]
         if len(ended):
-            rollout.record_finished_hands(ended, self._columns["payoffs"][step, columns][is_over])
+            rollout.record_finished_hands(ended, payoffs[is_over])
             rollout.seat_agents(ended)
 
     def state_dict(self) -> dict[str, Any]:

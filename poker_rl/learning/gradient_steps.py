@@ -47,11 +47,8 @@ def take_gradient_step(
     """Take one optimizer step on a loss, with gradients averaged over the processes of the run.
 
     The loss is the sum of each replica's mean loss. The gradients of `clipped_module` are clipped
-    to `max_grad_norm` for each replica, unless that is None.
-
-    Returns:
-        The gradient norm before clipping, []: the mean over the replicas of `clipped_module`, or
-        without clipping the norm of all gradients of the optimizer.
+    to `max_grad_norm` for each replica, unless that is None. Return the gradient norm before, []:
+    the mean over the replicas of `clipped_module`, or without clipping that of all gradients.
     """
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
@@ -70,8 +67,7 @@ class ChunkedAdam(torch.optim.Adam):
 
     A block of torch's fused kernel handles 65,536 numbers of a tensor one after the other. So a
     small network keeps a few multiprocessors busy, for 50 microseconds on an H200. Here the kernel
-    gets each tensor as several short ones, which share its memory. Only one parameter group is
-    supported.
+    gets each tensor as several short ones, which share its memory. There is one parameter group.
     """
 
     @torch.no_grad()
@@ -88,41 +84,26 @@ class ChunkedAdam(torch.optim.Adam):
         def split(tensors: list[Tensor]) -> list[Tensor]:
             return [part for tensor in tensors for part in torch.split(tensor.view(-1), chunk)]
 
-        torch._foreach_add_([state["step"] for state in states], 1)
-        beta1, beta2 = group["betas"]
+        steps = [state["step"] for state in states]
+        torch._foreach_add_(steps, 1)
         torch._fused_adam_(
             split(weights),
             split([weight.grad for weight in weights]),
             split([state["exp_avg"] for state in states]),
             split([state["exp_avg_sq"] for state in states]),
             [],
-            [
-                state["step"]
-                for weight, state in zip(weights, states, strict=True)
-                for _ in range(-(-weight.numel() // chunk))
-            ],
-            lr=group["lr"],
-            beta1=beta1,
-            beta2=beta2,
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            amsgrad=False,
-            maximize=False,
+            [step for one, step in zip(weights, steps, strict=True) for _ in split([one])],
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            **{name: group[name] for name in ("lr", "weight_decay", "eps", "amsgrad", "maximize")},
         )
 
 
 class GradientStepper:
     """Optimizer of a network with K replicas that learns from a replay buffer.
 
-    Args:
-        lr_schedule: learning rate as a function of `updates`, the number of steps.
-        max_grad_norm: largest gradient norm of each replica; None: no clipping.
-        batch_size: number of items of each replica in a step.
-        compute_loss: returns the sum of the replicas' mean losses on a batch of the buffer.
-
-    Attributes:
-        losses_summed: number of steps since the last `pop_means`.
-        captured_steps: the captured steps that use this optimizer.
+    The learning rate depends on `updates`, the number of steps. `compute_loss` returns the sum of
+    the replicas' mean losses on a batch of `batch_size` items of each replica.
     """
 
     def __init__(
@@ -137,7 +118,7 @@ class GradientStepper:
     ) -> None:
         self.updates = 0
         self.module, self.buffer = module, buffer
-        self.captured_steps: list[CapturedStep] = []
+        self.captured_steps: list[CapturedStep] = []  # those that use this optimizer
         self._batch_size, self._compute_loss = batch_size, compute_loss
         self._lr_schedule, self._max_grad_norm = lr_schedule, max_grad_norm
         device = next(module.parameters()).device
@@ -155,7 +136,7 @@ class GradientStepper:
                 module.parameters(), lr=lr, fused=True, capturable=device.type == "cuda"
             )
         self._sums = torch.zeros(2, device=device)  # sums of losses and of gradient norms
-        self.losses_summed = 0
+        self.losses_summed = 0  # number of steps since the last `pop_means`
 
     def prepare_steps(self, steps: int) -> None:
         """Count the next `steps` <= STEPS_PER_GRAPH steps, and set their learning rates."""
@@ -177,17 +158,13 @@ class GradientStepper:
             self._sums += torch.stack([loss.detach(), norm])
 
     def pop_means(self) -> tuple[float, float]:
-        """Return the mean loss per replica and the mean gradient norm since the last call.
-
-        Raises an error if there was no step.
-        """
+        """Return the mean loss per replica and gradient norm of the steps since the last call."""
         steps, (loss_sum, norm_sum) = self.losses_summed, self._sums.tolist()
         self._sums.zero_()
         self.losses_summed = 0
         return loss_sum / (steps * count_replicas(self.module)), norm_sum / steps
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the optimizer state and the number of steps."""
         return {"updates": self.updates, "optimizer": self._optimizer.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -201,7 +178,7 @@ class CapturedUpdates:
     """Gradient steps of several independent networks, recorded together in CUDA graphs on a GPU.
 
     One graph has STEPS_PER_GRAPH steps of each network, another one step; each network learns on a
-    stream of its own. The time to sample batches counts as network time.
+    stream of its own.
     """
 
     def __init__(

@@ -22,17 +22,13 @@ class LearnerTimer:
         self.start()
 
     def start(self) -> None:
-        """Start measuring from zero."""
         self._start, self._network_seconds = perf_counter(), 0.0
         self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
         self._communication_at_start = _communication_seconds
 
     @contextmanager
     def time_networks(self, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
-        """Count the time in this context as network time: forward, loss, backward or optimizer.
-
-        `stream` is the CUDA stream that does the work; None: the current one.
-        """
+        """Count the time in this context as network time; `stream` None is the current one."""
         if self._uses_events:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
             begin.record(stream)

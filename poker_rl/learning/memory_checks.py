@@ -52,18 +52,12 @@ def _measure_free_bytes(device: torch.device) -> int:
 
 
 def _read_cgroup_limits(root: Path) -> Iterator[int]:
-    """Yield the memory limits of this process's Linux control groups, in bytes."""
+    """Yield the memory limits of this process's Linux control groups (version 2), in bytes."""
     cgroup_file = root / "proc/self/cgroup"
     for line in cgroup_file.read_text().splitlines() if cgroup_file.exists() else []:
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            base, name = root / "sys/fs/cgroup", "memory.max"
-        elif "memory" in controllers.split(","):
-            base, name = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        else:
-            continue
-        group = base / path.lstrip("/")
-        for folder in (group, *group.parents):  # the limits of all enclosing groups apply
-            limit = folder / name
-            if limit.exists() and (limit_text := limit.read_text().strip()).isdecimal():
-                yield int(limit_text)
+        if line.startswith("0::/"):
+            group = root / "sys/fs/cgroup" / line.removeprefix("0::/")
+            for folder in (group, *group.parents):  # the limits of all enclosing groups apply
+                limit = folder / "memory.max"
+                if limit.exists() and (limit_text := limit.read_text().strip()).isdecimal():
+                    yield int(limit_text)

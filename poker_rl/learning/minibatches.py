@@ -22,8 +22,8 @@ DUPLICATE_PROBE_ROWS = 256  # rows examined to find out whether equal rows are c
 class DeduplicatedInputs:
     """Network inputs of N decisions, [N, W], whose equal rows are computed only once.
 
-    In small games many rows are equal. If it saves work, networks run only on the U distinct rows,
-    and outputs are copied to equal rows; results and gradients are the same up to rounding.
+    In small games many rows are equal. If it saves work, networks run only on the U distinct rows;
+    results and gradients are the same up to rounding.
     """
 
     def __init__(self, rows: np.ndarray, device: torch.device) -> None:
@@ -68,10 +68,9 @@ class DeduplicatedInputs:
     def forward_rows(
         self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
     ) -> Any:
-        """Return the outputs of replica k for the rows `index[k]`, for all k: [K, B, out].
+        """Return the outputs of replica k for the rows `index[k]`, [K, B, out], or [K, B, L].
 
-        With `legal` return only the outputs of legal actions, [K, B, L]. For a `NetworkPair` return
-        the outputs of both networks.
+        With `legal` return only the outputs of legal actions; for a `NetworkPair` those of both.
         """
         if legal is None and self.distinct_index is not None:
             if len(index) == 1:
@@ -133,8 +132,7 @@ def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-un
 def sample_uniform(seed: Tensor, count: int) -> Tensor:
     """Return uniform random numbers in [0, 1) that are the same on every device, [count] float64.
 
-    They are the outputs of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) in counter mode, from a
-    seed [] int64.
+    They are the outputs of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) from a seed [] int64.
     """
     bits = torch.arange(count, device=seed.device) * -0x61C8864680B583EB + seed
     for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
@@ -153,9 +151,7 @@ def iterate_minibatches(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Iterate over those of N rows that are used, in random order, in equal minibatches.
 
-    All processes of the run iterate together. The weights are such that a weighted sum over a
-    replica's rows, averaged over the processes, is the mean over its rows in all processes. The CPU
-    does not wait for a GPU.
+    All processes of the run iterate together. The CPU does not wait for a GPU.
 
     Args:
         replica, is_used: replica of each row, and whether it is used, [N].
@@ -164,9 +160,10 @@ def iterate_minibatches(
         size: upper bound of the number of used rows of a replica in any process.
 
     Yields:
-        row indices [K, B], and the weight of each row in its replica's mean, [K, B]. If a replica
-        has fewer than `size` rows, it is padded with rows of weight 0, spread evenly over the
-        minibatches. B is 0 if this process has no rows.
+        row indices [K, B], and weights [K, B] such that a weighted sum over a replica's rows,
+        averaged over the processes, is the mean over its rows in all processes. A replica with
+        fewer than `size` rows is padded with rows of weight 0, spread evenly over the minibatches.
+        B is 0 if this process has no rows.
     """
     minibatch_count = max(1, min(minibatch_count, size))
     order = torch.where(is_used, replica + uniform, replicas).argsort()

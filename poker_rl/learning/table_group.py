@@ -40,8 +40,7 @@ class TableGroup:
         columns: slice of these tables in the rollout, and of the batch's columns that they fill.
         tables: the tables; they share the memory of the rollout's tables.
         is_decision: whether a learning agent decides, [B].
-        opponent_rows, opponent_actions: tables of the group at which opponents act, and the
-            actions of the opponents.
+        opponent_rows, opponent_actions: tables at which opponents act, and their actions.
         observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
             holds random numbers in [0, 1) to sample the actions with.
         on_device: copies of the inputs on the device, and the `row` of the batch to fill, [1].
@@ -74,9 +73,6 @@ class TableGroup:
 
 
 def allocate_on_host(like: Tensor) -> Tensor:
-    """Return zeros in main memory with the shape and type of a tensor, pinned if that is on a GPU.
-
-    The CPU does not wait while a GPU copies from or to pinned memory.
-    """
+    """Return zeros in main memory like a tensor, pinned for copies in parallel if on a GPU."""
     tensor = torch.zeros(like.shape, dtype=like.dtype)
     return tensor.pin_memory() if like.device.type == "cuda" else tensor

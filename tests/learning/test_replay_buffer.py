@@ -155,7 +155,6 @@ def test_processes_of_one_machine_share_its_memory():
     ("group", "files", "limits"),
     [
         ("0::/job/step", {"job/memory.max": "3000", "job/step/memory.max": "max"}, [3000]),
-        ("4:cpu,memory:/job\n1:cpu:/", {"memory/job/memory.limit_in_bytes": "2000"}, [2000]),
         ("0::/", {"job/memory.max": "3000"}, []),
     ],
 )
