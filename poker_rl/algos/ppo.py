@@ -61,7 +61,7 @@ from poker_rl.learning.opponent_pool import (
 )
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.sparse_output_layer import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
 from poker_rl.players.player import Player
 
 ADAM_EPSILON = 1e-5  # as in common implementations of PPO

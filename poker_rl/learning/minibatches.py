@@ -14,7 +14,7 @@ from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning import collectives
 from poker_rl.nets.dense import compute_logits
 from poker_rl.nets.replicas import count_replicas, forward_by_replica
-from poker_rl.nets.sparse_output_layer import LegalActions
+from poker_rl.nets.sparse_layers import LegalActions
 
 DUPLICATE_PROBE_ROWS = 256  # rows examined to find out whether equal rows are common
 

@@ -19,8 +19,12 @@ from torch import Tensor, nn
 from poker_rl.config.validation import ConfigError, PositiveInt
 from poker_rl.nets.net_config import Features, NetDimensions
 from poker_rl.nets.precision import is_bfloat16_enabled
-from poker_rl.nets.sparse_linear import SparseLinearFunction, find_nonzeros_if_sparse
-from poker_rl.nets.sparse_output_layer import LegalActions, compute_legal_logits
+from poker_rl.nets.sparse_layers import (
+    LegalActions,
+    SparseLinearFunction,
+    compute_legal_logits,
+    find_nonzeros_if_sparse,
+)
 
 InitScheme = Literal["orthogonal", "torch"]
 ActivationName = Literal["relu", "tanh"]
@@ -61,7 +65,7 @@ class ReplicatedLinear(nn.Module):
     """K linear maps, [K, B, in] -> [K, B, out].
 
     Args:
-        reads_observations: inputs are observations, which are often sparse; see `sparse_linear`.
+        reads_observations: inputs are observations, which are often sparse; see `sparse_layers`.
         is_inner: the layer connects two hidden layers and may compute in bfloat16; see `precision`.
     """
 

@@ -1,32 +1,35 @@
-"""Compilation of the numba kernels of networks; unlike game rules they use vector instructions."""
+"""Decorator of the numba kernels of networks; unlike game rules they use vector instructions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numba
 
-from poker_rl.config.process_setup import enable_compile_cache
 
+def kernel(*, reorder_sums: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that compiles a function of arrays at its first call.
 
-def compile_kernels(
-    kernels: Mapping[Callable[..., Any], str | list[str]], *, allow_reordered_sums: bool = False
-) -> tuple[Any, ...]:
-    """Compile each function for the argument types in its numba signature; cache them on disk.
-
-    With `allow_reordered_sums`, vector instructions may change the order of the terms of sums; the
-    new order is the same in every call.
+    The compiled code is cached on disk. With `reorder_sums`, vector instructions may change the
+    order of the terms of sums; the new order is the same in every call.
     """
-    enable_compile_cache()
     config: Any = numba.config
-    njit: Any = numba.njit
-    fastmath = {"reassoc", "contract"} if allow_reordered_sums else False
-    previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1
-    try:
-        return tuple(
-            njit(signature, cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(kernel)
-            for kernel, signature in kernels.items()
-        )
-    finally:
-        config.LOOP_VECTORIZE = previous
+    fastmath = {"reassoc", "contract"} if reorder_sums else False
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        njit: Any = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)
+        compiled = njit(function)
+
+        @wraps(function)
+        def run(*arrays: Any) -> Any:
+            previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1  # read when compiling
+            try:
+                return compiled(*arrays)
+            finally:
+                config.LOOP_VECTORIZE = previous
+
+        return run
+
+    return decorate

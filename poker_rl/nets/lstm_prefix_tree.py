@@ -6,7 +6,6 @@ order of their lengths, four at a time.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from numba.extending import register_jitable
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from poker_rl.nets.kernel_compilation import compile_kernels
+from poker_rl.nets.kernel_compilation import kernel
 
 # Decorator of functions that kernels call; sums may be reordered, as in the kernels.
 vectorized: Any = register_jitable(fastmath={"reassoc", "contract"})
@@ -41,8 +40,7 @@ def build_prefix_tree(x: Tensor) -> PrefixTree:
     parent = np.empty(rows * size, np.int64)
     level_ends, prefix_of_sequence = np.empty(size, np.int64), np.empty(rows, np.int64)
     hash_table = np.full(1 << (2 * rows * size).bit_length(), -1, np.int32)
-    fill_prefix_tree, _, _ = _compile_kernels()
-    longest = fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence)
+    longest = _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence)
     level_ends = level_ends[:longest]
     last_steps = torch.from_numpy(last_step[: level_ends[-1]].view(np.float32))
     return PrefixTree(last_steps, parent, level_ends, torch.from_numpy(prefix_of_sequence))
@@ -65,12 +63,10 @@ class PrefixLSTMFunction(torch.autograd.Function):
         weight_hh: Tensor,
         bias: Tensor,
     ) -> Tensor:
-        """Return the states."""
         gates, weight_hh = torch.addmm(bias, last_step, weight_ih), weight_hh.contiguous()
         out, cell, tanh_cell = (gates.new_empty(len(gates), len(weight_hh)) for _ in range(3))
-        _, run_forward, _ = _compile_kernels()
         buffers = (weight_hh, gates, cell, tanh_cell, out)
-        run_forward(parent, level_ends, *(tensor.numpy() for tensor in buffers))
+        _run_forward(parent, level_ends, *(tensor.numpy() for tensor in buffers))
         ctx.save_for_backward(last_step, weight_hh, gates, cell, tanh_cell, out)
         ctx.tree = parent, level_ends
         return out
@@ -78,19 +74,18 @@ class PrefixLSTMFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, Tensor, Tensor, Tensor]:
-        """Return the gradients of the weights and the bias."""
         last_step, weight_hh, gates, cell, tanh_cell, out = ctx.saved_tensors
         grad_gates, grad_cell = torch.empty_like(gates), torch.zeros_like(cell)
         grad_out = grad.clone()
         parent, level_ends = ctx.tree
-        _, _, run_backward = _compile_kernels()
         buffers = (weight_hh, gates, cell, tanh_cell, grad_out, grad_cell, grad_gates)
-        run_backward(parent, level_ends, *(tensor.numpy() for tensor in buffers))
+        _run_backward(parent, level_ends, *(tensor.numpy() for tensor in buffers))
         parent_out = out.index_select(0, torch.from_numpy(parent[level_ends[0] : level_ends[-1]]))
         grad_weight_hh = parent_out.t() @ grad_gates[level_ends[0] :]
         return None, None, None, last_step.t() @ grad_gates, grad_weight_hh, grad_gates.sum(0)
 
 
+@kernel(reorder_sums=True)
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
     """Write the fields of a `PrefixTree`; return the length of the longest prefix.
 
@@ -195,6 +190,7 @@ def _add_state_products(parent, start, end, weight_hh, out, gates):
         _add_weighted_rows(out[parent[n]], weight_hh, 0, gates[n])
 
 
+@kernel(reorder_sums=True)
 def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
     """Write cell, tanh(cell) and state (`out`) of each prefix.
 
@@ -248,6 +244,7 @@ def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
             grad_out[parent[n], j] += total
 
 
+@kernel(reorder_sums=True)
 def _run_backward(
     parent, level_ends, weight_hh, gates, cell, tanh_cell, grad_out, grad_cell, grad_gates
 ):
@@ -286,17 +283,3 @@ def _run_backward(
                     grad_parent_cell[i] += cell_gradient * forget_gate
         if step > 0:
             _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out)
-
-
-@cache
-def _compile_kernels() -> tuple[Any, ...]:
-    table, index_array = "float32[:, ::1]", "int64[::1]"
-    return compile_kernels(
-        {
-            _fill_prefix_tree: "int64(int32[:, :, :], int32[::1], int32[:, ::1],"
-            f" {', '.join(3 * [index_array])})",
-            _run_forward: f"({index_array}, {index_array}, {', '.join(5 * [table])})",
-            _run_backward: f"({index_array}, {index_array}, {', '.join(7 * [table])})",
-        },
-        allow_reordered_sums=True,
-    )

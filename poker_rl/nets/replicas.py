@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.nets.dense import compute_logits
-from poker_rl.nets.sparse_output_layer import LegalActions
+from poker_rl.nets.sparse_layers import LegalActions
 
 
 def count_replicas(module: nn.Module) -> int:

@@ -23,7 +23,7 @@ from poker_rl.nets.net_config import (
 )
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import clone_replicas, forward_by_replica
-from poker_rl.nets.sparse_output_layer import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
 
 NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
 

@@ -17,7 +17,7 @@ from poker_rl.games import Tables, get_tree
 from poker_rl.learning import HAND_ENDED, NEXT_PENDING, compute_gae
 from poker_rl.learning.minibatches import DeduplicatedInputs, iterate_minibatches, sample_uniform
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
-from poker_rl.nets import MLPConfig, NetDimensions, sparse_output_layer
+from poker_rl.nets import MLPConfig, NetDimensions, sparse_layers
 from poker_rl.players import load_player
 from poker_rl.storage.checkpoint import save_snapshot
 
@@ -251,8 +251,8 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
 
 def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch):
     metrics = {}
-    for many in (sparse_output_layer.MIN_ACTIONS, 10**6):
-        monkeypatch.setattr(sparse_output_layer, "MIN_ACTIONS", many)
+    for many in (sparse_layers.MIN_ACTIONS, 10**6):
+        monkeypatch.setattr(sparse_layers, "MIN_ACTIONS", many)
         settings = {"tables": 32, "kl_old_coef": Constant(start=0.1)}
         average = average_settings(capacity=1000)
         learner = ppo(game_of("big2"), average_policy=average, **settings)

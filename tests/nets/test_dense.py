@@ -13,8 +13,12 @@ from poker_rl.nets.action_probs import (
 )
 from poker_rl.nets.dense import MLPConfig, NetworkPair, ReplicatedLinear, build_mlp
 from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
-from poker_rl.nets.sparse_linear import MIN_INPUTS
-from poker_rl.nets.sparse_output_layer import MIN_ACTIONS, LegalActions, list_legal_actions_if_few
+from poker_rl.nets.sparse_layers import (
+    MIN_ACTIONS,
+    MIN_INPUTS,
+    LegalActions,
+    list_legal_actions_if_few,
+)
 from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
 
 INPUTS, OUTPUTS = 11, 3
