@@ -65,8 +65,7 @@ from poker_rl.learning.off_policy_actor_critic import HandReplayBuffer, OffPolic
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
-from poker_rl.nets.replicas import expand_replicas, view_replicas
-from poker_rl.nets.weight_ema import WeightEMA
+from poker_rl.nets.replicas import WeightEMA, expand_replicas, view_replicas
 from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.player import Player
 

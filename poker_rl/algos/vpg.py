@@ -45,8 +45,7 @@ from poker_rl.learning.learner_services import LearnerContext, LearnerServices, 
 from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch, concatenate_batches
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
-from poker_rl.nets.replicas import forward_by_replica
-from poker_rl.nets.weight_ema import WeightEMA
+from poker_rl.nets.replicas import WeightEMA, forward_by_replica
 from poker_rl.players.player import Player
 
 MAX_DEALS = 1000  # value/first_move, a mean over all deals, is logged for at most so many deals

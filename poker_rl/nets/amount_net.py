@@ -27,26 +27,22 @@ MIN_DENSITY_WIDTH = 1e-3  # smallest scale of a density; logarithms of amounts a
 class AmountNetConfig:
     """Settings of a policy network with a head for fold, call and raise and a head for the amount.
 
-    Args:
-        mixture_components: number of densities in the mixture over amounts.
-        body: settings of the network below the heads; value networks use these, without heads.
+    The mixture over amounts has `mixture_components` densities.
     """
 
     mixture_components: PositiveInt
-    body: NetConfig
+    body: NetConfig  # the network below the heads
 
     @property
     def features(self) -> Features:
-        """Input features, those of the setting `body`."""
         return self.body.features
 
     @property
     def value_net_config(self) -> NetConfig:
-        """Settings of value networks: those of the body, since values need no amount head."""
+        """Settings of value networks, which need no amount head."""
         return get_value_net_config(self.body)
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
-        """Build K networks for a game with raises; see `NetConfig.build_module`."""
         if dimensions.outputs <= FIRST_RAISE_ACTION:
             raise ConfigError(
                 f"net: an amount needs raises, not a game of {dimensions.outputs} actions"
@@ -57,10 +53,7 @@ class AmountNetConfig:
 
 
 class AmountHeads(nn.Module):
-    """Network with a body, a head for fold, call and raise, and a head for the amount.
-
-    The outputs are the logits of fold, call, raise to 2, 3, ... chips, [K, B, in] -> [K, B, A].
-    """
+    """Logits of fold, call, raise to 2, 3, ... chips from a body, [K, B, in] -> [K, B, A]."""
 
     component_centers: Tensor
     bin_edges: Tensor
@@ -77,7 +70,6 @@ class AmountHeads(nn.Module):
         self.register_buffer("component_centers", centers, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the logits of all actions, [K, B, in] -> [K, B, A]."""
         out: Tensor = self.body(x)
         sizes = [FIRST_RAISE_ACTION + 1, *[self.components] * 3]
         move_logits, mixture_logits, center_shifts, log_widths = torch.split(out, sizes, -1)

@@ -1,8 +1,7 @@
 """Dense networks with a replica axis: K independent networks of one shape, run in one call.
 
-Every parameter is [K, ...] and every input [K, B, in]; replica k reads input[k]. K is the number of
-independent trainings of a run (`instances`) times the networks per player. A hundred small networks
-cost little more than one. Each has its own initialization, gradient and gradient clipping.
+Every parameter is [K, ...] and every input [K, B, in]; replica k reads input[k]. A hundred small
+networks cost little more than one. Each has its own initialization, gradient and clipping.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from torch import Tensor, nn
 
 from poker_rl.config.validation import ConfigError, PositiveInt
 from poker_rl.nets.net_config import Features, NetDimensions
-from poker_rl.nets.precision import is_bfloat16_enabled
 from poker_rl.nets.sparse_layers import (
     LegalActions,
     SparseLinearFunction,
@@ -38,8 +36,7 @@ class MLPConfig:
     """Settings of a multilayer perceptron (MLP); without hidden layers it is a linear map.
 
     `init: orthogonal` means orthogonal weights, with gain sqrt(2) in hidden layers and 1 in the
-    output layer, and zero biases. `init: torch` means weights and biases that are uniform on
-    [-1/sqrt(in), 1/sqrt(in)], PyTorch's default.
+    output layer, and zero biases; `init: torch` PyTorch's default, uniform on +- 1/sqrt(in).
     """
 
     hidden_sizes: list[PositiveInt]
@@ -48,25 +45,17 @@ class MLPConfig:
     features: Features
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
-        """Build K networks; see `NetConfig.build_module`."""
         widths = [dimensions.inputs, *self.hidden_sizes, dimensions.outputs]
-        return build_mlp(
-            widths,
-            dimensions.replicas,
-            self.activation,
-            self.init,
-            generator,
-            output_gain=1.0,
-            output_scale=dimensions.output_init_scale,
-        )
+        kind = dimensions.replicas, self.activation, self.init, generator
+        output_scale = dimensions.output_init_scale
+        return build_mlp(widths, *kind, output_gain=1.0, output_scale=output_scale)
 
 
 class ReplicatedLinear(nn.Module):
     """K linear maps, [K, B, in] -> [K, B, out].
 
-    Args:
-        reads_observations: inputs are observations, which are often sparse; see `sparse_layers`.
-        is_inner: the layer connects two hidden layers and may compute in bfloat16; see `precision`.
+    If the layer reads observations, which are often sparse, it may use `sparse_layers`; an inner
+    layer, between hidden layers, may compute in bfloat16.
     """
 
     def __init__(
@@ -90,10 +79,7 @@ class ReplicatedLinear(nn.Module):
             nn.init.uniform_(self.bias, -bound, bound, generator=generator)
 
     def forward(self, x: Tensor, legal: LegalActions | None = None) -> Tensor:
-        """Return the outputs, [K, B, in] -> [K, B, out]; inputs of dtype uint8 must be 0 or 1.
-
-        If `legal` has the legal actions of each row, return only the outputs of these, [K, B, L].
-        """
+        """Return the outputs, [K, B, out], or of legal actions only, [K, B, L]."""
         if legal is not None:
             return compute_legal_logits(x.to(self.weight.dtype), self.weight, self.bias, legal)
         if self.reads_observations:
@@ -102,8 +88,9 @@ class ReplicatedLinear(nn.Module):
                 sparse_output: Tensor = SparseLinearFunction.apply(nonzeros, self.weight, self.bias)  # type: ignore[no-untyped-call]
                 return sparse_output
         dtype = self.weight.dtype
-        if self.is_inner and is_bfloat16_enabled() and dtype == torch.float32:
-            dtype = torch.bfloat16
+        if self.is_inner and dtype == torch.float32:
+            is_medium = torch.get_float32_matmul_precision() == "medium"  # see `precision`
+            dtype = torch.bfloat16 if is_medium else dtype
         x, weight, bias = x.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
         if weight.shape[0] == 1:  # with its backward pass, addmm is a fifth faster than baddbmm
             return torch.addmm(bias.flatten(0, 1), x.flatten(0, 1), weight.flatten(0, 1))[None]
@@ -120,18 +107,17 @@ class ReplicatedMLP(nn.Module):
         self.dtype = layers[0].weight.dtype
 
     def forward(self, x: Tensor, legal: LegalActions | None = None) -> Tensor:
-        """Return the outputs, [K, B, in] -> [K, B, out], or [K, B, L] for legal actions only."""
         return self.forward_between(x, 0, len(self.layers), legal)
 
     def forward_between(
         self, x: Tensor, start: int, stop: int, legal: LegalActions | None = None
     ) -> Tensor:
         """Run layers `start` to `stop` - 1; `x` is the input of layer `start`."""
-        layers = list(self.layers)
         # In place, since only the activation reads the output of a layer.
         activate = IN_PLACE_ACTIVATIONS[self.activation]
-        for i, layer in enumerate(layers[start:stop], start):
-            x = activate(layer(x)) if i + 1 < len(layers) else layer(x, legal)
+        for i in range(start, stop):
+            layer = self.layers[i]
+            x = activate(layer(x)) if i + 1 < len(self.layers) else layer(x, legal)
         return x
 
 
@@ -150,7 +136,7 @@ def build_mlp(
     """Build K multilayer perceptrons with `widths` from the inputs to the outputs.
 
     The initial weights of the last layer have `output_gain` (only if orthogonal) and
-    `output_scale`. The last layer is the output layer with `ends_in_outputs`, else a hidden layer.
+    `output_scale`; it is a hidden layer unless the network `ends_in_outputs`.
     """
     last_index = len(widths) - 2
     layers = []
@@ -180,10 +166,7 @@ class NetworkPair(nn.Module):
                 layers[1][i] = layers[0][i]
 
     def forward(self, x: Tensor, legal: LegalActions | None = None) -> tuple[Tensor, Tensor]:
-        """Return the outputs of both networks, [K, B, first] and [K, B, second].
-
-        With `legal`, the first network returns only the outputs of legal actions, [K, B, L].
-        """
+        """Return the outputs of both networks; the first one's of legal actions only if given."""
         nets: Any = self.nets
         first, second = nets
         if not self.shared_layers:
@@ -196,10 +179,7 @@ class NetworkPair(nn.Module):
 
 
 def compute_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Any:
-    """Return a network's outputs for all actions, [K, B, A], or only the legal ones, [K, B, L].
-
-    For a `NetworkPair` return both its outputs.
-    """
+    """Return a network's outputs for all actions, [K, B, A], or only the legal ones, [K, B, L]."""
     if legal is None:
         return module(x)
     if isinstance(module, ReplicatedMLP | NetworkPair):

@@ -64,7 +64,7 @@ class ObservationEncoder:
             is_uint8 = shows_observation and game.observation_dtype == np.uint8
             self.is_binary = features == "infoset" or is_uint8
         else:
-            self.size, self.is_binary, self._encode = _wrap_feature_encoder(game, features)
+            self.size, self.is_binary, self._encode = _make_plugin_encoder(game, features)
         self.history_shape = (
             (HISTORY_STEPS, game.history_step_size) if features == "history" else NO_HISTORY
         )
@@ -75,7 +75,6 @@ class ObservationEncoder:
         )
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
-        """Return the network inputs for tables, [B] -> [B, W]."""
         out = np.empty((len(records), self.size), np.uint8 if self.is_binary else np.float32)
         self.encode_into(tables_from_records(self._game, records), out)
         return out
@@ -85,16 +84,12 @@ class ObservationEncoder:
         self._encode(tables, out)
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
-        """Return the cards hidden from each seat to act, [B, H] uint8.
-
-        The suits are sorted if the network inputs have sorted suits.
-        """
+        """Return the cards hidden from each seat to act, [B, H] uint8."""
         tables = tables_from_records(self._game, records)
         return tables.reveal(sorted_suits=self._sorts_suits)
 
 
-def _wrap_feature_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bool, EncodeFunction]:
-    """Return `size`, `is_binary` and the encode function of a plug-in's features."""
+def _make_plugin_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bool, EncodeFunction]:
     example_tables = Tables(game, 1, seed=0)
     example_tables.deal()
     example = features.encode(game, example_tables.records)
@@ -149,7 +144,6 @@ def _make_infoset_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    """Return the number of inputs and the encoder of the features `table`: cards and chips."""
     # An observation ends with the cards and, in games with stacks, the chips.
     cards_offset = int(game.definitions[0]["hole_offset"])
     shows_chips = game.observation_dtype != np.uint8
@@ -168,10 +162,6 @@ def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    """Return the number of inputs and the encoder of the features `history`.
-
-    The inputs are the newest actions, [HISTORY_STEPS, F], then the features `table`.
-    """
     table_size, encode_table = _make_table_encoder(game)
     history_size = HISTORY_STEPS * game.history_step_size
 
@@ -191,10 +181,6 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    """Return the number of inputs and the encoder of the features `every_card`.
-
-    The inputs are the observation, the cards held, and the cards that each seat has played.
-    """
     held_offset = game.observation_size
     played_offset = held_offset + DECK_SIZE
 

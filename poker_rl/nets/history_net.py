@@ -1,9 +1,8 @@
 """Networks with a replica axis that read the sequence of actions of a hand.
 
 Cards and chips go through dense layers, the actions so far through an LSTM (Hochreiter and
-Schmidhuber 1997), and a merging layer reads the outputs of both, as in the actor and the critic of
-APU for six-player hold'em (docs/results/apu.md). In two variants, a dense layer replaces the LSTM,
-or the history is not read at all.
+Schmidhuber 1997), and a merging layer reads the outputs of both, as in APU for six-player hold'em
+(docs/results/apu.md). In two variants, a dense layer replaces the LSTM, or nothing does.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ class HistoryNetConfig:
 
     Args:
         history_reader: `lstm`, `fc` (a dense layer over all steps) or `none`.
-        reader_units: number of outputs of the history reader.
         hidden_sizes: widths of the layers for cards and chips.
         merged_size: width of the layer that merges the outputs of reader and layers.
     """
@@ -45,38 +43,24 @@ class HistoryNetConfig:
         return "table" if self.history_reader == "none" else "history"
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
-        """Build K networks; see `NetConfig.build_module`."""
         if not self.hidden_sizes:
             raise ConfigError("net.hidden_sizes: at least one width")
 
         history_inputs = prod(dimensions.history_shape)
-
-        def build_layers(*widths: int) -> ReplicatedMLP:
-            return build_mlp(
-                widths,
-                dimensions.replicas,
-                self.activation,
-                self.init,
-                generator,
-                ends_in_outputs=False,
-            )
-
+        kind = dimensions.replicas, self.activation, self.init, generator
         reader: nn.Module | None = None
         if self.history_reader == "lstm":
             reader = ReplicatedLSTM(
                 dimensions.history_shape, self.reader_units, dimensions.replicas, generator
             )
         elif self.history_reader == "fc":
-            reader = build_layers(history_inputs, self.reader_units)
-        table_layers = build_layers(dimensions.inputs - history_inputs, *self.hidden_sizes)
+            reader = build_mlp([history_inputs, self.reader_units], *kind, ends_in_outputs=False)
+        widths = [dimensions.inputs - history_inputs, *self.hidden_sizes]
+        table_layers = build_mlp(widths, *kind, ends_in_outputs=False)
         units = 0 if reader is None else self.reader_units
-        widths = [self.hidden_sizes[-1] + units, self.merged_size, dimensions.outputs]
         head = build_mlp(
-            widths,
-            dimensions.replicas,
-            self.activation,
-            self.init,
-            generator,
+            [self.hidden_sizes[-1] + units, self.merged_size, dimensions.outputs],
+            *kind,
             output_gain=1.0,
             output_scale=dimensions.output_init_scale,
             reads_observations=False,
@@ -85,25 +69,16 @@ class HistoryNetConfig:
 
 
 class HistoryNetwork(nn.Module):
-    """Network with a reader of the history, dense layers for cards and chips, and a head.
-
-    The `reader` reads the first `history_inputs` inputs, the dense layers `table` read the other
-    inputs, and the `head` reads the outputs of these two parts.
-    """
+    """Network whose `head` reads the outputs of a `reader` of the history and of `table` layers."""
 
     def __init__(
-        self,
-        history_inputs: int,
-        table: ReplicatedMLP,
-        reader: nn.Module | None,
-        head: ReplicatedMLP,
+        self, history_inputs: int, table: ReplicatedMLP, reader: nn.Module | None, head: nn.Module
     ) -> None:
         super().__init__()
         self.history_inputs = history_inputs
         self.table, self.reader, self.head = table, reader, head
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs, [K, B, in] -> [K, B, out]."""
         x = x.to(self.table.dtype)
         activation = ACTIVATIONS[self.table.activation]
         parts = [activation(self.table(x[..., self.history_inputs :]))]

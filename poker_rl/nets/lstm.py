@@ -1,10 +1,8 @@
 """LSTMs with a replica axis that return their state at the end of sequences.
 
-Hands at many tables begin with the same actions: 512 hands of six players, with seven actions each,
-have 3,700 prefixes, of which 1,400 are distinct. On a CPU a compiled loop processes each distinct
-prefix once. On a GPU PyTorch's LSTM processes all steps of all sequences, padding included: with
-seven actions in 48 steps this is seven times the arithmetic, but the same work for any data, so a
-CUDA graph can record it.
+Hands at many tables begin with the same actions, so a CPU processes each distinct prefix once. On a
+GPU PyTorch's LSTM processes all steps of all sequences, padding included: more arithmetic, but the
+same work for any data, so a CUDA graph can record it.
 """
 
 from __future__ import annotations
@@ -22,9 +20,8 @@ MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 s
 class ReplicatedLSTM(nn.Module):
     """K LSTMs that return their state at the end of sequences, [K, B, L * F] -> [K, B, units].
 
-    A sequence ends after its last step that is not all zeros; an empty sequence counts as one step
-    of zeros. Weights and biases are initialized uniformly on [-1/sqrt(units), 1/sqrt(units)], as in
-    PyTorch.
+    A sequence ends after its last step that is not all zeros; an empty one has one step of zeros.
+    Weights and biases are initialized uniformly on [-1/sqrt(units), 1/sqrt(units)], as in PyTorch.
     """
 
     def __init__(
@@ -40,32 +37,23 @@ class ReplicatedLSTM(nn.Module):
             nn.init.uniform_(weight, -1 / sqrt(units), 1 / sqrt(units), generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the states at the end of sequences, [K, B, L * F] -> [K, B, units]."""
         if not x.shape[1]:  # empty output, from which all weights get the gradient 0
-            gates = torch.baddbmm(
-                self.bias[:, None], x[..., : self.history_shape[1]], self.weight_ih
-            )
+            x = x[..., : self.history_shape[1]]
+            gates = torch.baddbmm(self.bias[:, None], x, self.weight_ih)
             return torch.bmm(gates[..., : self.units], self.weight_hh)[..., : self.units]
         if x.device.type == "cpu" and x.dtype == self.weight_hh.dtype == torch.float32:
-            states = [
-                self._run_prefix_tree(x[k].view(-1, *self.history_shape), k) for k in range(len(x))
-            ]
+            states = [self._run_prefix_tree(x[k], k) for k in range(len(x))]
         else:
             # By default cuDNN uses TF32 in LSTMs; here only if matrix products may use it.
             torch.backends.cudnn.allow_tf32 = torch.get_float32_matmul_precision() != "highest"
-            states = [
-                torch.cat(
-                    [
-                        _run_all_steps(chunk.view(-1, *self.history_shape), weights)
-                        for chunk in torch.split(x[k], MAX_ROWS)
-                    ]
-                )
-                for k, weights in enumerate(self._build_torch_lstm_weights())
-            ]
+            states = []
+            for k, weights in enumerate(self._build_torch_lstm_weights()):
+                chunks = torch.split(x[k].view(-1, *self.history_shape), MAX_ROWS)
+                states.append(torch.cat([_run_all_steps(chunk, weights) for chunk in chunks]))
         return torch.stack(states)
 
     def _run_prefix_tree(self, x: Tensor, k: int) -> Tensor:
-        """Run replica k over the tree of prefixes of sequences, [B, L, F] -> [B, units]."""
+        x = x.view(-1, *self.history_shape)
         last_step, parent, level_ends, prefix_of_sequence = build_prefix_tree(x)
         weights = self.weight_ih[k], self.weight_hh[k], self.bias[k]
         states: Tensor = PrefixLSTMFunction.apply(last_step, parent, level_ends, *weights)  # type: ignore[no-untyped-call]
@@ -74,13 +62,8 @@ class ReplicatedLSTM(nn.Module):
     def _build_torch_lstm_weights(self) -> list[list[Tensor]]:
         """Return the weights of each replica in the layout of `torch.lstm`.
 
-        In this layout the gates are rows, the cell candidate comes before the output gate, and
-        there is a second bias, here 0. The weights of a replica are views of one buffer; otherwise
-        PyTorch would warn and copy them into a buffer.
-
-        Returns:
-            for each replica: input weights [4 * units, F], recurrent weights [4 * units, units] and
-            two biases [4 * units].
+        The gates are rows, the cell candidate comes before the output gate, and there is a second
+        bias, here 0. All are views of one buffer; otherwise PyTorch would warn and copy them.
         """
         units, features = self.units, self.history_shape[1]
         bias = self.bias[:, None]
@@ -90,13 +73,8 @@ class ReplicatedLSTM(nn.Module):
         flat_parts = [part.flatten(1) for part in torch.split(rows, [features, units, 1, 1], 2)]
         sizes = [part.shape[1] for part in flat_parts]
         shapes = (4 * units, features), (4 * units, units), (4 * units,), (4 * units,)
-        return [
-            [
-                part.view(shape)
-                for part, shape in zip(torch.split(buffer, sizes), shapes, strict=True)
-            ]
-            for buffer in (row.clone() for row in torch.cat(flat_parts, 1))
-        ]
+        buffers = [row.clone() for row in torch.cat(flat_parts, 1)]
+        return [list(map(Tensor.view, torch.split(buffer, sizes), shapes)) for buffer in buffers]
 
 
 def _run_all_steps(x: Tensor, weights: list[Tensor]) -> Tensor:

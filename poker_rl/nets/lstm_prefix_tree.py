@@ -30,10 +30,7 @@ class PrefixTree(NamedTuple):
 
 
 def build_prefix_tree(x: Tensor) -> PrefixTree:
-    """Return the distinct prefixes of sequences [B, L, F], float32 on the CPU.
-
-    A sequence ends after its last step that is not all zeros, and has at least one step.
-    """
+    """Return the distinct prefixes of sequences [B, L, F], float32 on the CPU."""
     rows, size, width = x.shape
     bits = x.detach().view(torch.int32).numpy()
     last_step = np.empty((rows * size, width), np.int32)
@@ -49,8 +46,8 @@ def build_prefix_tree(x: Tensor) -> PrefixTree:
 class PrefixLSTMFunction(torch.autograd.Function):
     """LSTM states after each prefix, [N, units], float32 on the CPU.
 
-    Called as `apply(last_step, parent, level_ends, weight_ih, weight_hh, bias)`: fields of a
-    `PrefixTree`, and weights [F, 4 * units], [units, 4 * units] and bias [4 * units] of the gates.
+    It takes fields of a `PrefixTree`, and weights [F, 4 * units] and [units, 4 * units] and bias
+    [4 * units] of the gates.
     """
 
     @staticmethod
@@ -89,8 +86,7 @@ class PrefixLSTMFunction(torch.autograd.Function):
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
     """Write the fields of a `PrefixTree`; return the length of the longest prefix.
 
-    `hash_table` maps last step and parent to the index of a prefix. It must be filled with -1, and
-    its size must be a power of two.
+    `hash_table` maps last step and parent to the index of a prefix: -1s, as many as a power of two.
     """
     rows, size, width = bits.shape
     lengths = np.ones(rows, np.int64)
@@ -192,10 +188,9 @@ def _add_state_products(parent, start, end, weight_hh, out, gates):
 
 @kernel(reorder_sums=True)
 def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
-    """Write cell, tanh(cell) and state (`out`) of each prefix.
+    """Write cell, tanh(cell) and state (`out`) of each prefix, and activations over `gates`.
 
-    `gates` hold the pre-activations of input, forget and output gate and of the cell candidate, and
-    are overwritten by the activations.
+    The gates are input, forget and output gate and cell candidate.
     """
     units, half, start = len(weight_hh), np.float32(0.5), 0
     for end in level_ends:
@@ -250,7 +245,7 @@ def _run_backward(
 ):
     """Write the gradients of the gates' pre-activations, from the longest prefixes to the shortest.
 
-    Each prefix adds its contribution to `grad_out` and `grad_cell` of its parent.
+    Each prefix adds to `grad_out` and `grad_cell` of its parent.
     """
     units, one = len(weight_hh), np.float32(1)
     for step in range(len(level_ends) - 1, -1, -1):

@@ -13,14 +13,7 @@ from poker_rl.config.plugins import load_class
 from poker_rl.games.game import Game
 
 FeatureKind = Literal[
-    "observation",
-    "sorted_suits",
-    "log_chips",
-    "rank",
-    "infoset",
-    "table",
-    "history",
-    "every_card",
+    "observation", "sorted_suits", "log_chips", "rank", "infoset", "table", "history", "every_card"
 ]
 
 
@@ -28,11 +21,9 @@ class FeatureEncoder(Protocol):
     """Interface of a plug-in's input features, a class given by `net.features: {_target_: ...}`."""
 
     def encode(self, game: Game, records: np.ndarray) -> np.ndarray:
-        """Return the network inputs for tables [B], each seen by its seat to act.
+        """Return the network inputs for tables [B], each seen by its seat to act, [B, W].
 
-        Returns:
-            [B, W], where W is the same for all tables of a game: uint8 if all numbers are 0 or 1,
-            else float32.
+        W is the same for all tables of a game. The type is uint8 if all are 0 or 1, else float32.
         """
 
 
@@ -44,16 +35,14 @@ NO_HISTORY = 0, 0  # `NetDimensions.history_shape` of inputs without a sequence
 class NetDimensions:
     """Inputs, outputs and number of replicas of a network, [K, B, inputs] -> [K, B, outputs].
 
-    Args:
-        output_init_scale: factor of the initial weights of the output layer.
-        history_shape: (L, F) if the first L x F inputs are a sequence of L steps of F features,
-            oldest first; a shorter sequence is padded with zeros at its end.
+    If `history_shape` is (L, F), the first L x F inputs are a sequence of L steps of F features,
+    oldest first; a shorter sequence is padded with zeros at its end.
     """
 
     inputs: int
     outputs: int
     replicas: int = 1
-    output_init_scale: float = 1.0
+    output_init_scale: float = 1.0  # factor of the initial weights of the output layer
     history_shape: tuple[int, int] = NO_HISTORY
 
 
@@ -62,7 +51,7 @@ class NetConfig(Protocol):
 
     @property
     def features(self) -> Features:
-        """The input features; see `ObservationEncoder`."""
+        """Input features; see `ObservationEncoder`."""
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
         """Build K networks, [K, B, inputs] -> [K, B, outputs], with random initial weights."""

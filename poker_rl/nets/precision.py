@@ -13,10 +13,7 @@ import torch
 
 
 def set_matmul_precision(precision: str, device: torch.device) -> None:
-    """Set torch's precision of float32 matrix products for this process.
-
-    `medium` becomes `highest` on a device without native bfloat16, where it would be slow.
-    """
+    """Set the precision of this process; `medium` needs native bfloat16, else it is `highest`."""
     if precision == "medium" and not has_bfloat16(device.type):
         precision = "highest"
     torch.set_float32_matmul_precision(precision)
@@ -27,11 +24,6 @@ def has_bfloat16(device_type: str) -> bool:
     if device_type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return device_type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
-
-
-def is_bfloat16_enabled() -> bool:
-    """Return whether hidden layers compute in bfloat16."""
-    return torch.get_float32_matmul_precision() == "medium"
 
 
 @contextmanager

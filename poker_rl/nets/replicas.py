@@ -1,4 +1,4 @@
-"""Operations on replicas: view or copy some, and run each row of inputs through its replica.
+"""Operations on replicas: view, copy or average them, and run each row through its replica.
 
 A replica is one of K networks of equal shape, each with its own weights, that run in one call.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from math import inf
 from typing import Any
 
 import torch
@@ -70,10 +71,7 @@ def forward_by_replica(
 
 
 def _assign_block_slots(replica: Tensor, replicas: int) -> tuple[Tensor, int]:
-    """Return a position for each row [N] in K blocks of equal size, and the size of a block.
-
-    Block k starts with the rows of replica k; the block size is the largest number of such rows.
-    """
+    """Return a position for each row [N] in K blocks of equal size, and the size of a block."""
     counts = torch.bincount(replica, minlength=replicas)  # [K]
     block_size = int(counts.max())
     order = replica.to(torch.int32).argsort(stable=True)  # sorts twice as fast as int64
@@ -98,3 +96,32 @@ def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
     else:
         torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
     return norms
+
+
+class WeightEMA:
+    """Exponential moving average of a network's weights, those of the copy `module`.
+
+    In self-play the current policy often circles around an equilibrium; the average is closer to
+    it. `decay` is the weight of the old average at each update, in [0, 1].
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self.module = deepcopy(module).requires_grad_(False)
+        self.decay = decay
+
+    @torch.no_grad()
+    def update(self, module: nn.Module, iteration: float = inf) -> None:
+        """Set the average to decay * average + (1 - decay) * weights of `module`.
+
+        With an iteration t the decay is at most t / (t + 3): it grows so that early weights are
+        forgotten.
+        """
+        decay = min(self.decay, 1.0 if iteration == inf else iteration / (iteration + 3))
+        averages: list[Tensor] = [*self.module.parameters()]
+        torch._foreach_lerp_(averages, [*module.parameters()], 1 - decay)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.module.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.module.load_state_dict(state)

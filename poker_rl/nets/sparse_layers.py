@@ -1,8 +1,7 @@
 """Linear layers on a CPU that skip inputs of 0, or the outputs of illegal actions.
 
-First layer: an observation of heads-up hold'em has about 20 ones among 288 numbers, and one of
-six-player hold'em about 40 nonzeros among 489. The output is the sum of their weight rows, in a
-quarter of the dense layer's time.
+First layer: an observation of heads-up hold'em has about 20 ones among 288 numbers. The output is
+the sum of their weight rows, in a quarter of the dense layer's time.
 
 Output layer: Big 2 has 1,695 actions, of which about ten are legal at a time. Their logits need
 only ten columns of the weights, and only these get a gradient.
@@ -29,18 +28,17 @@ MIN_ACTIONS_PER_LEGAL = 8  # if more than 1/8 of the actions is legal, the full 
 
 
 class Nonzeros(NamedTuple):
-    """Nonzero entries of the inputs of K replicas with B rows each, row after row."""
+    """Nonzero entries of inputs [K, B, in], row after row; the rest of the arrays is unused."""
 
-    columns: np.ndarray  # column of each entry, int32; the rest of the array is unused
-    values: np.ndarray  # value of each entry, float32; the rest of the array is unused
+    columns: np.ndarray  # column of each entry, int32
+    values: np.ndarray  # value of each entry, float32
     row_ends: np.ndarray  # number of entries up to the end of each row, [K, B] int64
 
 
 def find_nonzeros_if_sparse(x: Tensor, weight: Tensor) -> Nonzeros | None:
     """Return the nonzeros of inputs [K, B, in] for a layer with weights [K, in, out].
 
-    Return None where the dense product is faster or the only choice: for few or dense inputs, on a
-    GPU, if the inputs need a gradient, and for types other than float32 or Boolean integers.
+    Return None where the dense product is faster or the only choice.
     """
     if x.device.type != "cpu" or weight.dtype != torch.float32 or weight.shape[1] < MIN_INPUTS:
         return None
@@ -171,17 +169,14 @@ class LegalActions:
 
 
 def list_legal_actions_if_few(mask: np.ndarray, device: torch.device) -> LegalActions | None:
-    """Return the legal actions of N decisions with action masks [N, A].
-
-    Return None if the full layer is faster, because the game has few actions or many are legal.
-    """
+    """Return the legal actions of masks [N, A]; None if the full layer is faster."""
     if mask.shape[1] < MIN_ACTIONS or MIN_ACTIONS_PER_LEGAL * mask.sum() > mask.size:
         return None
     return list_legal_actions(mask, device)
 
 
 def list_legal_actions(mask: np.ndarray, device: torch.device) -> LegalActions:
-    """Return the legal actions, in ascending order, of N decisions with action masks [N, A]."""
+    """Return the legal actions, in ascending order, of masks [N, A]."""
     counts = mask.sum(1)
     actions = np.zeros((len(mask), counts.max(initial=1)), np.int64)
     row, action = np.nonzero(mask)
@@ -202,7 +197,7 @@ class LegalLogitsFunction(torch.autograd.Function):
     """x @ weight + bias at the legal actions, [K, B, in] -> [K, B, L], 0 in the padding.
 
     Called as `apply(x, weight, bias, actions, counts)`: weight [K, in, A], bias [K, 1, A], and the
-    attributes of `LegalActions`. All tensors are on the CPU, and floats are float32.
+    attributes of `LegalActions`; float32 on the CPU.
     """
 
     @staticmethod

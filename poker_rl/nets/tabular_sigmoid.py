@@ -1,7 +1,4 @@
-"""Tabular policies with one weight for each information set, for games with two choices.
-
-In Kuhn poker, for example, a decision is to check or bet, or to fold or call.
-"""
+"""Tabular policies with one weight for each information set, for games such as Kuhn poker."""
 
 from __future__ import annotations
 
@@ -28,7 +25,6 @@ class SigmoidPolicyConfig:
     features: ClassVar[FeatureKind] = "infoset"
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
-        """Build K policies with weights of up to `output_init_scale` times `init_range`."""
         if dimensions.outputs != 3:
             problem = f"needs 3 outputs (fold, call, raise), not {dimensions.outputs}"
             raise ConfigError(f"net: SigmoidPolicyConfig {problem}")
@@ -39,7 +35,7 @@ class SigmoidPolicyConfig:
 
 
 class SigmoidPolicy(nn.Module):
-    """Tabular policy with a weight w for each information set, [K, I, 1].
+    """Tabular policy with a weight w for each one-hot information set, [K, B, I] -> [K, B, 3].
 
     The logits of fold, call and raise are -w, 0 and w.
     """
@@ -49,6 +45,5 @@ class SigmoidPolicy(nn.Module):
         self.weight = nn.Parameter(torch.zeros(replicas, infosets, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the logits at one-hot information sets, [K, B, I] -> [K, B, 3]."""
         w = torch.bmm(x.to(self.weight.dtype), self.weight)  # [K, B, 1]
         return torch.cat([-w, torch.zeros_like(w), w], -1)
