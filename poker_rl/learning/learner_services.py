@@ -36,37 +36,24 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True, frozen=True)
 class LearnerContext:
-    """Arguments that every network learner gets besides the settings of its algorithm.
-
-    Args:
-        device: device of networks, batches and replay buffers.
-        opponents: players in every seat but agent 0's, or None for self-play.
-        workers: number of processes that train together, each with a learner of these settings.
-        rank: rank of this process; each rank has different random numbers.
-    """
+    """Arguments that every network learner gets besides the settings of its algorithm."""
 
     game: Game
     net: NetConfig
-    device: torch.device
+    device: torch.device  # of networks, batches and replay buffers
     seed: int
-    opponents: OpponentSettings | None = None
-    workers: int = 1
-    rank: int = 0
+    opponents: OpponentSettings | None = None  # in every seat but agent 0's; None: self-play
+    workers: int = 1  # number of processes that train together with these settings
+    rank: int = 0  # of this process; each rank has different random numbers
 
 
 @dataclass(kw_only=True)
 class NetworkAssignment:
-    """Settings, common to all network learners, that assign a network to each decision.
+    """Settings, common to all network learners, that assign a network to each decision."""
 
-    Args:
-        network_sharing: one network for all decisions, or one per seat, agent or betting node.
-        instances: number of independent copies of the whole learner, trained in parallel.
-        seating: `fixed`: agent i in seat i; `shuffled`: seats are sampled for each hand.
-    """
-
-    network_sharing: NetworkSharing
-    instances: PositiveInt
-    seating: Seating
+    network_sharing: NetworkSharing  # one network, or one per seat, agent or betting node
+    instances: PositiveInt  # independent copies of the whole learner, trained in parallel
+    seating: Seating  # `fixed`: agent i in seat i; `shuffled`: seats are sampled for each hand
 
 
 class LearnerServices:
@@ -83,15 +70,11 @@ class LearnerServices:
         show_hidden_cards: critics also see the other players' cards.
         include_forced_moves: a move that is a player's only legal one also counts as a decision.
 
-    Raises:
-        ConfigError: if a network would never learn because opponents play its seat.
-
     Attributes:
         generator: NumPy generator for actions and minibatches.
         rollout: the tables of this process; those of an instance are adjacent.
         replicas: number of replicas K of each network.
-        has_equal_blocks: whether each replica decides at an equal block of adjacent tables, as is
-            true if one network makes all decisions.
+        has_equal_blocks: whether each replica decides at an equal block of adjacent tables.
         input_size, input_dtype: width and type of a player's observation.
         hidden_card_size: width of the hidden cards that critics see.
         observation_column: type and width of a replay buffer column that holds observations.
@@ -146,13 +129,13 @@ class LearnerServices:
 
     def build_network(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
         """Build K networks that read a player's observation, [K, B, W] -> [K, B, outputs]."""
-        return self._build_module(self._net_config, self.encoder.size, outputs, output_init_scale)
+        return self._build_module(self._net_config, self.input_size, outputs, output_init_scale)
 
     def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
         """Build K value networks that also read hidden cards, [K, B, W + H] -> [K, B, outputs]."""
-        inputs = self.encoder.size + self.hidden_card_size
-        net_config = get_value_net_config(self._net_config)
-        return self._build_module(net_config, inputs, outputs, output_init_scale)
+        inputs, net_config = self.input_size + self.hidden_card_size, self._net_config
+        value_config = get_value_net_config(net_config)
+        return self._build_module(value_config, inputs, outputs, output_init_scale)
 
     def _build_module(
         self, net_config: NetConfig, inputs: int, outputs: int, output_init_scale: float
@@ -192,10 +175,7 @@ class LearnerServices:
         *,
         instance_per_replica: bool = False,
     ) -> NetworkPlayer:
-        """Build a player with the K replicas of the policy network `module`.
-
-        With `instance_per_replica` it has K instances, each with one replica for all seats.
-        """
+        """Build a player with the K replicas of `module`, or K players with a replica each."""
         sharing, instances = self._network_sharing, self.instances
         if instance_per_replica:
             sharing, instances = "shared", self.replicas
@@ -216,14 +196,12 @@ class LearnerServices:
     ) -> Tensor:
         """Return the outputs of each decision's replica, [B, A], or of `legal` actions, [B, L]."""
         # If every table has a row, the rows are K blocks of equal size in the order of replicas.
-        equal_blocks = (
-            self.has_equal_blocks and len(rows.table) == self.instances * self._tables_per_instance
-        )
-        replica = None if equal_blocks else self.to_tensor(rows.replica)
+        has_all_tables = len(rows.table) == self.instances * self._tables_per_instance
+        is_blocked = self.has_equal_blocks and has_all_tables
+        replica = None if is_blocked else self.to_tensor(rows.replica)
         with self.timer.time_networks():
-            return DeduplicatedInputs(rows.observation, self.device).forward_all(
-                module, replica, legal
-            )
+            inputs = DeduplicatedInputs(rows.observation, self.device)
+            return inputs.forward_all(module, replica, legal)
 
     def compute_probs(self, module: nn.Module, rows: DecisionsToMake) -> np.ndarray:
         """Return the action probabilities of the policy network `module`, [B, A]."""
@@ -265,8 +243,8 @@ class LearnerServices:
     ) -> np.ndarray:
         """Return the replica that decides at each of B tables, [B] int64.
 
-        `table` has the index in `rollout` of the table that each record was copied from; `agent`
-        the agent in the seat to act, by default i in seat i. Both are [B].
+        `table` has the index in `rollout` of each record's table, and `agent` the agent in the seat
+        to act, by default i in seat i, [B] each.
         """
         network_index = get_network_index(self.game, self._network_sharing, records, agent)
         first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)

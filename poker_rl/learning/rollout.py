@@ -74,7 +74,7 @@ class RolloutBatch:
         return len(self.action)
 
     def select_rows(self, rows: np.ndarray) -> RolloutBatch:
-        """Return some rows by index; `next_row` still refers to rows of this batch."""
+        """Return some rows; `next_row` still refers to rows of this batch."""
         return RolloutBatch(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:

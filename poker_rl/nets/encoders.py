@@ -46,9 +46,7 @@ class ObservationEncoder:
         is_binary: whether all inputs are 0 or 1.
         history_shape: (L, F) if a row begins with L steps of history with F features each.
         is_suit_invariant: whether a permutation of suits leaves the inputs unchanged.
-
-    Raises:
-        ConfigError: if the features are not defined for this game.
+        encode_into: an `EncodeFunction`.
     """
 
     def __init__(self, game: Game, features: Features) -> None:
@@ -59,15 +57,15 @@ class ObservationEncoder:
         if features == "every_card" and game.rules is not big2_rules:
             raise ConfigError(f"net.features: every_card needs game=big2, not {game.name}")
         if isinstance(features, str):
-            self.size, self._encode = ENCODER_FACTORIES[features](game)
+            self.size, self.encode_into = ENCODER_FACTORIES[features](game)
             shows_observation = features in ("observation", "sorted_suits", "every_card")
             is_uint8 = shows_observation and game.observation_dtype == np.uint8
             self.is_binary = features == "infoset" or is_uint8
         else:
-            self.size, self.is_binary, self._encode = _make_plugin_encoder(game, features)
-        self.history_shape = (
-            (HISTORY_STEPS, game.history_step_size) if features == "history" else NO_HISTORY
-        )
+            self.size, self.is_binary, self.encode_into = _make_plugin_encoder(game, features)
+        self.history_shape = NO_HISTORY
+        if features == "history":
+            self.history_shape = HISTORY_STEPS, game.history_step_size
         # Board cards of the first street are sorted like hole cards, so that some tables that
         # differ only by a permutation of suits still differ after sorting.
         self.is_suit_invariant = features == "rank" or (
@@ -78,10 +76,6 @@ class ObservationEncoder:
         out = np.empty((len(records), self.size), np.uint8 if self.is_binary else np.float32)
         self.encode_into(tables_from_records(self._game, records), out)
         return out
-
-    def encode_into(self, tables: Tables, out: np.ndarray) -> None:
-        """Write the network inputs for all tables into `out`, [B, W] uint8 or float32."""
-        self._encode(tables, out)
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
         """Return the cards hidden from each seat to act, [B, H] uint8."""

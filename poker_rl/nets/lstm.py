@@ -12,7 +12,7 @@ from math import sqrt
 import torch
 from torch import Tensor, nn
 
-from poker_rl.nets.lstm_prefix_tree import PrefixLSTMFunction, build_prefix_tree
+from poker_rl.nets.lstm_prefix_tree import run_prefix_lstm
 
 MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 steps and 64 units
 
@@ -42,22 +42,19 @@ class ReplicatedLSTM(nn.Module):
             gates = torch.baddbmm(self.bias[:, None], x, self.weight_ih)
             return torch.bmm(gates[..., : self.units], self.weight_hh)[..., : self.units]
         if x.device.type == "cpu" and x.dtype == self.weight_hh.dtype == torch.float32:
-            states = [self._run_prefix_tree(x[k], k) for k in range(len(x))]
+            weights = self.weight_ih, self.weight_hh, self.bias
+            shape = len(x), -1, *self.history_shape
+            states = [
+                run_prefix_lstm(*parts) for parts in zip(x.view(shape), *weights, strict=True)
+            ]
         else:
             # By default cuDNN uses TF32 in LSTMs; here only if matrix products may use it.
             torch.backends.cudnn.allow_tf32 = torch.get_float32_matmul_precision() != "highest"
             states = []
-            for k, weights in enumerate(self._build_torch_lstm_weights()):
+            for k, torch_weights in enumerate(self._build_torch_lstm_weights()):
                 chunks = torch.split(x[k].view(-1, *self.history_shape), MAX_ROWS)
-                states.append(torch.cat([_run_all_steps(chunk, weights) for chunk in chunks]))
+                states.append(torch.cat([_run_all_steps(chunk, torch_weights) for chunk in chunks]))
         return torch.stack(states)
-
-    def _run_prefix_tree(self, x: Tensor, k: int) -> Tensor:
-        x = x.view(-1, *self.history_shape)
-        last_step, parent, level_ends, prefix_of_sequence = build_prefix_tree(x)
-        weights = self.weight_ih[k], self.weight_hh[k], self.bias[k]
-        states: Tensor = PrefixLSTMFunction.apply(last_step, parent, level_ends, *weights)  # type: ignore[no-untyped-call]
-        return states.index_select(0, prefix_of_sequence)
 
     def _build_torch_lstm_weights(self) -> list[list[Tensor]]:
         """Return the weights of each replica in the layout of `torch.lstm`.

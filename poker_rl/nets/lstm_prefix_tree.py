@@ -1,12 +1,14 @@
-"""LSTM on a CPU by compiled loops over the tree of the distinct prefixes of a batch of sequences.
+"""LSTM on a CPU by compiled loops over the tree of the N distinct prefixes of a batch of sequences.
 
 The parent of a prefix is the prefix without its last step. The loops process the prefixes in the
-order of their lengths, four at a time.
+order of their lengths, four at a time. A tree has the arrays `last_step` [N, F], the features of
+the last step of each prefix; `parent` [N], -1 for prefixes of one step; and `level_ends`, the
+number of prefixes of up to 1, 2, ... steps.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,17 +22,11 @@ from poker_rl.nets.kernel_compilation import kernel
 vectorized: Any = register_jitable(fastmath={"reassoc", "contract"})
 
 
-class PrefixTree(NamedTuple):
-    """The N distinct prefixes of a batch of sequences, ordered by length."""
+def run_prefix_lstm(x: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor) -> Tensor:
+    """Return the LSTM states after sequences, [B, L, F] -> [B, units], float32 on the CPU.
 
-    last_step: Tensor  # features of the last step of each prefix, [N, F]
-    parent: np.ndarray  # index of each prefix's parent, [N]; -1 for prefixes of one step
-    level_ends: np.ndarray  # number of prefixes of up to 1, 2, ... steps, [longest length]
-    prefix_of_sequence: Tensor  # index of the prefix that is the whole sequence, [B]
-
-
-def build_prefix_tree(x: Tensor) -> PrefixTree:
-    """Return the distinct prefixes of sequences [B, L, F], float32 on the CPU."""
+    The gates have weights [F, 4 * units] and [units, 4 * units] and a bias [4 * units].
+    """
     rows, size, width = x.shape
     bits = x.detach().view(torch.int32).numpy()
     last_step = np.empty((rows * size, width), np.int32)
@@ -40,15 +36,13 @@ def build_prefix_tree(x: Tensor) -> PrefixTree:
     longest = _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence)
     level_ends = level_ends[:longest]
     last_steps = torch.from_numpy(last_step[: level_ends[-1]].view(np.float32))
-    return PrefixTree(last_steps, parent, level_ends, torch.from_numpy(prefix_of_sequence))
+    weights = weight_ih, weight_hh, bias
+    states: Tensor = PrefixLSTMFunction.apply(last_steps, parent, level_ends, *weights)  # type: ignore[no-untyped-call]
+    return states.index_select(0, torch.from_numpy(prefix_of_sequence))
 
 
 class PrefixLSTMFunction(torch.autograd.Function):
-    """LSTM states after each prefix, [N, units], float32 on the CPU.
-
-    It takes fields of a `PrefixTree`, and weights [F, 4 * units] and [units, 4 * units] and bias
-    [4 * units] of the gates.
-    """
+    """LSTM states after each prefix, [N, units]."""
 
     @staticmethod
     def forward(
@@ -84,7 +78,7 @@ class PrefixLSTMFunction(torch.autograd.Function):
 
 @kernel(reorder_sums=True)
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
-    """Write the fields of a `PrefixTree`; return the length of the longest prefix.
+    """Write the tree, and each sequence's prefix [B]; return the length of the longest prefix.
 
     `hash_table` maps last step and parent to the index of a prefix: -1s, as many as a power of two.
     """
@@ -178,10 +172,8 @@ def _add_state_products(parent, start, end, weight_hh, out, gates):
                 to_b[i] += b1 * w1 + b2 * w2 + b3 * w3 + b4 * w4
                 to_c[i] += c1 * w1 + c2 * w2 + c3 * w3 + c4 * w4
                 to_d[i] += d1 * w1 + d2 * w2 + d3 * w3 + d4 * w4
-        _add_weighted_rows(a, weight_hh, unrolled_end, to_a)
-        _add_weighted_rows(b, weight_hh, unrolled_end, to_b)
-        _add_weighted_rows(c, weight_hh, unrolled_end, to_c)
-        _add_weighted_rows(d, weight_hh, unrolled_end, to_d)
+        for m in range(n, n + 4):
+            _add_weighted_rows(out[parent[m]], weight_hh, unrolled_end, gates[m])
     for n in range(end - (end - start) % 4, end):
         _add_weighted_rows(out[parent[n]], weight_hh, 0, gates[n])
 

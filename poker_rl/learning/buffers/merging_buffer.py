@@ -1,13 +1,9 @@
 """Replay buffer that merges equal observations into one row with the weighted mean target.
 
-A network fitted to such means has the same optimum as one fitted to the single items, for squared
-error and for cross-entropy, without the noise of sampling items. If there are more observations
-than the capacity, a uniform sample of all observations stays. The sample is chosen by a hash of the
-observation: one that was dropped will be dropped whenever it is added again, and an observation in
-the sample has the mean over all of its items.
-
-The time of a merge is proportional to the number of rows, so a large buffer waits until 1/8 of its
-rows are new.
+A network fitted to such means has the same optimum as one fitted to the single items, without the
+noise of sampling items. If there are more observations than the capacity, a uniform sample stays,
+chosen by a hash of the observation: one that was dropped will be dropped whenever it is added
+again, and one in the sample has the mean over all of its items.
 
 Items of iteration t have weight t^power, as in linear CFR and Deep CFR (arXiv:1811.00164).
 """
@@ -75,11 +71,11 @@ class MergingBuffer:
             "weight": np.zeros(0),  # sum of the weights of merged items
             "priority": np.zeros(0),  # hash of the observation in [0, 1): the smallest stay
         }
-        # Valid until rows change: the result of `_index_rows_and_weights`, and a batch of all rows.
+        # Valid until rows change: row indices and weights by replica, and a batch of all rows.
         self._rows_by_replica: list[tuple[np.ndarray, np.ndarray]] | None = None
         self._full_batch: TargetBatch | None = None
         row_bytes = sum(
-            part.dtype.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values()
+            part.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values()
         )
         self.nbytes = int((1 + MAX_UNMERGED_FRACTION) * self._capacity) * row_bytes
         setting = f"capacity: {capacity:,} observations for each of {services.replicas} networks"
@@ -133,11 +129,15 @@ class MergingBuffer:
             self._rows = {name: part[kept_rows] for name, part in self._rows.items()}
 
     def get_or_sample_targets(self, batch_size: int) -> TargetBatch:
-        """Return each replica's rows, or `batch_size` of them sampled by weight if it has more."""
+        """Return each replica's rows, or `batch_size` sampled by weight if it has more."""
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch
         if self._rows_by_replica is None:
-            self._rows_by_replica = self._index_rows_and_weights()
+            replica, weight = self._rows["replica"], self._rows["weight"]
+            order = np.argsort(replica, kind="stable")
+            ends = np.searchsorted(replica[order], np.arange(1, self._services.replicas))
+            parts = np.split(order, ends)
+            self._rows_by_replica = [(part, np.cumsum(weight[part])) for part in parts]
         max_rows = max(len(replica_rows) for replica_rows, _ in self._rows_by_replica)
         rows = np.zeros((len(self._rows_by_replica), min(max_rows, batch_size)), np.int64)
         row_weights = np.zeros(rows.shape)
@@ -157,13 +157,6 @@ class MergingBuffer:
             self._full_batch = targets
         return targets
 
-    def _index_rows_and_weights(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return, for each replica, its row indices and the cumulative sum of their weights."""
-        replica, weight = self._rows["replica"], self._rows["weight"]
-        order = np.argsort(replica, kind="stable")
-        ends = np.searchsorted(replica[order], np.arange(1, self._services.replicas))
-        return [(part, np.cumsum(weight[part])) for part in np.split(order, ends)]
-
     def _build_target_batch(self, rows: np.ndarray, row_weights: np.ndarray) -> TargetBatch:
         observations = self._rows["observation"][rows]
         if self._is_binary:
@@ -178,7 +171,6 @@ class MergingBuffer:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Return rows, iteration, hash salt and generator state."""
         return {
             "iteration": self.iteration,
             "unmerged_rows": self._unmerged_rows,
@@ -192,14 +184,11 @@ class MergingBuffer:
         self.warm_start(state)
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy the rows of another run's buffer; its iterations precede those of this run."""
         rows = {name: state["rows"][name].numpy().copy() for name in self._rows}
         self._unmerged_rows = state["unmerged_rows"]
         if len(rows["replica"]) - self._unmerged_rows > self._capacity:
-            raise ConfigError(
-                f"capacity: {self._capacity:,} observations, the other buffer has"
-                f" {len(rows['replica']):,}"
-            )
+            problem = f"{self._capacity:,} observations, the other buffer has"
+            raise ConfigError(f"capacity: {problem} {len(rows['replica']):,}")
         self._rows, self.iteration = rows, state["iteration"]
         self._rows_by_replica = self._full_batch = None
         self._hash_salt = np.uint64(state["hash_salt"])  # dropped observations stay dropped
