@@ -319,15 +319,16 @@ class APU(NetworkLearner):
         actor, critic, target_actor, target_critic = learner.networks
         with self.services.timer.time_networks():
             with torch.no_grad():
-                next_logits = target_actor(transitions.next_observation)
-                pi = masked_softmax(next_logits, transitions.next_legal_mask)
-                next_value = (pi * target_critic(transitions.next_critic_input)).sum(2)
+                next_logits = target_actor(transitions.observation[1])
+                pi = masked_softmax(next_logits, transitions.legal_mask[1])
+                next_value = (pi * target_critic(transitions.critic_input[1])).sum(2)
                 td_target = transitions.reward + self.gamma * transitions.not_done * next_value
-            q = critic(transitions.critic_input)  # [K, B, A]
+            q = critic(transitions.critic_input[0])  # [K, B, A]
             critic_loss = (q.gather(2, transitions.action[..., None])[..., 0] - td_target).square()
-            log_pi = masked_log_softmax(actor(transitions.observation), transitions.legal_mask)
+            legal_mask = transitions.legal_mask[0]
+            log_pi = masked_log_softmax(actor(transitions.observation[0]), legal_mask)
             pi = log_pi.exp()
-            entropy = -masked_expectation(pi, log_pi, transitions.legal_mask)
+            entropy = -masked_expectation(pi, log_pi, legal_mask)
             parts = torch.stack([critic_loss, -(pi * q.detach()).sum(2), entropy])
             return parts.mean(2).sum(1)
 

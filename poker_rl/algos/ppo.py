@@ -218,13 +218,13 @@ class PPO(NetworkLearner, NetworkAssignment):
         device, count = services.device, batch.action.numel()
         # Indices of the cells (table x step) of the batch that hold a decision, [N].
         self._cells = torch.arange(count, device=device)
-        self._actor_inputs = DeduplicatedInputs.from_tensor(batch.observation.flatten(0, 1))
+        self._actor_inputs = DeduplicatedInputs(batch.observation.flatten(0, 1), device)
         self._critic_inputs = self._actor_inputs
         self._critic_rows: Tensor | None = None
         if services.hidden_card_size:
             width = services.input_size + services.hidden_card_size
             self._critic_rows = torch.zeros(count, width, dtype=services.input_dtype, device=device)
-            self._critic_inputs = DeduplicatedInputs.from_tensor(self._critic_rows)
+            self._critic_inputs = DeduplicatedInputs(self._critic_rows, device)
         self._seed = torch.zeros((), dtype=torch.int64, device=device)  # seed of the row order
         self._data: dict[str, Tensor] = {}
         self._loss_columns = ["mask", "action", "log_prob", "advantage", "target"]

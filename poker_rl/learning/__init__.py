@@ -1,7 +1,6 @@
 """Parts of learners: rollouts, replay buffers, gradient steps, average policies, collectives.
 
-A network learner derives from `poker_rl.algos.NetworkLearner`, whose docstring lists its methods,
-and builds a `LearnerServices` from the `LearnerContext` that its constructor gets.
+A network learner derives from `poker_rl.algos.NetworkLearner`, which lists its methods.
 
 Shapes: K network replicas, N decisions of a batch, B rows or decisions of each replica, A actions,
 L legal actions with padding, W network inputs, H inputs for the hidden cards.

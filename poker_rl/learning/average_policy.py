@@ -1,8 +1,8 @@
 """Average-policy network, trained by supervised learning on the policies of all iterations.
 
-A reservoir holds observations and the learner's policies at them, and a network is fitted to it by
-cross-entropy, as in neural fictitious self-play (arXiv:1603.01121). Decisions of iteration t can
-have weight t^power; Deep CFR (arXiv:1811.00164) has power 1.
+A network is fitted to a reservoir of the learner's policies by cross-entropy, as in neural
+fictitious self-play (arXiv:1603.01121). Decisions of iteration t can have weight t^power; Deep CFR
+(arXiv:1811.00164) has power 1.
 """
 
 from __future__ import annotations
@@ -77,15 +77,9 @@ class AveragePolicy:
             replicas=services.replicas,
             other_buffers=other_buffers,
         )
-        self.stepper = GradientStepper(
-            self.module,
-            settings.optimizer,
-            settings.lr,
-            settings.max_grad_norm,
-            self.buffer,
-            settings.batch_size,
-            self._compute_loss,
-        )
+        optimizer = settings.optimizer, settings.lr, settings.max_grad_norm
+        batches = self.buffer, settings.batch_size
+        self.stepper = GradientStepper(self.module, *optimizer, *batches, self._compute_loss)
         self._updates = CapturedUpdates([self.stepper], services.device, services.timer)
 
     def add(
@@ -169,14 +163,12 @@ class PolicyAverages:
     ) -> None:
         self._services, self._actor = services, actor
         self.weight_ema = WeightEMA(actor, ema_decay)
-        self.average_policy = None
-        if settings is not None:
-            self.average_policy = AveragePolicy(
-                settings,
-                services,
-                output_init_scale=output_init_scale,
-                learn_from_actions=learn_from_actions,
-            )
+        self.average_policy = settings and AveragePolicy(
+            settings,
+            services,
+            output_init_scale=output_init_scale,
+            learn_from_actions=learn_from_actions,
+        )
 
     def build_players(self, critic: Critic | None) -> dict[str, Player]:
         """Return the players "average" (if any, without critic), "weight_average", "current"."""

@@ -2,8 +2,7 @@
 
 Each process has its own tables and replay buffers, and all have the same networks: gradients are
 averaged before each optimizer step in one flat tensor, as in CleanRL's `ppo_atari_multigpu.py`.
-Every process must call these functions in the same order. CPU tensors of processes on one machine
-are exchanged through shared memory, all others by `torch.distributed`.
+Every process must call these functions in the same order.
 """
 
 from __future__ import annotations
@@ -32,15 +31,13 @@ class ProcessLostError(ConnectionError):
 
 
 class ShmAllReduce:
-    """All-reduce by shared memory and semaphores, which one process passes to the others.
+    """All-reduce of CPU tensors by shared memory and semaphores, for processes on one machine.
 
-    A gradient step of a small network takes about 1 ms, and torch's gloo backend adds 1 to 3 ms,
-    mostly to wake up sleeping threads. Here waiting processes spin before they sleep if `spin`,
-    which needs a core for each process, and an all-reduce takes a few hundredths of a millisecond.
-
-    Each process writes to a memory block of its own, and signals by one semaphore for each other
-    process that the block is written. Two sets of blocks are used in turn: before a process reuses
-    a set, it has waited for all others once, so they have read the set's old values.
+    It takes a few hundredths of a millisecond, where torch's gloo backend takes 1 to 3 ms to wake
+    up sleeping threads: with `spin`, which needs a core for each process, processes spin before
+    they sleep. Each process writes to a memory block of its own, and signals that by one semaphore
+    for each other process. Two sets of blocks are used in turn: before a process reuses a set, it
+    has waited for all others once, so they have read the set's old values.
     """
 
     def __init__(self, workers: int, spin: bool, context: BaseContext) -> None:

@@ -1,9 +1,7 @@
 """External sampling: all legal actions of one seat, the traverser, are played; the rest is sampled.
 
-Lanctot et al., "Monte Carlo sampling for regret minimization" (2009). Since only the cards and the
-actions of the other seats are sampled, only they add variance to the values of the traverser's
-actions. All hands advance together, one action at a time: a table at which the traverser decides is
-copied once for each of the legal actions.
+Lanctot et al., "Monte Carlo sampling for regret minimization" (2009). All hands advance together,
+one action at a time: a table at which the traverser decides is copied for each legal action.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class TraversalDecisions:
 
 @dataclass
 class _TreeLevel:
-    """Level of the traversed trees: n positions after equally many actions, m of them decisions."""
+    """Positions after equally many actions: n, of which m are decisions."""
 
     parent: np.ndarray  # index of the decision on the level above that led here [n] int64
     action: np.ndarray  # action that was played at that decision [n] int64

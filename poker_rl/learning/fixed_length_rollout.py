@@ -1,9 +1,8 @@
 """Rollouts of a fixed number of actions at every table, in tensors of fixed shape.
 
-The rules run on the CPU, the networks on any device. On a GPU two groups of tables take turns:
-while the GPU chooses the actions of one group, the CPU plays those of the other. All decisions stay
-on the device, in tensors that keep their addresses, so a GPU can replay the work of a step as a
-CUDA graph (see `CapturedStep`).
+On a GPU two groups of tables take turns: while the GPU chooses the actions of one group, the CPU
+plays those of the other. Decisions stay on the device, in tensors that keep their addresses, so a
+GPU can replay the work of a step as a CUDA graph (see `CapturedStep`).
 """
 
 from __future__ import annotations
@@ -76,8 +75,7 @@ class FixedLengthRollout:
             payoffs=allocate(torch.int64, seats, rows=steps),
         )
         self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
-        # Minibatches may be padded with cells without a decision. In these all actions are legal,
-        # since a policy without legal actions would be NaN.
+        # Cells without a decision may pad minibatches. A policy without legal actions would be NaN.
         self.batch.mask.fill_(True)
         # The CPU writes into these tensors; at the end of `play` they are copied to the device.
         self._host = {

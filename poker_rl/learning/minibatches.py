@@ -26,22 +26,17 @@ class DeduplicatedInputs:
     results and gradients are the same up to rounding.
     """
 
-    def __init__(self, rows: np.ndarray, device: torch.device) -> None:
-        self.rows = torch.from_numpy(rows).to(device)  # [N, W]
+    def __init__(self, rows: np.ndarray | Tensor, device: torch.device) -> None:
+        self.rows = torch.as_tensor(rows).to(device)  # [N, W]
         self.distinct_index: Tensor | None = None  # index in `distinct_rows` [N]; None: unused
         self.distinct_rows = self.rows[:0].float()  # [U, W]
+        if isinstance(rows, Tensor):  # on a GPU, where finding equal rows takes too long
+            return
         probe = rows[:DUPLICATE_PROBE_ROWS]
         if len(find_distinct_rows(probe)[0]) < len(probe) / 2:
             first_rows, distinct_index = find_distinct_rows(rows)
             self.distinct_rows = torch.from_numpy(rows[first_rows]).to(device).float()
             self.distinct_index = torch.from_numpy(distinct_index).to(device)
-
-    @classmethod
-    def from_tensor(cls, rows: Tensor) -> DeduplicatedInputs:
-        """Build the inputs from rows [N, W] on the device; equal rows are not merged."""
-        inputs = cls(np.empty((0, rows.shape[1]), np.float32), rows.device)
-        inputs.rows = rows
-        return inputs
 
     def forward_all(
         self, module: nn.Module, replica: Tensor | None, legal: LegalActions | None = None
@@ -50,20 +45,15 @@ class DeduplicatedInputs:
 
         `replica` [N] may be None if the rows are K blocks of equal size, one for each replica.
         """
-        replicas = count_replicas(module)
-        if (
-            legal is not None
-            or self.distinct_index is None
-            or replicas * len(self.distinct_rows) >= len(self.rows)
-        ):
+        replicas, distinct_count = count_replicas(module), len(self.distinct_rows)
+        saves_work = replicas * distinct_count < len(self.rows)
+        if legal is not None or self.distinct_index is None or not saves_work:
             return forward_by_replica(module, self.rows, replica, legal)
         if replica is None:
             replica = torch.arange(replicas, device=self.rows.device)
             replica = replica.repeat_interleave(len(self.rows) // replicas)
         out: Tensor = module(self.distinct_rows.expand(replicas, -1, -1))  # [K, U, out]
-        return out.flatten(0, 1).index_select(
-            0, replica * len(self.distinct_rows) + self.distinct_index
-        )
+        return out.flatten(0, 1).index_select(0, replica * distinct_count + self.distinct_index)
 
     def forward_rows(
         self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
@@ -142,12 +132,7 @@ def sample_uniform(seed: Tensor, count: int) -> Tensor:
 
 
 def iterate_minibatches(
-    replica: Tensor,
-    is_used: Tensor,
-    uniform: Tensor,
-    replicas: int,
-    minibatch_count: int,
-    size: int,
+    replica: Tensor, is_used: Tensor, uniform: Tensor, replicas: int, count: int, size: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Iterate over those of N rows that are used, in random order, in equal minibatches.
 
@@ -156,7 +141,7 @@ def iterate_minibatches(
     Args:
         replica, is_used: replica of each row, and whether it is used, [N].
         uniform: a random number in [0, 1) for each row, [N] float64, which decides the order.
-        minibatch_count: number of minibatches; fewer, but at least one, if `size` is less.
+        count: number of minibatches; fewer, but at least one, if `size` is less.
         size: upper bound of the number of used rows of a replica in any process.
 
     Yields:
@@ -165,7 +150,7 @@ def iterate_minibatches(
         fewer than `size` rows is padded with rows of weight 0, spread evenly over the minibatches.
         B is 0 if this process has no rows.
     """
-    minibatch_count = max(1, min(minibatch_count, size))
+    minibatch_count = max(1, min(count, size))
     order = torch.where(is_used, replica + uniform, replicas).argsort()
     replica_or_none = torch.where(is_used, replica, replicas)
     counts = torch.zeros(replicas + 1, dtype=torch.int64, device=replica.device)

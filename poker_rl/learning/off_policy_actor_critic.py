@@ -1,8 +1,7 @@
 """Off-policy actor-critic networks, with a replay buffer that stores poker decisions as hands.
 
-The cards and actions of a hand take far less memory than the inputs of a critic that sees all
-cards. So an item holds the hand, and the number of its actions before the decision; the hand is
-replayed when it is sampled.
+An item holds the cards and actions of a hand, which take far less memory than the inputs of a
+critic that sees all cards, and the number of actions before the decision.
 
 Target networks are updated by Polyak averaging. Without them, each step of the critic would also
 move the values that it is fitted to (arXiv:1509.02971).
@@ -32,15 +31,12 @@ from poker_rl.learning.learner_services import LearnerServices
 class TransitionBatch:
     """B transitions for each of K replicas, from a decision to the same agent's next decision.
 
-    If the hand ended before a next decision, the next inputs encode the table at the end.
+    The first axis is this decision and the next one, or the end of the hand if there is none.
     """
 
-    observation: Tensor  # [K, B, W]
-    next_observation: Tensor  # [K, B, W]
-    critic_input: Tensor  # observation and hidden cards [K, B, W + H]
-    next_critic_input: Tensor  # [K, B, W + H]
-    legal_mask: Tensor  # [K, B, A] bool
-    next_legal_mask: Tensor  # [K, B, A] bool
+    observation: Tensor  # [2, K, B, W]
+    critic_input: Tensor  # observation and hidden cards [2, K, B, W + H]
+    legal_mask: Tensor  # [2, K, B, A] bool
     action: Tensor  # [K, B] int64
     reward: Tensor  # reward until the next decision [K, B]
     not_done: Tensor  # whether there was a next decision [K, B] bool
@@ -93,16 +89,10 @@ class HandReplayBuffer(ReplayBuffer):
         def split(rows: np.ndarray) -> Tensor:
             return to_tensor(rows).view(2, *shape, -1)
 
-        observation, next_observation = split(observations)
-        critic_input, next_critic_input = split(np.concatenate([observations, hidden_cards], 1))
-        legal_mask, next_legal_mask = split(tables.legal_mask())
         return TransitionBatch(
-            observation=observation,
-            next_observation=next_observation,
-            critic_input=critic_input,
-            next_critic_input=next_critic_input,
-            legal_mask=legal_mask,
-            next_legal_mask=next_legal_mask,
+            observation=split(observations),
+            critic_input=split(np.concatenate([observations, hidden_cards], 1)),
+            legal_mask=split(tables.legal_mask()),
             action=to_tensor(self._table_packer.get_next_actions(hand, moves)).view(shape),
             reward=items["reward"].to(self._services.device),
             not_done=split(tables.records["over"] == 0)[1, ..., 0],

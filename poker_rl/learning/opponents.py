@@ -77,10 +77,7 @@ class Opponents:
         self._hands, self._chips = np.zeros((2, len(self._probs)), np.int64)
 
     def update(
-        self,
-        iterations: int,
-        list_players: Callable[[], Mapping[str, Player]],
-        device: torch.device,
+        self, iterations: int, list_players: Callable[[], Mapping[str, Any]], device: torch.device
     ) -> None:
         """Every `self_interval` iterations, add a snapshot and sample the one that plays."""
         self._device = device
@@ -108,19 +105,15 @@ class Opponents:
         opponent = self._opponent_of_seat[rows, records["to_act"]]
         probs = np.zeros(mask.shape)
         for index, player in enumerate(self._settings.players.values()):
-            if player is not None:
-                players, instance = [player], np.zeros(len(rows), np.int64)
-            else:
-                players = self._self_players
-                instance = rows * len(players) // len(self._tables.records)
+            players = self._self_players if player is None else [player]
+            instance = rows * len(players) // len(self._tables.records)
             if not players:
                 raise ConfigError(f"opponents: {SELF}: this learner offers no snapshots")
             for k, instance_player in enumerate(players):
                 part = np.flatnonzero((opponent == index) & (instance == k))
                 if len(part):
-                    probs[part] = compute_checked_probs(
-                        self._tables.game, instance_player, records[part], mask[part]
-                    )
+                    tables = self._tables.game, instance_player, records[part], mask[part]
+                    probs[part] = compute_checked_probs(*tables)
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
     def add_results(self, rows: np.ndarray, agent_of_seat: np.ndarray, chips: np.ndarray) -> None:
