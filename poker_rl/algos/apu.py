@@ -174,7 +174,6 @@ class APU(NetworkLearner):
             buffer = HandReplayBuffer(
                 self._table_packer,
                 self.services,
-                "replay_capacity",
                 self.replay_capacity,
                 replicas=replicas_per_learner,
                 other_buffers=[learner.buffer for learner in learners],
@@ -309,8 +308,8 @@ class APU(NetworkLearner):
         with self.services.timer.time_networks():
             step = learner.updates
             loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
-            norm = learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
-            learner.update_targets(self.tau)
+            learning_rates = self.actor_lr.value(step), self.critic_lr.value(step)
+            norm = learner.step(loss, *learning_rates, self.tau)
         return metrics.detach(), norm
 
     def _compute_losses(self, learner: OffPolicyActorCritic) -> Tensor:

@@ -196,7 +196,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
         self.progress.updates += updates
-        self.count_progress(self._rollout.decisions)
+        self.count_progress(int(self._data["is_complete"].sum()))
         *means, explained_variance = torch.cat(
             [self._metric_sums / updates, self._data["explained_variance"]]
         ).tolist()
@@ -255,11 +255,8 @@ class PPO(NetworkLearner, NetworkAssignment):
 
         If it changes, a GPU has to record its CUDA graph again, so there are spare rows.
         """
-        if self.services.has_equal_blocks:
-            size = int(self._rollout.learner_decisions.max())
-        else:
-            used_replicas = self._data["replica"][self._data["is_used"]]
-            size = int(used_replicas.bincount(minlength=self.services.replicas).max())
+        used_replicas = self._data["replica"][self._data["is_used"]]
+        size = int(used_replicas.bincount(minlength=self.services.replicas).max())
         size = collectives.max_over_processes(size)
         if self.services.device.type == "cpu":
             self._minibatch_rows = size
@@ -340,6 +337,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             "value": value,
             "advantage": advantage,
             "target": advantage + value,
+            "is_complete": flatten_to_decisions(is_complete),
             "is_used": is_used,
             "explained_variance": ppo_loss.compute_explained_variance(advantage, value, is_used),
         }

@@ -28,7 +28,7 @@ class ActingNetworks:
             self._observation = torch.zeros(
                 rows, services.input_size, dtype=services.input_dtype, device=services.device
             )
-            # Index of the replica that decides each row: network x K + replica.
+            # Replica that decides each row: network x K + replica.
             self._source = torch.zeros(rows, dtype=torch.int64, device=services.device)
             self._outputs = torch.zeros(rows, services.game.action_count, device=services.device)
             self._captured_step = CapturedStep(self._fill_outputs, services.device)

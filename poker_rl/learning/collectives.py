@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.context import BaseContext
-from multiprocessing.synchronize import Semaphore
 from typing import Any
 
 import torch
@@ -81,15 +80,11 @@ class ShmAllReduce:
         for other_rank in other_ranks:
             self._written_semaphores[self._rank][other_rank].release()
         for other_rank in other_ranks:
-            self._wait_for_write(self._written_semaphores[other_rank][self._rank])
+            semaphore = self._written_semaphores[other_rank][self._rank]
+            if not any(semaphore.acquire(False) for _ in range(self._spin_tries)):
+                while not semaphore.acquire(timeout=1.0):
+                    self._check_alive()
         return values_by_rank
-
-    def _wait_for_write(self, semaphore: Semaphore) -> None:
-        for _ in range(self._spin_tries):
-            if semaphore.acquire(False):
-                return
-        while not semaphore.acquire(timeout=1.0):
-            self._check_alive()
 
 
 @contextmanager

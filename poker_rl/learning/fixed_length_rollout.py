@@ -36,17 +36,10 @@ class FixedLengthRollout:
     Attributes:
         best_response_seats: samples the seats that learn; None: all seats learn.
         batch: the decisions of the last `play`; its tensors keep their addresses.
-        decisions: number of decisions in `batch` that are not pending: the hand has ended, or the
-            same seat has decided again.
-        learner_decisions: number of these that networks learn from, in each instance.
     """
 
     def __init__(
-        self,
-        services: LearnerServices,
-        steps: int,
-        actor: nn.Module,
-        group_count: int | None = None,
+        self, services: LearnerServices, steps: int, actor: nn.Module, groups: int | None = None
     ) -> None:
         self._services, self._rollout = services, services.rollout
         self._steps, self._actor = steps, actor
@@ -54,9 +47,7 @@ class FixedLengthRollout:
         self.best_response_seats: BestResponseSeats | None = None
         device = services.device
         table_count, seats = self._rollout.agent_of_seat.shape
-        # Row of each seat's last decision, and whether networks learn from that decision.
-        self._last_row = np.full((table_count, seats), NO_ROW)
-        self._learned_last = np.zeros((table_count, seats), bool)
+        self._last_row = np.full((table_count, seats), NO_ROW)  # of each seat's last decision
 
         def allocate(dtype: torch.dtype, *shape: int, rows: int = seats + steps) -> Tensor:
             return torch.zeros(rows, table_count, *shape, dtype=dtype, device=device)
@@ -85,17 +76,14 @@ class FixedLengthRollout:
         self._host_last_row = allocate_on_host(self.batch.seat[:seats])
         self._last_row_on_device = torch.zeros_like(self.batch.seat[:seats])
         self._table_index = torch.arange(table_count, device=device)
-        if group_count is None:
-            group_count = 2 if device.type == "cuda" and services.replicas == 1 else 1
-        bounds = [i * table_count // group_count for i in range(group_count + 1)]
+        if groups is None:
+            groups = 2 if device.type == "cuda" and services.replicas == 1 else 1
+        bounds = [i * table_count // groups for i in range(groups + 1)]
         self._groups = [TableGroup(slice(*pair), self.batch, device) for pair in pairwise(bounds)]
         has_fixed_shape = services.has_equal_blocks
-        self._captured_samples = [
-            CapturedStep(
-                partial(self._sample_on_device, group), device, is_capturable=has_fixed_shape
-            )
-            for group in self._groups
-        ]
+        for group in self._groups:
+            sample = partial(self._sample_on_device, group)
+            group.sample = CapturedStep(sample, device, is_capturable=has_fixed_shape)
         self._captured_carry = CapturedStep(self._carry_on_device, device)
         # On a GPU it takes time to look up which agent decides.
         self._needs_agents = (
@@ -115,38 +103,21 @@ class FixedLengthRollout:
         """Play `steps` actions at every table, with a new deal where a hand ends."""
         if not self._is_bound:
             self._bind_tables()
-        counts = self._count_pending()
         self._copy_pending_decisions()
         for group in self._groups:
             if group.stream is not None:
                 group.stream.wait_stream(torch.cuda.current_stream())
         for step in range(self._steps):
-            for group, sample in zip(self._groups, self._captured_samples, strict=True):
+            for group in self._groups:
                 if step:
                     self._finish_step(group, step - 1)
-                self._start_step(group, step, sample)
+                self._start_step(group, step)
         for group in self._groups:
             self._finish_step(group, self._steps - 1)
             if group.stream is not None:
                 torch.cuda.current_stream().wait_stream(group.stream)
         for name, tensor in self._host.items():
             getattr(self.batch, name)[-self._steps :].copy_(tensor, non_blocking=True)
-
-        is_decision = self._columns["is_decision"]
-        counts += self._count_by_instance(is_decision, self._columns["is_learner"])
-        counts -= self._count_pending()
-        self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
-
-    def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
-        """Count all decisions, and those to learn from, in each instance, [2, instances]."""
-        parts = [
-            np.split(column, self._services.instances, axis=-1)
-            for column in (is_decision, is_decision & is_learner)
-        ]
-        return np.array([[np.count_nonzero(part) for part in column] for column in parts])
-
-    def _count_pending(self) -> np.ndarray:
-        return self._count_by_instance(self._last_row.T != NO_ROW, self._learned_last.T)
 
     def _bind_tables(self) -> None:
         """Let the groups use the memory of the rollout's tables; deal if no hand is in play."""
@@ -181,7 +152,7 @@ class FixedLengthRollout:
             column[:seats] = carried.view(seats, table_count, *column.shape[2:])
         self.batch.is_decision[:seats] = last_row != NO_ROW
 
-    def _start_step(self, group: TableGroup, step: int, sample: CapturedStep) -> None:
+    def _start_step(self, group: TableGroup, step: int) -> None:
         """Encode a group's next decisions, and start sampling its actions."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
@@ -215,7 +186,7 @@ class FixedLengthRollout:
         else:
             timing = self._services.timer.time_networks(group.stream)
             with torch.cuda.stream(group.stream), timing:
-                sample()
+                group.sample()
 
     def _sample_on_cpu(self, group: TableGroup, decisions: DecisionsToMake, step: int) -> None:
         """Sample the actions of learning agents; write the decisions into the batch."""
@@ -278,10 +249,8 @@ class FixedLengthRollout:
         group.tables.step_autoreset(
             group.action, group.seat, observation, group.mask, payoffs, is_over.view(np.uint8)
         )
-        last_row, learned_last = self._last_row[columns], self._learned_last[columns]
-        row = last_row.shape[1] + step
-        is_decision, is_learner = group.is_decision, group.is_learner
-        _set_last_rows(row, seat, is_decision, is_learner, is_over, last_row, learned_last)
+        last_row = self._last_row[columns]
+        _set_last_rows(last_row.shape[1] + step, seat, group.is_decision, is_over, last_row)
         ended = group.rows[is_over]
         if len(ended):
             rollout.record_finished_hands(ended, payoffs[is_over])
@@ -307,17 +276,15 @@ class FixedLengthRollout:
             getattr(self.batch, name)[:seats].copy_(state[name])
         is_pending = state["is_pending"].numpy().T
         self._last_row = np.where(is_pending, np.arange(seats), NO_ROW)
-        self._learned_last = state["is_learner"].numpy().T.copy()
         self._is_bound = False
 
 
 @jit
-def _set_last_rows(row, seat, is_decision, is_learner, is_over, last_row, learned_last):  # type: ignore[no-untyped-def]
+def _set_last_rows(row, seat, is_decision, is_over, last_row):  # type: ignore[no-untyped-def]
     """Update the rows of the seats' last decisions, [T, seats], after a step at T tables."""
     for i in range(len(seat)):  # without branches, which would often be mispredicted
         s = seat[i]
         last_row[i, s] = row if is_decision[i] else last_row[i, s]
-        learned_last[i, s] = is_learner[i] if is_decision[i] else learned_last[i, s]
         for j in range(last_row.shape[1]):
             last_row[i, j] = NO_ROW if is_over[i] else last_row[i, j]
 

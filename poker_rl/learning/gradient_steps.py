@@ -129,17 +129,14 @@ class GradientStepper:
         self._optimizer: torch.optim.Optimizer
         if optimizer_name == "sgd":
             self._optimizer = torch.optim.SGD(module.parameters(), lr=lr, fused=True)
-        elif device.type == "cpu":
-            self._optimizer = torch.optim.Adam(module.parameters(), lr=lr, fused=True)
         else:
-            self._optimizer = ChunkedAdam(
-                module.parameters(), lr=lr, fused=True, capturable=device.type == "cuda"
-            )
+            adam, on_gpu = torch.optim.Adam if device.type == "cpu" else ChunkedAdam, lr.is_cuda
+            self._optimizer = adam(module.parameters(), lr=lr, fused=True, capturable=on_gpu)
         self._sums = torch.zeros(2, device=device)  # sums of losses and of gradient norms
         self.losses_summed = 0  # number of steps since the last `pop_means`
 
     def prepare_steps(self, steps: int) -> None:
-        """Count the next `steps` <= STEPS_PER_GRAPH steps, and set their learning rates."""
+        """Count the next steps, up to STEPS_PER_GRAPH, and set their learning rates."""
         for i in range(steps):
             lr = self._lr_schedule.value(self.updates + i)
             if lr != self._lrs[i]:
@@ -177,8 +174,7 @@ class GradientStepper:
 class CapturedUpdates:
     """Gradient steps of several independent networks, recorded together in CUDA graphs on a GPU.
 
-    One graph has STEPS_PER_GRAPH steps of each network, another one step; each network learns on a
-    stream of its own.
+    One graph has STEPS_PER_GRAPH steps of each network, another one step.
     """
 
     def __init__(

@@ -12,13 +12,10 @@ _communication_seconds = 0.0  # spent in collectives since this process began
 
 
 class LearnerTimer:
-    """Stopwatch of the time since `start`, and of the time inside `time_networks` contexts.
-
-    On a GPU events in its queue measure the time in networks, so that the CPU need not wait.
-    """
+    """Stopwatch of the time since `start`, and of the time inside `time_networks` contexts."""
 
     def __init__(self, device: torch.device) -> None:
-        self._uses_events = device.type == "cuda"
+        self._uses_events = device.type == "cuda"  # in the GPU's queue, so the CPU need not wait
         self.start()
 
     def start(self) -> None:

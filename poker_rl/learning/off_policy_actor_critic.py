@@ -9,7 +9,6 @@ move the values that it is fitted to (arXiv:1509.02971).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,14 +45,7 @@ class HandReplayBuffer(ReplayBuffer):
     """Replay buffer of the newest `capacity` decisions of each of K replicas, stored as hands."""
 
     def __init__(
-        self,
-        table_packer: TablePacker,
-        services: LearnerServices,
-        capacity_key: str,
-        capacity: int,
-        *,
-        replicas: int,
-        other_buffers: Sequence[ReplayBuffer],
+        self, table_packer: TablePacker, services: LearnerServices, capacity: int, **settings: Any
     ) -> None:
         columns = {
             "hand": Column(torch.uint8, table_packer.row_bytes),
@@ -62,16 +54,9 @@ class HandReplayBuffer(ReplayBuffer):
             "next": Column(torch.uint8),
             "reward": Column(torch.float32),
         }
-        super().__init__(
-            capacity_key,
-            capacity,
-            CircularInsertion(),
-            columns,
-            torch.device("cpu"),  # hands are replayed on the CPU
-            services.sample_seed(),
-            replicas=replicas,
-            other_buffers=other_buffers,
-        )
+        device = torch.device("cpu")  # where hands are replayed
+        parts = CircularInsertion(), columns, device, services.sample_seed()
+        super().__init__("replay_capacity", capacity, *parts, **settings)
         self._table_packer, self._services = table_packer, services
 
     def sample_transitions(self, batch_size: int) -> TransitionBatch:
@@ -119,19 +104,19 @@ class OffPolicyActorCritic:
         """Return whether each replica belongs to this learner, [N] -> [N] bool."""
         return (self.replicas.start <= replica) & (replica < self.replicas.stop)
 
-    def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> Tensor:
-        """Take a step on the sum of actor and critic losses; return the gradient norm, []."""
+    def step(self, loss: Tensor, actor_lr: float, critic_lr: float, tau: float) -> Tensor:
+        """Take a step on the sum of actor and critic losses; return the gradient norm, [].
+
+        Then update the target networks: target <- (1 - tau) target + tau network.
+        """
         set_learning_rates(self._optimizer, actor_lr, critic_lr)
         self.updates += 1
-        return take_gradient_step(loss, self._optimizer)
-
-    @torch.no_grad()
-    def update_targets(self, tau: float) -> None:
-        """Update the target networks: target <- (1 - tau) target + tau network."""
-        torch._foreach_lerp_(self._target_weights, self._weights, tau)
+        norm = take_gradient_step(loss, self._optimizer)
+        with torch.no_grad():
+            torch._foreach_lerp_(self._target_weights, self._weights, tau)
+        return norm
 
     def state_dict(self) -> dict[str, Any]:
-        """Return optimizer, buffer and number of steps; the algorithm saves the networks."""
         return {
             "updates": self.updates,
             "optimizer": self._optimizer.state_dict(),

@@ -1,10 +1,8 @@
 """Self-play in which another policy plays some of the seats: a past snapshot, or an average policy.
 
-Opponent pool: past snapshots of the policy keep self-play from forgetting how to beat earlier
-policies. In a share of the hands only one seat learns, and a snapshot sampled from a pool that
-covers the whole run plays all other seats. Fictitious self-play (Heinrich, Lanctot and Silver, ICML
-2015) does so too; OpenAI Five (arXiv:1912.06680, section 3.1) played a fifth of its games against
-past versions.
+An opponent pool keeps self-play from forgetting how to beat earlier policies: in a share of the
+hands only one seat learns, and a snapshot of any time of the run plays all other seats. OpenAI Five
+(arXiv:1912.06680, section 3.1) played a fifth of its games against past versions.
 """
 
 from __future__ import annotations
@@ -30,17 +28,11 @@ SeatSampler = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(kw_only=True, frozen=True)
 class OpponentPoolSettings:
-    """Settings of an opponent pool.
+    """Settings of an opponent pool."""
 
-    Args:
-        play_prob: share of the hands (in apu: of the iterations) with a pool opponent; 0: no pool.
-        snapshot_interval: iterations between snapshots; each time, a new pool opponent is sampled.
-        capacity: largest number of snapshots in the pool.
-    """
-
-    play_prob: Probability
-    snapshot_interval: PositiveInt
-    capacity: PositiveInt
+    play_prob: Probability  # share of hands (apu: of iterations) with a pool opponent; 0: no pool
+    snapshot_interval: PositiveInt  # iterations until a snapshot, and another pool opponent
+    capacity: PositiveInt  # largest number of snapshots in the pool
 
 
 class OpponentPool(SnapshotPool):
@@ -92,12 +84,10 @@ class BestResponseSeats:
     """Seats that play the learning policy in the current hands, and a record of its decisions.
 
     In fictitious self-play (arXiv:1603.01121, Algorithm 1) this policy is the best response.
-
-    Attributes:
-        is_best_response: whether each seat plays the learning policy, [tables, seats] bool.
     """
 
     def __init__(self, services: LearnerServices, sample_seats: SeatSampler) -> None:
+        # [tables, seats] bool
         self.is_best_response: np.ndarray = np.zeros(services.rollout.agent_of_seat.shape, bool)
         self._sample_seats = sample_seats
         self._recorded = [np.zeros(0, bool)]
@@ -119,7 +109,7 @@ class BestResponseSeats:
         return recorded
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the best-response seats of the current hands; call `pop_record` before."""
+        """Return the seats of the current hands; call `pop_record` before."""
         return {"is_best_response": torch.from_numpy(self.is_best_response.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -1,9 +1,8 @@
 """Rollouts: many tables advanced together, and batches of the learning agents' decisions.
 
-An agent is not a seat: the seating assigns an agent to each seat for each hand. A transition goes
-from a decision of an agent to the same agent's next decision in the hand. A decision is pending if
-a batch ends before that next decision and before the end of the hand; it is carried over to the
-next batch.
+An agent is not a seat: the seating assigns an agent to each seat for each hand. A decision is
+pending if a batch ends before the same agent's next decision and before the end of the hand; it is
+carried over to the next batch.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from poker_rl.learning.opponents import Opponents, OpponentSettings
 
 Seating = Literal["fixed", "shuffled"]
 
-# Values of `RolloutBatch.next_row` if the agent's next decision is not in the batch: the hand ended
-# before it, or the decision is pending.
+# Values of `RolloutBatch.next_row` if the agent's next decision is not in the batch.
 HAND_ENDED, NEXT_PENDING = -1, -2
 NO_ROW = -1  # in `Rollout.last_row_of_seat`: the seat has not decided in this hand
 
@@ -41,7 +39,7 @@ class DecisionsToMake:
 
     @property
     def records(self) -> np.ndarray:
-        """Copies of the states of the tables at which decisions are to be made, [B]."""
+        """Copies of the states of the tables, [B]."""
         return self.tables.records.take(self.table)  # faster than indexing, which copies each field
 
     def select_rows(self, rows: np.ndarray) -> DecisionsToMake:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from poker_rl.games.tables import Tables
+from poker_rl.learning.cuda_graphs import CapturedStep
 
 
 @dataclass
@@ -47,6 +48,7 @@ class TableGroup:
     """
 
     tables: Tables
+    sample: CapturedStep  # samples actions on a GPU
 
     def __init__(self, columns: slice, batch: StepBatch, device: torch.device) -> None:
         self.columns, self.rows = columns, np.arange(columns.start, columns.stop)

@@ -84,8 +84,6 @@ def ppo_of_both_halves(overrides, doubled):
         for field in fields(StepBatch):
             columns = [getattr(part.batch, field.name) for part in parts]
             getattr(whole.batch, field.name).copy_(torch.cat(columns, 1))
-        whole.decisions = sum(part.decisions for part in parts)
-        whole.learner_decisions = sum(part.learner_decisions for part in parts)
         rollouts = [half.services.rollout for half in halves]
         one.services.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
 

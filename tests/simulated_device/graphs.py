@@ -100,7 +100,7 @@ def test_what_a_graph_replays_is_what_the_cpu_does(run, steps):
     if is_ppo:
         rollout, prepare = here._rollout, here._prepare_data
         assert replays.pop(rollout._captured_carry) == ITERATIONS - WARMUP_CALLS
-        (sample,) = rollout._captured_samples
+        (sample,) = (group.sample for group in rollout._groups)
         calls = here.rollout_steps * ITERATIONS if here.services.has_equal_blocks else WARMUP_CALLS
         assert replays.pop(sample) == calls - WARMUP_CALLS
         calls = ITERATIONS if here.services.replicas == 1 else WARMUP_CALLS
@@ -127,7 +127,8 @@ def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(game, oppone
     counts = []
     for _ in range(15):
         learn_alike(here, there)
-        counts += here._rollout.learner_decisions.tolist()
+        replica = here._data["replica"][here._data["is_used"]].cpu()
+        counts += replica.bincount(minlength=here.instances).tolist()
     assert 0 in counts
     assert max(counts) > 0
 
@@ -135,13 +136,11 @@ def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(game, oppone
 def test_two_groups_of_tables_on_the_device_play_what_one_does_on_the_cpu(monkeypatch):
     settings = [*PPO, "algo.tables=17", "algo.minibatches=1", SEES_CARDS]
     there = learner("cpu", "leduc", "ppo", *settings)
-    monkeypatch.setattr(
-        ppo_module, "FixedLengthRollout", partial(FixedLengthRollout, group_count=2)
-    )
+    monkeypatch.setattr(ppo_module, "FixedLengthRollout", partial(FixedLengthRollout, groups=2))
     here = learner(NAME, "leduc", "ppo", *settings)
     for _ in range(ITERATIONS):
         learn_alike(here, there)
-    samples = here._rollout._captured_samples
+    samples = [group.sample for group in here._rollout._groups]
     assert len(samples) == 2
     assert all(sample._graph.replays > 5 * WARMUP_CALLS for sample in samples)
 
