@@ -107,10 +107,7 @@ class AveragePolicy:
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:
-        """Return the mean loss and gradient norm since the last call; none without a step.
-
-        The cross-entropy is weighted by (iteration / newest iteration of the batch)^power.
-        """
+        """Return the mean loss and gradient norm since the last call; none without a step."""
         if not self.stepper.losses_summed:
             return {}
         loss, norm = self.stepper.pop_means()

@@ -48,17 +48,11 @@ class ShmAllReduce:
         self._exchanges = 0
 
     def set_up_process(self, rank: int, check_alive: Callable[[], None]) -> None:
-        """Set up this process, before its first `all_reduce`.
-
-        `check_alive` is called every second while waiting; it must raise if a process has ended.
-        """
+        """Set up this process; `check_alive`, called while it waits, raises if another ended."""
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
-        """Return the sum or maximum of CPU tensors over processes, bitwise equal in all of them.
-
-        Unlike `torch.distributed.all_reduce`, it leaves `values` unchanged.
-        """
+        """Return the sum or maximum of tensors over processes, bitwise equal in all of them."""
         flat = values.contiguous().view(-1)
         reduced = []
         for chunk in torch.split(flat, CHUNK_BYTES // flat.element_size()):

@@ -1,7 +1,4 @@
-"""Services for all network learners: their rollouts, networks and players.
-
-They also assign a network replica to each decision.
-"""
+"""Services for all network learners: their rollouts, networks, replicas and players."""
 
 from __future__ import annotations
 
@@ -160,8 +157,8 @@ class LearnerServices:
     ) -> Critic | None:
         """Return the critic to save with players, so that its values can be displayed.
 
-        Without `value_network` the outputs of the player's network are the action values. Return
-        None if the critic sees hidden cards, or if its values are discounted and so not in chips.
+        Without `value_network` the player's network outputs action values. Return None if the
+        critic sees hidden cards, or if its values are discounted and so not in chips.
         """
         if self.hidden_card_size or gamma < 1:
             return None

@@ -11,8 +11,6 @@ import torch
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game_tree import GameTree
 
-BYTES_PER_GIB = 2**30
-
 _processes_on_machine = 1
 
 
@@ -23,13 +21,10 @@ def set_processes_on_machine(process_count: int) -> None:
 
 
 def check_memory(setting: str, needed_bytes: int, device: torch.device) -> None:
-    """Raise ConfigError if a device has less than `needed_bytes` of memory.
-
-    `setting` says in the message what needs the memory, such as "batch_size: 1,000 items".
-    """
+    """Raise ConfigError about a setting, such as "capacity: 9 items", if a device lacks memory."""
     available_bytes = _measure_free_bytes(device)
     if needed_bytes > available_bytes:
-        needed, available = (n / BYTES_PER_GIB for n in (needed_bytes, available_bytes))
+        needed, available = (n / 2**30 for n in (needed_bytes, available_bytes))
         processes = _processes_on_machine
         share = f" for each of {processes} processes" if processes > 1 else ""
         raise ConfigError(

@@ -58,9 +58,9 @@ class DeduplicatedInputs:
     def forward_rows(
         self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
     ) -> Any:
-        """Return the outputs of replica k for the rows `index[k]`, [K, B, out], or [K, B, L].
+        """Return the outputs of replica k for rows `index[k]`, [K, B, out], or [K, B, L] legal ones.
 
-        With `legal` return only the outputs of legal actions; for a `NetworkPair` those of both.
+        For a `NetworkPair` return the outputs of both networks.
         """
         if legal is None and self.distinct_index is not None:
             if len(index) == 1:

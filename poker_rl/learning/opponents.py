@@ -117,10 +117,7 @@ class Opponents:
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
     def add_results(self, rows: np.ndarray, agent_of_seat: np.ndarray, chips: np.ndarray) -> None:
-        """Add agent 0's winnings in hands at tables [B] to the total of each seat's opponent.
-
-        The agents and the chips won are those of each seat, [B, seats].
-        """
+        """Add agent 0's winnings at tables [B] to the totals of opponents; chips [B, seats]."""
         won = chips[np.arange(len(rows)), agent_of_seat.argmin(1)]
         for index in range(len(self._probs)):
             seats = (self._opponent_of_seat[rows] == index).sum(1)

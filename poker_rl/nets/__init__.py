@@ -2,8 +2,6 @@
 
 Shapes: K replicas, which are independent networks of one shape, B rows of each replica, A actions,
 L legal actions with padding, W inputs; in sequences, L steps of F features.
-
-Of the other packages of `poker_rl` this one imports only `config` and `games`.
 """
 
 from poker_rl.nets.action_probs import masked_log_softmax, masked_softmax

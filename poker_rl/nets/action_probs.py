@@ -41,7 +41,7 @@ def sample_legal_action(
     is_short = probs.shape[1] <= 32
     cumulative = probs.t().contiguous().cumsum(0).t() if is_short else probs.cumsum(1)
     # `argmax` returns the first legal action whose cumulative probability exceeds the random number
-    # or, if there is none after rounding or in a diverged network, the first legal action.
+    # or, if there is none (after rounding, or in a diverged network), the first legal action.
     is_beyond = (cumulative > uniform[:, None] * cumulative[:, -1:]) & legal_mask
     action = (is_beyond.byte() + legal_mask.byte()).argmax(1, keepdim=True)
     return action[:, 0], log_probs.gather(1, action)[:, 0]

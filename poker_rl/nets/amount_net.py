@@ -1,10 +1,9 @@
 """Policy networks for no-limit games, with a mixture density over raise amounts.
 
-No-limit hold'em has one action for each number of chips to raise to. Two heads give the logits, as
-in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md): one head for fold,
-call and raise, and one for the amount. The amount head outputs a mixture of logistic densities over
-the logarithm of the amount; n chips get the probability mass from n - 1/2 to n + 1/2 (as pixel
-values do in arXiv:1701.05517). The softmax over legal actions leaves legal amounts only.
+No-limit hold'em has one action for each number of chips to raise to. One head gives the logits of
+fold, call and raise, another one a mixture of logistic densities over the logarithm of the amount,
+as in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md). n chips get the
+mass from n - 1/2 to n + 1/2, as pixel values do in arXiv:1701.05517.
 """
 
 from __future__ import annotations

@@ -85,8 +85,7 @@ class ReplicatedLinear(nn.Module):
         if self.reads_observations:
             nonzeros = find_nonzeros_if_sparse(x, self.weight)
             if nonzeros is not None:
-                sparse_output: Tensor = SparseLinearFunction.apply(nonzeros, self.weight, self.bias)  # type: ignore[no-untyped-call]
-                return sparse_output
+                return SparseLinearFunction.apply(nonzeros, self.weight, self.bias)  # type: ignore[no-any-return,no-untyped-call]
         dtype = self.weight.dtype
         if self.is_inner and dtype == torch.float32:
             is_medium = torch.get_float32_matmul_precision() == "medium"  # see `precision`

@@ -18,10 +18,10 @@ from poker_rl.games.table_loops import history_loop
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.net_config import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
+HISTORY_STEPS = 48  # largest number of actions in a history; older ones are left out
+
 EncodeFunction = Callable[[Tables, np.ndarray], None]
 """Function that writes the inputs for all tables [B] into an array [B, W]."""
-
-HISTORY_STEPS = 48  # largest number of actions in a history; older ones are left out
 
 
 class ObservationEncoder:
@@ -207,10 +207,10 @@ def take_newest_steps(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 @jit
 def _fill_chips(definitions, tables, seat_slots, out):  # type: ignore[no-untyped-def]
-    """Write the chips of tables [B], as fractions of the most that a seat can put in.
+    """Write the chips of tables [B], as fractions of the most that a seat can put in, into `out`.
 
-    Each row of `out` [B, 3 * seat_slots + 3] gets chips put in, chips left and whether it has not
-    folded, for each seat from the one to act; then the pot, the bet to match and the chips to call.
+    Each row gets chips put in, chips left and whether it has not folded, for each seat from the one
+    to act; then the pot, the bet to match and the chips to call, [B, 3 * seat_slots + 3].
     """
     for i in range(len(tables)):
         table, row = tables[i], out[i]

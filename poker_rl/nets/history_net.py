@@ -22,24 +22,17 @@ from poker_rl.nets.net_config import FeatureKind, NetDimensions
 
 @dataclass(kw_only=True, frozen=True)
 class HistoryNetConfig:
-    """Settings of a network with dense layers for cards and chips and a reader of the history.
+    """Settings of a network with dense layers for cards and chips and a reader of the history."""
 
-    Args:
-        history_reader: `lstm`, `fc` (a dense layer over all steps) or `none`.
-        hidden_sizes: widths of the layers for cards and chips.
-        merged_size: width of the layer that merges the outputs of reader and layers.
-    """
-
-    history_reader: Literal["lstm", "fc", "none"]
+    history_reader: Literal["lstm", "fc", "none"]  # fc: a dense layer over all steps
     reader_units: PositiveInt
-    hidden_sizes: list[PositiveInt]
-    merged_size: PositiveInt
+    hidden_sizes: list[PositiveInt]  # widths of the layers for cards and chips
+    merged_size: PositiveInt  # width of the layer that reads the outputs of both
     activation: ActivationName
     init: InitScheme
 
     @property
     def features(self) -> FeatureKind:
-        """Input features: `history`, or `table` without a reader of the history."""
         return "table" if self.history_reader == "none" else "history"
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
@@ -83,9 +76,7 @@ class HistoryNetwork(nn.Module):
         activation = ACTIVATIONS[self.table.activation]
         parts = [activation(self.table(x[..., self.history_inputs :]))]
         if self.reader is not None:
-            history = self.reader(x[..., : self.history_inputs])
-            parts.append(
-                history if isinstance(self.reader, ReplicatedLSTM) else activation(history)
-            )
+            read = self.reader(x[..., : self.history_inputs])
+            parts.append(read if isinstance(self.reader, ReplicatedLSTM) else activation(read))
         out: Tensor = self.head(torch.cat(parts, -1))
         return out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numba
@@ -22,7 +21,6 @@ def kernel(*, reorder_sums: bool) -> Callable[[Callable[..., Any]], Callable[...
         njit: Any = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)
         compiled = njit(function)
 
-        @wraps(function)
         def run(*arrays: Any) -> Any:
             previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1  # read when compiling
             try:

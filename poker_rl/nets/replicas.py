@@ -50,19 +50,17 @@ def forward_by_replica(
 ) -> Tensor:
     """Run each row of x [N, in] through its replica, [N, out], or [N, L] for legal actions only.
 
-    `replica` [N] may be None if the rows are K equal blocks, one for each replica in order.
+    `replica` [N] may be None if the rows are K equal blocks.
     """
     replicas = count_replicas(module)
     if replicas == 1:
         if legal is not None:
             legal = LegalActions(legal.actions[None], legal.counts[None])
-        logits: Tensor = compute_logits(module, x[None], legal)[0]
-        return logits
+        return compute_logits(module, x[None], legal)[0]  # type: ignore[no-any-return]
     if legal is not None:
         return legal.gather(forward_by_replica(module, x, replica))
     if replica is None:
-        blocks = x.reshape(replicas, len(x) // replicas, x.shape[1])
-        block_outputs: Tensor = module(blocks)  # [K, N/K, out]
+        block_outputs: Tensor = module(x.reshape(replicas, len(x) // replicas, x.shape[1]))
         return block_outputs.flatten(0, 1)
     slot, block_size = _assign_block_slots(replica, replicas)
     blocks = x.new_zeros(replicas * block_size, x.shape[1]).index_copy(0, slot, x)

@@ -1,12 +1,9 @@
 """Linear layers on a CPU that skip inputs of 0, or the outputs of illegal actions.
 
-First layer: an observation of heads-up hold'em has about 20 ones among 288 numbers. The output is
-the sum of their weight rows, in a quarter of the dense layer's time.
-
-Output layer: Big 2 has 1,695 actions, of which about ten are legal at a time. Their logits need
-only ten columns of the weights, and only these get a gradient.
-
-Outputs and gradients equal those of the full matrix product up to rounding.
+An observation of heads-up hold'em has about 20 ones among 288 numbers: the first layer's output is
+the sum of their weight rows, in a quarter of the time. Big 2 has 1,695 actions, of which about ten
+are legal at a time: their logits need only ten columns of the weights. Outputs and gradients equal
+those of the full matrix product up to rounding.
 """
 
 from __future__ import annotations
@@ -56,10 +53,7 @@ def find_nonzeros_if_sparse(x: Tensor, weight: Tensor) -> Nonzeros | None:
 
 
 class SparseLinearFunction(torch.autograd.Function):
-    """x @ weight + bias, [K, B, out], for x [K, B, in] given by its `Nonzeros`.
-
-    Called as `apply(nonzeros, weight, bias)` with weight [K, in, out] and bias [K, 1, out].
-    """
+    """x @ weight + bias, [K, B, out], for x given by its `Nonzeros` and weight [K, in, out]."""
 
     @staticmethod
     def forward(ctx: Any, nonzeros: Nonzeros, weight: Tensor, bias: Tensor) -> Tensor:
@@ -155,8 +149,8 @@ class LegalActions:
 
     def scatter(self, values: Tensor, action_count: int) -> Tensor:
         """Return values of all actions, [..., L] -> [..., A]; illegal actions get 0."""
-        scattered = values.new_zeros(*values.shape[:-1], action_count)
-        return scattered.scatter_add(-1, self.actions, values * self.position_mask)
+        zeros = values.new_zeros(*values.shape[:-1], action_count)
+        return zeros.scatter_add(-1, self.actions, values * self.position_mask)
 
     def to_position(self, action: Tensor) -> Tensor:
         """Return the position in its list of one legal action of each decision, [...] -> [...]."""
@@ -189,16 +183,11 @@ def compute_legal_logits(x: Tensor, weight: Tensor, bias: Tensor, legal: LegalAc
     """Return x @ weight + bias at the legal actions of each row, [K, B, in] -> [K, B, L]."""
     if x.device.type != "cpu" or x.dtype != torch.float32:
         return legal.gather(torch.baddbmm(bias, x, weight))
-    logits: Tensor = LegalLogitsFunction.apply(x, weight, bias, legal.actions, legal.counts)  # type: ignore[no-untyped-call]
-    return logits
+    return LegalLogitsFunction.apply(x, weight, bias, legal.actions, legal.counts)  # type: ignore[no-any-return,no-untyped-call]
 
 
 class LegalLogitsFunction(torch.autograd.Function):
-    """x @ weight + bias at the legal actions, [K, B, in] -> [K, B, L], 0 in the padding.
-
-    Called as `apply(x, weight, bias, actions, counts)`: weight [K, in, A], bias [K, 1, A], and the
-    attributes of `LegalActions`; float32 on the CPU.
-    """
+    """x @ weight + bias at the actions of `LegalActions`, [K, B, in] -> [K, B, L]; else 0."""
 
     @staticmethod
     def forward(

@@ -16,11 +16,10 @@ from poker_rl.nets.net_config import FeatureKind, NetDimensions
 class SigmoidPolicyConfig:
     """Settings of a tabular policy: one weight w per information set.
 
-    Of two legal actions the more aggressive one has probability sigmoid(w). Weights are initialized
-    uniformly on [-init_range, init_range].
+    Of two legal actions the more aggressive one has probability sigmoid(w).
     """
 
-    init_range: NonNegativeFloat
+    init_range: NonNegativeFloat  # weights are initialized uniformly on [-init_range, init_range]
 
     features: ClassVar[FeatureKind] = "infoset"
 

@@ -39,10 +39,7 @@ class TargetBatch(NamedTuple):
 
 
 class MergingBuffer:
-    """Buffer that merges equal observations, with up to `capacity` observations of each replica.
-
-    `other_buffers` need main memory at the same time, so the check of memory includes them.
-    """
+    """Buffer that merges equal observations, with up to `capacity` observations of each replica."""
 
     def __init__(
         self,
@@ -152,23 +149,16 @@ class MergingBuffer:
                 rows[k, : len(replica_rows)] = replica_rows
                 weight = self._rows["weight"][replica_rows]
                 row_weights[k, : len(replica_rows)] = weight / weight.sum()
-        targets = self._build_target_batch(rows, row_weights)
-        if max_rows <= batch_size:
-            self._full_batch = targets
-        return targets
-
-    def _build_target_batch(self, rows: np.ndarray, row_weights: np.ndarray) -> TargetBatch:
         observations = self._rows["observation"][rows]
         if self._is_binary:
             observations = np.unpackbits(observations, axis=2, count=self._observation_size)
         mean = self._rows["target_sum"][rows] / self._rows["weight"][rows][..., None]
-        to_tensor = self._services.to_tensor
-        return TargetBatch(
-            to_tensor(observations),
-            to_tensor(self._rows["mask"][rows]),
-            to_tensor(mean.astype(np.float32)),
-            to_tensor(row_weights.astype(np.float32)),
-        )
+        targets, weights = mean.astype(np.float32), row_weights.astype(np.float32)
+        columns = (observations, self._rows["mask"][rows], targets, weights)
+        batch = TargetBatch(*map(self._services.to_tensor, columns))
+        if max_rows <= batch_size:
+            self._full_batch = batch
+        return batch
 
     def state_dict(self) -> dict[str, Any]:
         return {
