@@ -160,12 +160,14 @@ class PolicyAverages:
     ) -> None:
         self._services, self._actor = services, actor
         self.weight_ema = WeightEMA(actor, ema_decay)
-        self.average_policy = settings and AveragePolicy(
-            settings,
-            services,
-            output_init_scale=output_init_scale,
-            learn_from_actions=learn_from_actions,
-        )
+        self.average_policy: AveragePolicy | None = None
+        if settings is not None:
+            self.average_policy = AveragePolicy(
+                settings,
+                services,
+                output_init_scale=output_init_scale,
+                learn_from_actions=learn_from_actions,
+            )
 
     def build_players(self, critic: Critic | None) -> dict[str, Player]:
         """Return the players "average" (if any, without critic), "weight_average", "current"."""

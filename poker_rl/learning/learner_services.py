@@ -245,7 +245,8 @@ class LearnerServices:
         """
         network_index = get_network_index(self.game, self._network_sharing, records, agent)
         first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)
-        return first_replica + network_index
+        replica: np.ndarray = first_replica + network_index
+        return replica
 
     def sample_seed(self) -> int:
         """Sample a seed for a part with its own random generator, such as a replay buffer."""

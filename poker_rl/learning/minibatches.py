@@ -58,7 +58,7 @@ class DeduplicatedInputs:
     def forward_rows(
         self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
     ) -> Any:
-        """Return the outputs of replica k for rows `index[k]`, [K, B, out], or [K, B, L] legal ones.
+        """Return the outputs of replica k for rows `index[k]`, [K, B, out], or [K, B, L] if legal.
 
         For a `NetworkPair` return the outputs of both networks.
         """

@@ -102,7 +102,8 @@ class OffPolicyActorCritic:
 
     def is_own_replica(self, replica: np.ndarray) -> np.ndarray:
         """Return whether each replica belongs to this learner, [N] -> [N] bool."""
-        return (self.replicas.start <= replica) & (replica < self.replicas.stop)
+        is_own: np.ndarray = (self.replicas.start <= replica) & (replica < self.replicas.stop)
+        return is_own
 
     def step(self, loss: Tensor, actor_lr: float, critic_lr: float, tau: float) -> Tensor:
         """Take a step on the sum of actor and critic losses; return the gradient norm, [].
