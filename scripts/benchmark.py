@@ -652,7 +652,7 @@ def print_large_rates(open_spiel: bool) -> None:
     print_rates(
         "CFR+, a million infosets", compare_thread_counts(lambda: create_large_solver("cfr_plus"))
     )
-    works = compare_thread_counts(lambda: create_large_solver("mccfr", traversals=TRAVERSALS))
+    works = {"ours": create_large_solver("mccfr", traversals=TRAVERSALS)}
     if open_spiel:
         works["OpenSpiel C++"] = create_open_spiel_mccfr()
     print_rates("MCCFR, traversals of each seat", works)

@@ -128,31 +128,20 @@ def assert_same(one, other):
 
 
 @two_cores
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("dcfr", {"iterations_per_step": 3}),
-        ("mccfr", {"iterations_per_step": 2, "traversals": 1500}),
-    ],
-)
-def test_threads_change_nothing(name, settings, monkeypatch):
-    """1,500 traversals are enough to be shared among threads."""
+def test_threads_change_nothing(monkeypatch):
     monkeypatch.setattr(sequence_form, "MIN_PARALLEL_LEAVES", 100_000)
     monkeypatch.setattr(game_tree, "_cached_trees", {})
-    one, two = (learnt(threads, name, leduc_8(), **settings) for threads in (1, 2))
+    one, two = (learnt(threads, "dcfr", leduc_8(), iterations_per_step=3) for threads in (1, 2))
     assert_same(one, two)
 
 
-@pytest.mark.parametrize("name", ["pcfr_plus", "mccfr"])
 @pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
-def test_parts_change_nothing(name, game, monkeypatch):
+def test_parts_change_nothing(game, monkeypatch):
     """Trees in one part for each hand and in one part for each seat give equal tables."""
-    settings = {"traversals": 40} if name == "mccfr" else {}
-    whole = learnt(1, name, game, iterations_per_step=20, **settings)
+    whole = learnt(1, "pcfr_plus", game, iterations_per_step=20)
     monkeypatch.setattr(sequence_form, "MIN_PARALLEL_LEAVES", 1)
     monkeypatch.setattr(game_tree, "_cached_trees", {})
-    monkeypatch.setattr("poker_rl.algos.tabular.mccfr.MIN_PARALLEL_NODES", 1)
-    assert_same(whole, learnt(2, name, game, iterations_per_step=20, **settings))
+    assert_same(whole, learnt(2, "pcfr_plus", game, iterations_per_step=20))
 
 
 @pytest.mark.parametrize("name", SOLVERS)
