@@ -11,7 +11,8 @@ response. So the values are exact for hidden cards and actions, and sampled only
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -80,16 +81,17 @@ class SampledBoards:
         ]
         self._board_count = board_count
         self._next_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
+        self._decisions: list[BoardDecisions] = []
 
     def walk(self, player: Player, generator: np.random.Generator) -> list[BoardDecisions]:
         """Walk the tree with the policy of `player`; return the decisions on the boards visited."""
-        walk = _Walk(self, player, generator)
-        reach = np.ones((2, 1, len(self.tree.ranges.hands)))
-        walk.average_boards(0, self.tree.boards.root, reach, reach, 1.0)
-        return walk.decisions
+        self._player, self._generator, self._decisions = player, generator, []
+        reach = np.ones((2, 1, 2, len(self.tree.ranges.hands)))
+        self._average_boards(0, self.tree.boards.root, reach, 1.0)
+        return self._decisions
 
-    def sample_boards(
-        self, street_index: int, previous_board: Board, generator: np.random.Generator
+    def _sample_boards(
+        self, street_index: int, previous_board: Board
     ) -> tuple[list[Board], np.ndarray]:
         """Return B boards that follow a board, and their weights, [B].
 
@@ -104,9 +106,78 @@ class SampledBoards:
         boards, multiplicities = self._next_boards[key]
         if len(boards) <= self._board_count:
             return boards, multiplicities
-        sampled = sample_in_proportion(multiplicities, self._board_count, generator)
+        sampled = sample_in_proportion(multiplicities, self._board_count, self._generator)
         weight = multiplicities.sum() / self._board_count
         return [boards[i] for i in sampled], np.full(self._board_count, weight)
+
+    def _average_boards(
+        self, street_index: int, previous_board: Board, reach: np.ndarray, board_prob: float
+    ) -> np.ndarray:
+        """Return the counterfactual values of a street, averaged over boards, [L, 2, H].
+
+        Args:
+            reach: probability that each seat plays the L betting lines to this street with each
+                hand: that of its policy, and that if it explores, [2, L, 2, H].
+            board_prob: probability of the previous board.
+        """
+        tree = self.tree
+        boards, weights = self._sample_boards(street_index, previous_board)
+        # A pair of hands shares no card with the board, which leaves it fewer boards.
+        weights = weights / tree.boards.count_next_boards(street_index)
+        states = tree.streets[street_index].decision_records
+        query = self._player, states, boards, lambda rows: None
+        policies = list(chain.from_iterable(self.range_policy.iterate_board_policies(*query)))
+        values = np.zeros(reach.shape[1:])
+        for policy, weight in zip(policies, weights.tolist(), strict=True):
+            values += weight * self._evaluate_board(
+                street_index, policy, reach, board_prob * weight
+            )
+        renamed_hands = tree.ranges.permuted_hands[previous_board.suit_permutations]
+        mean: np.ndarray = np.mean([values[:, :, renaming] for renaming in renamed_hands], axis=0)
+        return mean
+
+    def _evaluate_board(
+        self, street_index: int, policy: BoardPolicy, reach: np.ndarray, board_prob: float
+    ) -> np.ndarray:
+        """Collect the decisions on a board, and return its counterfactual values, [L, 2, H]."""
+        ranges, board, street = self.tree.ranges, policy.board, self.tree.streets[street_index]
+        legal, lines = self.legal_masks[street_index], get_line_arrays(street)
+        hands = self.range_policy.find_representative_hands(board)
+        is_possible = hands.representative_of_hand >= 0
+        # Impossible hands have the row -1; any row will do for them, because their reach is 0.
+        row_of_hand = np.maximum(hands.representative_of_hand, 0)
+        probs = policy.probs[:, policy.row_of_hand[hands.representatives]]  # [D, R, A]
+        uniform = (legal / legal.sum(1, keepdims=True))[:, None]
+        line_reach = np.empty((2, len(street.parent_line), *reach.shape[2:]))
+        line_reach[:, : street.entering_count] = reach * is_possible
+        fill_reach(lines, probs, row_of_hand, line_reach[0])
+        fill_reach(lines, probs + self.exploration * (uniform - probs), row_of_hand, line_reach[1])
+
+        values = np.zeros(line_reach.shape[1:])
+        if len(street.terminal_lines):
+            strengths = np.empty(0, np.int64), np.empty(0, np.int32)
+            if not street.is_fold.all():
+                strengths = ranges.sort_by_strength(board.cards)
+            hand_arrays = ranges.hands, *strengths
+            terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
+            for seat in range(2):
+                arrays = line_reach[0], values[:, seat]
+                fill_terminal_values(hand_arrays, terminal_arrays, seat, *arrays)
+        if len(continuing := street.continuing_lines):
+            values[continuing] = self._average_boards(
+                street_index + 1, board, line_reach[:, continuing], board_prob
+            )
+        for seat in range(2):
+            add_policy_values(lines, probs, row_of_hand, seat, values[:, seat])
+
+        if len(street.decision_lines):
+            hand_counts = np.bincount(row_of_hand[is_possible], minlength=probs.shape[1])
+            advantages, weights = np.zeros(probs.shape), np.empty((2, *probs.shape[:2]))
+            decided_hands = ranges.hands, hands.representatives, board_prob * hand_counts
+            _fill_decisions(lines, decided_hands, *line_reach, values, advantages, weights)
+            decisions = BoardDecisions(street_index, hands.decks, probs, advantages, *weights)
+            self._decisions.append(decisions)
+        return values[: street.entering_count] * is_possible
 
 
 def sample_in_proportion(
@@ -123,117 +194,11 @@ def sample_in_proportion(
     return indices.clip(max=len(weights) - 1)
 
 
-@dataclass(frozen=True)
-class _Walk:
-    """One walk of the public tree, which collects the decisions on the boards that it visits."""
-
-    boards: SampledBoards
-    player: Player
-    generator: np.random.Generator
-    decisions: list[BoardDecisions] = field(default_factory=list)
-
-    def average_boards(
-        self,
-        street_index: int,
-        previous_board: Board,
-        reach: np.ndarray,
-        exploring_reach: np.ndarray,
-        board_prob: float,
-    ) -> np.ndarray:
-        """Return the counterfactual values of a street, averaged over boards, [2, L, H].
-
-        Args:
-            reach: probability that each seat plays the L betting lines to this street with each
-                hand, [2, L, H].
-            exploring_reach: the same if the seats explore.
-            board_prob: probability of the previous board.
-        """
-        tree = self.boards.tree
-        boards, weights = self.boards.sample_boards(street_index, previous_board, self.generator)
-        # A pair of hands shares no card with the board, which leaves it fewer boards.
-        weights = weights / tree.boards.count_next_boards(street_index)
-        states = tree.streets[street_index].decision_records
-        query = self.player, states, boards, lambda rows: None
-        policies = [
-            policy
-            for group in self.boards.range_policy.iterate_board_policies(*query)
-            for policy in group
-        ]
-        values = np.zeros(reach.shape)
-        for policy, weight in zip(policies, weights.tolist(), strict=True):
-            values += weight * self._evaluate_board(
-                street_index, policy, reach, exploring_reach, board_prob * weight
-            )
-        renamed_hands = tree.ranges.permuted_hands[previous_board.suit_permutations]
-        mean: np.ndarray = np.mean([values[:, :, renaming] for renaming in renamed_hands], axis=0)
-        return mean
-
-    def _evaluate_board(
-        self,
-        street_index: int,
-        policy: BoardPolicy,
-        reach: np.ndarray,
-        exploring_reach: np.ndarray,
-        board_prob: float,
-    ) -> np.ndarray:
-        """Collect the decisions on a board, and return its counterfactual values, [2, L, H]."""
-        tree, board = self.boards.tree, policy.board
-        street, legal = tree.streets[street_index], self.boards.legal_masks[street_index]
-        hands = self.boards.range_policy.find_representative_hands(board)
-        is_possible = hands.representative_of_hand >= 0
-        # Impossible hands have the row -1; any row will do for them, because their reach is 0.
-        row_of_hand = np.maximum(hands.representative_of_hand, 0)
-        probs = policy.probs[:, policy.row_of_hand[hands.representatives]]  # [D, R, A]
-        uniform = (legal / legal.sum(1, keepdims=True))[:, None]
-        lines = get_line_arrays(street)
-        line_reach, exploring_line_reach = np.empty((2, len(street.parent_line), *reach.shape[::2]))
-        exploring_probs = probs + self.boards.exploration * (uniform - probs)
-        for entering, line_probs, out in (
-            (reach, probs, line_reach),
-            (exploring_reach, exploring_probs, exploring_line_reach),
-        ):
-            out[: street.entering_count] = (entering * is_possible).transpose(1, 0, 2)
-            fill_reach(lines, line_probs, row_of_hand, out)
-
-        values = np.zeros(line_reach.shape)
-        if len(street.terminal_lines):
-            strengths = np.empty(0, np.int64), np.empty(0, np.int32)
-            if not street.is_fold.all():
-                strengths = tree.ranges.sort_by_strength(board.cards)
-            hand_arrays = tree.ranges.hands, *strengths
-            terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
-            for seat in range(2):
-                arrays = line_reach, values[:, seat]
-                fill_terminal_values(hand_arrays, terminal_arrays, seat, *arrays)
-        if len(street.continuing_lines):
-            leaving, exploring_leaving = (
-                part[street.continuing_lines].transpose(1, 0, 2)
-                for part in (line_reach, exploring_line_reach)
-            )
-            next_values = self.average_boards(
-                street_index + 1, board, leaving, exploring_leaving, board_prob
-            )
-            values[street.continuing_lines] = next_values.transpose(1, 0, 2)
-        for seat in range(2):
-            add_policy_values(lines, probs, row_of_hand, seat, values[:, seat])
-
-        if len(street.decision_lines):
-            hand_counts = np.bincount(row_of_hand[is_possible], minlength=probs.shape[1])
-            advantages, weights = np.zeros(probs.shape), np.empty((2, *probs.shape[:2]))
-            decided_hands = tree.ranges.hands, hands.representatives, board_prob * hand_counts
-            line_arrays = line_reach, exploring_line_reach, values
-            _fill_decisions(lines, decided_hands, line_arrays, advantages, weights)
-            decisions = BoardDecisions(street_index, hands.decks, probs, advantages, *weights)
-            self.decisions.append(decisions)
-        return values[: street.entering_count].transpose(1, 0, 2) * is_possible
-
-
 @jit
-def _fill_decisions(lines, decided_hands, line_arrays, advantages, weights):
+def _fill_decisions(lines, decided_hands, reach, exploring_reach, values, advantages, weights):
     """Write the advantages [D, R, A] and both weights [2, D, R] of all decisions on a board."""
     entering, parent, action, seat, state_of_line = lines
     hands, representatives, hand_weights = decided_hands
-    reach, exploring_reach, values = line_arrays
     other_reach, exploring_other_reach = np.empty((2, advantages.shape[0], len(hands)))
     for line in range(len(parent)):
         if seat[line] >= 0:
