@@ -431,7 +431,6 @@ MISTAKES = [
     ("train algo.lr=fast", 'algo.lr: "fast" is neither a number nor a schedule', "{start, end, "),
     ("train budget_unit=hands", "algo.lr.horizon: can't follow the budget", "give a number of"),
     # Sizes.
-    ("train algo.minibatches=8193", "algo.minibatches: 8,193 parts of the 8,192 decisions", ""),
     ("train algo=nfsp algo.replay_capacity=1e13", "algo.replay_capacity: 10,000,000,000,000", ""),
     # Players and runs.
     ("train opponents=[unifrm]", "opponents: no player is called unifrm", "did you mean uniform?"),

@@ -73,16 +73,11 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
     per_process_parts: ClassVar = ("services", "buffer")
 
     def __post_init__(self, context: LearnerContext) -> None:
-        if self.minibatches > self.hands_per_iteration:
-            raise ConfigError(
-                f"minibatches: {self.minibatches:,} parts of {self.hands_per_iteration:,} hands"
-            )
-        sees_hidden_cards = self.critic_view == "perfect_information"
         self.services = LearnerServices(
             context,
             self,
             tables_per_instance=self.hands_per_iteration,
-            show_hidden_cards=sees_hidden_cards,
+            show_hidden_cards=self.critic_view == "perfect_information",
         )
         game = context.game
         self._actor = self.services.build_network(game.action_count, self.output_init_scale)
@@ -110,7 +105,6 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 raise ConfigError(f"hands_per_iteration: {problem}")
             deals = game.list_deals()
             self._decks = deals[deal_number % len(deals)]
-        self._unit_chips = game.unit_chips
         self._recorded_policies: list[np.ndarray] = []
 
     def run_iteration(self) -> dict[str, float]:
@@ -156,34 +150,26 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         replica = self.services.to_tensor(batch.replica)
         with self.services.timer.time_networks(), torch.no_grad():
             action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()
+        settings = self.retrace_lambda, MIN_BEHAVIOR_PROB, self.reward_scale
         target, advantage = compute_retrace_targets_and_advantages(
-            batch,
-            policy,
-            action_values,
-            self.retrace_lambda,
-            MIN_BEHAVIOR_PROB,
-            self.reward_scale,
+            batch, policy, action_values, *settings
         )
-        targets, advantages = self.services.to_tensor(target), self.services.to_tensor(advantage)
-        actions, mask = self.services.to_tensor(batch.action), self.services.to_tensor(batch.mask)
+        columns = target, advantage, batch.action, batch.mask
+        targets, advantages, actions, mask = map(self.services.to_tensor, columns)
         max_entropy = mask.sum(1).log()  # entropy of uniform play [N]
 
         step = self.progress.decisions
         kl_coef = self.kl_uniform_coef.value(step)
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
-        kl_weight = kl_coef * self._unit_chips / self.reward_scale
-        metric_sums, updates = torch.zeros(3, device=self.services.device), 0
-        norm_sum = torch.zeros((), device=self.services.device)
-        size = int(np.bincount(batch.replica, minlength=self.services.replicas).max())
+        kl_weight = kl_coef * self.services.game.unit_chips / self.reward_scale
+        metric_sums, updates = torch.zeros(4, device=self.services.device), 0
+        replicas = self.services.replicas
+        size = int(np.bincount(batch.replica, minlength=replicas).max())
         size = collectives.max_over_processes(size)
         uniform = sample_uniform(torch.tensor(self.services.sample_seed()), len(batch))
+        is_used = torch.ones_like(replica, dtype=torch.bool)
         for rows, row_weight in iterate_minibatches(
-            replica,
-            torch.ones_like(replica, dtype=torch.bool),
-            uniform.to(replica.device),
-            self.services.replicas,
-            self.minibatches,
-            size,
+            replica, is_used, uniform.to(replica.device), replicas, self.minibatches, size
         ):
             with self.services.timer.time_networks():
                 values = critic_inputs.forward_rows(self._critic, rows)  # [K, B, A]
@@ -198,16 +184,14 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 parts = torch.stack([critic_loss, actor_loss, entropy])
                 metrics = (row_weight * parts).sum((1, 2))  # replica means, summed over replicas
                 loss = metrics[0] + metrics[1]
-                norm_sum += take_gradient_step(
-                    loss, self._optimizer, self._actor, self.max_grad_norm
-                )
-                metric_sums += metrics.detach()
+                norm = take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
+                metric_sums += torch.cat([metrics.detach(), norm[None]])
             updates += 1
         self.progress.updates += updates
-        metric_means = (metric_sums / (updates * self.services.replicas)).tolist()
+        means = (metric_sums[:3] / (updates * replicas)).tolist()
         return {
-            **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), metric_means, strict=True)),
-            "gradient/norm": norm_sum.item() / updates,
+            **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), means, strict=True)),
+            "gradient/norm": metric_sums[3].item() / updates,
             "schedule/kl_uniform_coef": kl_coef,
         }
 

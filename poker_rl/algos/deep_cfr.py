@@ -81,56 +81,47 @@ class DeepCFR(NetworkLearner):
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )
-        self.services = LearnerServices(context, assignment, tables_per_instance=self.traversals)
-        services, game = self.services, context.game
+        self.services = services = LearnerServices(
+            context, assignment, tables_per_instance=self.traversals
+        )
         self._regret_network, self._average_network = (
-            services.build_network(game.action_count, self.output_init_scale) for _ in range(2)
+            services.build_network(context.game.action_count, self.output_init_scale)
+            for _ in range(2)
         )
         self._regret_optimizer, self._average_optimizer = (
             torch.optim.Adam(module.parameters(), fused=True)
             for module in (self._regret_network, self._average_network)
         )
-        self._regret_buffer = MergingBuffer(services, self.capacity, self.iteration_weight_power)
+        settings = self.capacity, self.iteration_weight_power
+        self._regret_buffer = MergingBuffer(services, *settings)
         self._average_buffer = MergingBuffer(
-            services,
-            self.capacity,
-            self.iteration_weight_power,
-            other_buffers=[self._regret_buffer],
+            services, *settings, other_buffers=[self._regret_buffer]
         )
 
     def run_iteration(self) -> dict[str, float]:
         """For each seat in turn, traverse hands and fit both networks."""
-        step, losses = self.progress.decisions, []
+        step, decisions, losses = self.progress.decisions, 0, []
         set_learning_rates(self._regret_optimizer, self.regret_lr.value(step))
         set_learning_rates(self._average_optimizer, self.average_lr.value(step))
         self._regret_buffer.start_iteration()
         self._average_buffer.start_iteration()
-        seats, decisions = range(self.services.game.seats), 0
-        for traverser in seats:
+        for traverser in range(self.services.game.seats):
             traverser_decisions, other_decisions = traverse(
                 self.services, traverser, self._compute_policy
             )
             self._regret_buffer.add(traverser_decisions)
             self._average_buffer.add(other_decisions)
             decisions += len(traverser_decisions) + len(other_decisions)
-            regret_loss = self._fit_network(
-                self._regret_network,
-                self._regret_optimizer,
-                self._regret_buffer,
-                self.regret_gradient_steps,
-                self._compute_squared_error,
-            )
-            average_loss = self._fit_network(
-                self._average_network,
-                self._average_optimizer,
-                self._average_buffer,
-                self.average_gradient_steps,
-                self._compute_cross_entropy,
-            )
-            losses.append([regret_loss, average_loss])
+            regret_steps = self._count_steps(self._regret_buffer, self.regret_gradient_steps)
+            average_steps = self._count_steps(self._average_buffer, self.average_gradient_steps)
+            regrets = self._regret_network, self._regret_optimizer, self._regret_buffer
+            regret_loss = self._fit_network(*regrets, regret_steps, self._compute_squared_error)
+            average = self._average_network, self._average_optimizer, self._average_buffer
+            average_loss = self._fit_network(*average, average_steps, self._compute_cross_entropy)
+            self.progress.updates += regret_steps
+            losses.append([*regret_loss, *average_loss])
         self.count_progress(decisions)
-        self.progress.updates += sum(int(regret_steps) for (_, _, regret_steps), _ in losses)
-        (regret_loss, regret_norm, _), (average_loss, average_norm, _) = np.mean(losses, 0).tolist()
+        regret_loss, regret_norm, average_loss, average_norm = np.mean(losses, 0).tolist()
         return {
             "loss/regrets": regret_loss,
             "loss/average": average_loss,
@@ -164,6 +155,11 @@ class DeepCFR(NetworkLearner):
     def _compute_cross_entropy(self, out: Tensor, targets: TargetBatch) -> Tensor:
         return -(targets.target * masked_log_softmax(out, targets.mask)).sum(2)
 
+    def _count_steps(self, buffer: MergingBuffer, gradient_steps: int) -> int:
+        """Return the number of steps to fit a network: at most `max_epochs` passes."""
+        batches_per_epoch = max(1.0, len(buffer) / self.services.replicas / self.batch_size)
+        return min(gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
+
     def _fit_network(
         self,
         module: nn.Module,
@@ -171,13 +167,8 @@ class DeepCFR(NetworkLearner):
         buffer: MergingBuffer,
         gradient_steps: int,
         compute_error: Callable[[Tensor, TargetBatch], Tensor],
-    ) -> list[float]:
-        """Take `gradient_steps` steps on batches of a buffer, but at most `max_epochs` passes.
-
-        Return the mean error per replica, the mean gradient norm and the number of steps.
-        """
-        batches_per_epoch = max(1.0, len(buffer) / self.services.replicas / self.batch_size)
-        gradient_steps = min(gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
+    ) -> tuple[float, float]:
+        """Return the mean error per replica and the mean gradient norm of `gradient_steps`."""
         sums = torch.zeros(2, device=self.services.device)
         for _ in range(gradient_steps):
             targets = buffer.get_or_sample_targets(self.batch_size)
@@ -187,7 +178,7 @@ class DeepCFR(NetworkLearner):
                 sums += torch.stack([loss.detach(), norm])
         error_sum, norm_sum = sums.tolist()
         error = error_sum / (gradient_steps * self.services.replicas)
-        return [error, norm_sum / gradient_steps, gradient_steps]
+        return error, norm_sum / gradient_steps
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         return {

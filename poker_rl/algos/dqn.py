@@ -133,21 +133,19 @@ class DQN(NetworkLearner):
 
     def players(self) -> dict[str, Player]:
         """Return the greedy policy, which plays the action with the largest Q."""
-        critic = self.services.build_player_critic(
-            None, self.reward_scale, self.gamma, per_action=True
-        )
+        scale, gamma = self.reward_scale, self.gamma
+        critic = self.services.build_player_critic(None, scale, gamma, per_action=True)
         return {"greedy": self._build_player(self._q_network, GreedyNetworkPlayer, critic)}
 
     def _build_player(
         self, module: nn.Module, player_class: type[NetworkPlayer], critic: Critic | None = None
     ) -> Player:
         # With shuffled seats every agent learns to play every seat, so only the first is evaluated.
-        if self.network_sharing == "per_agent" and self.seating == "shuffled":
-            player = self.services.build_player(
-                module, player_class, critic, instance_per_replica=True
-            )
-            return player.select_instance(0)
-        return self.services.build_player(module, player_class, critic)
+        is_first = self.network_sharing == "per_agent" and self.seating == "shuffled"
+        player = self.services.build_player(
+            module, player_class, critic, instance_per_replica=is_first
+        )
+        return player.select_instance(0) if is_first else player
 
     def _count_updates_due(self, decisions: int) -> int:
         """Return each agent's gradient steps due after `decisions` of all agents and processes."""
@@ -156,9 +154,8 @@ class DQN(NetworkLearner):
 
     def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         values = self._acting_networks.compute_outputs(rows, np.zeros(len(rows.table), np.int64))
-        return self.services.sample_from_probs(
-            self._compute_epsilon_greedy_probs(values, rows.mask)
-        )
+        probs = self._compute_epsilon_greedy_probs(values, rows.mask)
+        return self.services.sample_from_probs(probs)
 
     def _compute_epsilon_greedy_probs(self, values: np.ndarray, mask: np.ndarray) -> np.ndarray:
         best = np.where(mask, values, -np.inf).argmax(1)
@@ -195,9 +192,8 @@ class DQN(NetworkLearner):
 
     @torch.no_grad()
     def _sync_target_network(self) -> None:
-        torch._foreach_copy_(
-            list(self._target_network.parameters()), list(self._q_network.parameters())
-        )
+        networks = self._target_network, self._q_network
+        torch._foreach_copy_(*(list(network.parameters()) for network in networks))
 
     def _compute_loss(self, batch: dict[str, Tensor]) -> Tensor:
         with self._target_branch, torch.no_grad():

@@ -111,10 +111,6 @@ class PPO(NetworkLearner, NetworkAssignment):
         sees_hidden_cards = self.critic_view == "perfect_information"
         if sees_hidden_cards and self.shared_layers:
             raise ConfigError("shared_layers: a critic that sees more shares no layer; allowed: 0")
-        decisions = self.tables * self.rollout_steps
-        if self.minibatches > decisions:
-            problem = f"{self.minibatches:,} parts of the {decisions:,} decisions of an iteration"
-            raise ConfigError(f"minibatches: {problem}, tables times rollout_steps")
         self.services = LearnerServices(
             context,
             self,
@@ -171,16 +167,15 @@ class PPO(NetworkLearner, NetworkAssignment):
         if self._opponent_pool is not None:
             self._opponent_pool.update(self.progress.iterations)
         self._rollout.play()
-        timer = self.services.timer
         if self.services.device.type == "cpu":
             self._compact_batch()
-        with timer.time_networks():
+        with self.services.timer.time_networks():
             self._prepare_data()
         self._metric_sums.zero_()
         self._set_minibatch_rows()
         for _ in range(self.epochs):
             self._seed.fill_(self.services.sample_seed())
-            with timer.time_networks():
+            with self.services.timer.time_networks():
                 self._learn_epoch()
         iterations = self._warm_start_iterations + self.progress.iterations
         self._averages.weight_ema.update(self._actor, iterations)
@@ -266,11 +261,16 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     def _compute_average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
         """Return the target of the average-policy network at rows [N] of `_data`, [N, A]."""
-        policy = self._data["old"][rows].exp()
-        if "legal" in self._data:
-            legal = LegalActions(self._data["legal"][rows], self._data["count"][rows])
+        policy, legal = self._data["old"][rows].exp(), self._get_legal_actions(rows)
+        if legal is not None:
             policy = legal.scatter(policy, self.services.game.action_count)
         return policy.cpu().numpy()
+
+    def _get_legal_actions(self, rows: Tensor) -> LegalActions | None:
+        """Return the legal actions at rows of `_data`; None if it has a column for each action."""
+        if "legal" not in self._data:
+            return None
+        return LegalActions(self._data["legal"][rows], self._data["count"][rows])
 
     @torch.no_grad()
     def _compute_loss_inputs(self) -> None:
@@ -289,11 +289,8 @@ class PPO(NetworkLearner, NetworkAssignment):
             flat = column.flatten(0, 1)
             return flat[self._cells] if device.type == "cpu" else flat
 
-        mask, action, replica = (
-            flatten_to_decisions(batch.mask),
-            flatten_to_decisions(batch.action),
-            flatten_to_decisions(batch.replica),
-        )
+        columns = batch.mask, batch.action, batch.replica, batch.log_prob
+        mask, action, replica, log_prob = map(flatten_to_decisions, columns)
         row_replica = replica if self.services.replicas > 1 else None
         log_policies = {}
         if self._same_type is not None:  # log of the policy uniform over types, + constant
@@ -304,34 +301,23 @@ class PPO(NetworkLearner, NetworkAssignment):
             logits = self._actor_inputs.forward_all(self._actor, row_replica)
             log_policies["old"] = masked_log_softmax(logits, mask)
         value = self._critic_inputs.forward_all(self._critic, row_replica)[:, 0]
-        cell_values = value
+        cell_values, legal = value, None
         if device.type == "cpu":
             cell_values = value.new_zeros(batch.action.numel()).index_copy_(0, self._cells, value)
+            legal = list_legal_actions_if_few(mask.numpy(), device)
+        cell_values = cell_values.view_as(batch.action)
         advantages, is_complete = estimate_step_advantages(
-            batch,
-            cell_values.view_as(batch.action),
-            self.gamma,
-            self.gae_lambda,
-            self.reward_scale,
+            batch, cell_values, self.gamma, self.gae_lambda, self.reward_scale
         )
         advantage = flatten_to_decisions(advantages)
         is_used = flatten_to_decisions(is_complete & batch.is_learner)
-        columns = {"mask": mask, "action": action}
-        legal = None
-        if device.type == "cpu":
-            legal = list_legal_actions_if_few(mask.numpy(), device)
+        # On a GPU these columns are views of the batch, whose tensors keep their addresses.
+        self._data |= {"mask": mask, "action": action, "log_prob": log_prob, "replica": replica}
+        self._data.pop("legal", None)
         if legal is not None:
             log_policies = {name: legal.gather(values) for name, values in log_policies.items()}
-            columns = {"mask": legal.position_mask, "action": legal.to_position(action)}
-            columns |= {"legal": legal.actions, "count": legal.counts}
-        else:
-            self._data.pop("legal", None)
-        # On a GPU these columns are views of the batch, whose tensors keep their addresses.
-        self._data |= {
-            **columns,
-            "log_prob": flatten_to_decisions(batch.log_prob),
-            "replica": replica,
-        }
+            self._data |= {"mask": legal.position_mask, "action": legal.to_position(action)}
+            self._data |= {"legal": legal.actions, "count": legal.counts}
         computed = {
             **log_policies,
             "value": value,
@@ -361,29 +347,20 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._minibatch_rows,
         ):
             minibatch = {name: self._data[name][index] for name in self._loss_columns}
-            legal = None
-            if "legal" in self._data:
-                legal = LegalActions(self._data["legal"][index], self._data["count"][index])
+            legal = self._get_legal_actions(index)
             if self._critic_inputs is self._actor_inputs:
                 logits, value = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
             else:
                 logits = self._actor_inputs.forward_rows(self._actor, index, legal)
                 value = self._critic_inputs.forward_rows(self._critic, index)
+            columns = minibatch, row_weight, self._schedule_values
             loss, metrics = ppo_loss.compute_ppo_loss(
-                logits,
-                value[..., 0],
-                minibatch,
-                row_weight,
-                self._schedule_values,
-                self.value_coef,
-                normalizes_advantages=self.normalize_advantages,
-                clips_value_loss=self.clip_value_loss,
+                logits, value[..., 0], *columns, self.value_coef, self.normalize_advantages
             )
             norm = take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
             self._metric_sums += torch.cat([metrics, norm[None]])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parts, and the number of iterations of earlier runs."""
         return super().state_dict() | {"warm_start_iterations": self._warm_start_iterations}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -28,9 +28,7 @@ def compute_ppo_loss(
     row_weight: Tensor,
     coefs: Mapping[str, Tensor],
     value_coef: float,
-    *,
     normalizes_advantages: bool,
-    clips_value_loss: bool,
 ) -> tuple[Tensor, Tensor]:
     """Return the loss, and the metrics of METRIC_TAGS without the gradient norm, [5].
 
@@ -38,15 +36,14 @@ def compute_ppo_loss(
         logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
         value: output of the critic, [K, B].
         minibatch: rows of the tensors that `PPO._compute_loss_inputs` sets, [K, B, ...] each; with
-            "same_type", the entropy bonus is that of `entropy_over: action_types`.
+            "same_type", the entropy bonus is that of `entropy_over: action_types`, and with
+            "value", the value loss is clipped.
         row_weight: weight of each row in its replica's mean, [K, B].
         coefs: current values of `clip_coef`, `entropy_coef` and perhaps `kl_old_coef`.
     """
     clip_coef, mask = coefs["clip_coef"], minibatch["mask"]
     log_policy = masked_log_softmax(logits, mask)  # [K, B, A]
-    policy = masked_softmax(
-        logits, mask
-    )  # not log_policy.exp(), which is slow when values underflow
+    policy = masked_softmax(logits, mask)  # log_policy.exp() is slow when values underflow
     log_prob = log_policy.gather(2, minibatch["action"][..., None])[..., 0]  # [K, B]
     log_ratio = log_prob - minibatch["log_prob"]
     ratio = log_ratio.exp()
@@ -65,7 +62,7 @@ def compute_ppo_loss(
         actor_loss = actor_loss + coefs["kl_old_coef"] * kl_old
 
     value_loss = (value - minibatch["target"]).square()
-    if clips_value_loss:
+    if "value" in minibatch:
         change = (value - minibatch["value"]).clamp(-clip_coef, clip_coef)
         clipped_value = minibatch["value"] + change
         value_loss = torch.max(value_loss, (clipped_value - minibatch["target"]).square())

@@ -38,17 +38,15 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch, concatenate_batches
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
-from poker_rl.nets.replicas import WeightEMA, forward_by_replica
+from poker_rl.nets.replicas import WeightEMA
 from poker_rl.players.player import Player
 
-MAX_DEALS = 1000  # value/first_move, a mean over all deals, is logged for at most so many deals
 MAX_ROUNDS = 1000  # rounds of `hands_per_iteration` hands in a batch before an error is raised
 
 ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
@@ -75,22 +73,11 @@ class VPG(NetworkLearner, NetworkAssignment):
 
     def __post_init__(self, context: LearnerContext) -> None:
         self.services = LearnerServices(context, self, tables_per_instance=self.hands_per_iteration)
-        game = context.game
-        self._actor = self.services.build_network(game.action_count)
+        self._actor = self.services.build_network(context.game.action_count)
         self._critic = self.services.build_critic(1)
         self._actor_optimizer = torch.optim.Adam(self._actor.parameters())
         self._critic_optimizer = torch.optim.Adam(self._critic.parameters())
         self._weight_ema = WeightEMA(self._actor, self.ema_decay)
-        self._first_move_inputs = None
-        if len(game.definitions) == 1 and game.count_deals() <= MAX_DEALS:
-            tables = Tables(game, game.count_deals(), 0)
-            tables.deal(decks=game.list_deals())
-            # Every instance values each deal.
-            records = np.tile(tables.records, self.instances)
-            instance = np.arange(self.instances).repeat(len(tables.records))
-            replica = self.services.assign_replicas(records, instance * self.hands_per_iteration)
-            inputs = self.services.to_tensor(self.services.encoder(records)).float()
-            self._first_move_inputs = inputs, self.services.to_tensor(replica)
 
     def run_iteration(self) -> dict[str, float]:
         """Play one batch and take `gradient_steps` steps of each network on it."""
@@ -106,20 +93,15 @@ class VPG(NetworkLearner, NetworkAssignment):
         replica = self.services.to_tensor(batch.replica)
         with self.services.timer.time_networks(), torch.no_grad():
             value = inputs.forward_all(self._critic, replica)[:, 0]  # [N]
-            metrics = {}
-            if self._first_move_inputs is not None:
-                first_values = forward_by_replica(self._critic, *self._first_move_inputs)
-                metrics["value/first_move"] = first_values.mean().item() * self.reward_scale
         reward = batch.reward / np.float32(self.reward_scale)
         advantage = self.services.to_tensor(
             compute_gae(reward, value.cpu().numpy(), batch.next_row, 1, self.gae_lambda)
         )
         target = advantage + value
-        action, mask = self.services.to_tensor(batch.action), self.services.to_tensor(batch.mask)
-        old_log_prob = self.services.to_tensor(batch.log_prob)
         # The decisions of each network have the same total weight.
-        network_rows = np.bincount(batch.replica)[batch.replica]
-        row_weight = self.services.to_tensor((1 / network_rows).astype(np.float32))
+        weight = (1 / np.bincount(batch.replica)[batch.replica]).astype(np.float32)
+        columns = batch.action, batch.mask, batch.log_prob, weight
+        action, mask, old_log_prob, row_weight = map(self.services.to_tensor, columns)
         losses, norm = np.zeros(3), 0.0
         for _ in range(self.gradient_steps):
             with self.services.timer.time_networks():
@@ -128,13 +110,13 @@ class VPG(NetworkLearner, NetworkAssignment):
                 log_prob = log_policy.gather(1, action[:, None])[:, 0]
                 entropy = -masked_expectation(log_policy.exp(), log_policy, mask)
                 objective = self._compute_objective(advantage, log_prob, old_log_prob)
-                actor_loss = -(row_weight * (objective + entropy_coef * entropy)).sum()
-                actor = self._actor_optimizer, self._actor
-                norm += take_gradient_step(actor_loss, *actor, self.max_grad_norm).item()
+                loss = -(row_weight * (objective + entropy_coef * entropy)).sum()
+                actor = self._actor_optimizer, self._actor, self.max_grad_norm
+                norm += take_gradient_step(loss, *actor).item()
                 value_error = inputs.forward_all(self._critic, replica)[:, 0] - target
                 critic_loss = (row_weight * value_error.square()).sum()
-                critic = self._critic_optimizer, self._critic
-                take_gradient_step(critic_loss, *critic, self.max_grad_norm)
+                critic = self._critic_optimizer, self._critic, self.max_grad_norm
+                take_gradient_step(critic_loss, *critic)
                 means = [(row_weight * part).sum() for part in (objective, entropy)]
                 losses += [part.item() for part in (means[0], critic_loss, means[1])]
         self._weight_ema.update(self._actor)
@@ -144,7 +126,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         self.progress.updates += self.gradient_steps
         # The sums become means over steps and over the networks that decided in this batch.
         losses /= self.gradient_steps * len(np.unique(batch.replica))
-        return metrics | {
+        return {
             "loss/actor": -losses[0],
             "loss/critic": losses[1],
             "policy/entropy": losses[2],
@@ -188,13 +170,13 @@ class VPG(NetworkLearner, NetworkAssignment):
                 )
             rounds.append(play(self._choose_actions))
             decisions += np.bincount(rounds[-1].replica, minlength=self.services.replicas)
-        hands = self.hands_per_iteration
+        hands, n = self.hands_per_iteration, self.min_network_decisions
         hand = np.concatenate([i * hands + part.table % hands for i, part in enumerate(rounds)])
         batch = concatenate_batches(rounds)
-        last_hand = find_nth_decision_hand(
-            hand, batch.replica, self.services.replicas, self.min_network_decisions
-        )
-        last_hand = last_hand.reshape(self.instances, -1).max(1)  # [instances]
+        # Hand in which each network makes its n-th decision, then the last of each instance.
+        order = np.lexsort((hand, batch.replica))
+        nth_hand = hand[order][np.cumsum(decisions) - decisions + n - 1]
+        last_hand = nth_hand.reshape(self.instances, -1).max(1)
         kept_rows = np.flatnonzero(hand <= last_hand[batch.table // self.hands_per_iteration])
         return batch.select_trajectories(kept_rows), int((last_hand + 1).sum())
 
@@ -209,16 +191,3 @@ class VPG(NetworkLearner, NetworkAssignment):
             "critic_optimizer": self._critic_optimizer,
             "weight_average": self._weight_ema,
         }
-
-
-def find_nth_decision_hand(
-    hand: np.ndarray, replica: np.ndarray, replicas: int, n: int
-) -> np.ndarray:
-    """Return the number of the hand in which each of K networks makes its n-th decision, [K].
-
-    `hand` and `replica` [N] have the number of the hand, and the network, of each decision.
-    """
-    order = np.lexsort((hand, replica))
-    counts = np.bincount(replica, minlength=replicas)
-    nth: np.ndarray = hand[order][np.cumsum(counts) - counts + n - 1]
-    return nth

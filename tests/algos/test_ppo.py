@@ -193,7 +193,7 @@ def test_the_update_against_plain_sums():
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
     coefs = {name: torch.tensor(value, dtype=torch.float64) for name, value in now.items()}
     given = outputs[..., :-1], outputs[..., -1], parts, parts["weight"], coefs, 0.5
-    loss, metrics = compute_ppo_loss(*given, normalizes_advantages=True, clips_value_loss=True)
+    loss, metrics = compute_ppo_loss(*given, normalizes_advantages=True)
     loss.backward()
 
     plain = outputs.detach().numpy()[0].copy()
