@@ -67,6 +67,7 @@ from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.replicas import WeightEMA, expand_replicas, view_replicas
 from poker_rl.players.action_sampling import mix_with_uniform
+from poker_rl.players.network_player import NetworkSharing
 from poker_rl.players.player import Player
 
 
@@ -110,40 +111,25 @@ class APU(NetworkLearner):
         self._check_settings(context)
         game = context.game
         self._table_packer = TablePacker(game)
-        if self.reward_type == "published" and isinstance(game, PokerGame) and any(game.dead_antes):
-            raise ConfigError(
-                "reward_type: published needs antes that are equal; allowed here: payoff"
-            )
         self._hands_per_episode = game.seats
         self._unit_chips = game.unit_chips * self.reward_unit
-        has_many_learners = self.variant in ("apu", "apu_ctrl")
-        assignment = NetworkAssignment(
-            network_sharing="per_agent" if has_many_learners else "shared",
-            instances=1,
-            seating="shuffled",
-        )
-        tables = self.episodes_per_iteration * game.seats
+        sharing: NetworkSharing = "per_agent" if self.variant in ("apu", "apu_ctrl") else "shared"
         self.services = LearnerServices(
             context,
-            assignment,
-            tables_per_instance=tables,
+            NetworkAssignment(network_sharing=sharing, instances=1, seating="shuffled"),
+            tables_per_instance=self.episodes_per_iteration * game.seats,
             show_hidden_cards=True,
         )
-        networks = [
-            self.services.build_network(game.action_count, self.output_init_scale),
-            self.services.build_critic(game.action_count, self.output_init_scale),
-        ]
-        networks += deepcopy(networks)
-        names = ("actor", "critic", "target_actor", "target_critic")
-        self._networks = dict(zip(names, networks, strict=True))
-        self._actor = networks[0]
+        outputs = game.action_count, self.output_init_scale
+        self._actor = self.services.build_network(*outputs)
+        networks = {"actor": self._actor, "critic": self.services.build_critic(*outputs)}
+        targets = {f"target_{name}": network for name, network in deepcopy(networks).items()}
+        self._networks = networks | targets
         self._learners = self._build_agent_learners()
         self._copied_actor: nn.Module | None = None  # plays the other seats in dual_apu
         if self.variant == "dual_apu":
             self._copied_actor = deepcopy(self._actor).requires_grad_(False)
-        self._weight_ema: WeightEMA | None = None
-        if self.ema_decay:
-            self._weight_ema = WeightEMA(self._actor, self.ema_decay)
+        self._weight_ema = WeightEMA(self._actor, self.ema_decay) if self.ema_decay else None
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
@@ -154,11 +140,13 @@ class APU(NetworkLearner):
 
     def _check_settings(self, context: LearnerContext) -> None:
         if context.opponents is not None and self.variant != "dual_apu_ctrl":
-            raise ConfigError(
-                f"variant: {self.variant} plays itself; with opponents: dual_apu_ctrl"
-            )
+            problem = f"{self.variant} plays itself; with opponents: dual_apu_ctrl"
+            raise ConfigError(f"variant: {problem}")
         if context.opponents is not None and self.opponent_pool.play_prob:
             raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
+        game = context.game
+        if self.reward_type == "published" and isinstance(game, PokerGame) and any(game.dead_antes):
+            raise ConfigError("reward_type: published needs equal antes; allowed here: payoff")
         period = {"apu": "agent_switch_period", "dual_apu": "actor_copy_period"}.get(self.variant)
         episodes_at_once = self.episodes_per_iteration * context.workers
         if period is not None and getattr(self, period) % episodes_at_once:
@@ -180,9 +168,7 @@ class APU(NetworkLearner):
             )
             buffer.check_capacity("batch_size", self.batch_size)
             replica_slice = slice(first, first + replicas_per_learner)
-            networks = [
-                view_replicas(network, replica_slice) for network in self._networks.values()
-            ]
+            networks = [view_replicas(net, replica_slice) for net in self._networks.values()]
             learners.append(OffPolicyActorCritic(replica_slice, networks, buffer))
         return learners
 
@@ -195,10 +181,12 @@ class APU(NetworkLearner):
             self._opponent_pool.update(self.progress.iterations)
             if self._opponent_pool.sample_whether_opponent_plays():
                 self._other_actor = self._opponent_pool.opponent_network
-        learner = self._current_learner
+        # The number of finished periods selects the agent that learns, and the learner that steps.
+        periods_done = self.progress.hands // (self.agent_switch_period * self._hands_per_episode)
+        learner = self._learners[periods_done % len(self._learners)]
         all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")
         self._is_learning[:] = all_learn and self._other_actor is None
-        self._is_learning[self._agent_periods_done % self.services.replicas] = True
+        self._is_learning[periods_done % self.services.replicas] = True
         updates_due = -self._count_updates_due(self.progress.hands)
         batch = self.services.rollout.play_full_hands(self._choose_actions)
         learners = self._learners if self.store_decisions_of == "all" else [learner]
@@ -208,11 +196,9 @@ class APU(NetworkLearner):
         step_metrics = []
         if learner.buffer.min_size >= self.batch_size:
             step_metrics = [self._update_networks(learner) for _ in range(updates_due)]
-        is_period_over = not self.progress.hands % (
-            self.actor_copy_period * self._hands_per_episode
-        )
-        if self._copied_actor is not None and is_period_over:
-            self._sync_copied_actor(self._copied_actor)
+        hands_per_copy = self.actor_copy_period * self._hands_per_episode
+        if not self.progress.hands % hands_per_copy:
+            self._sync_copied_actor()
         if self._weight_ema is not None:
             self._weight_ema.update(self._actor)
         self.progress.updates += len(step_metrics)
@@ -232,22 +218,9 @@ class APU(NetworkLearner):
         """Copy networks from a run of any variant; a single network is copied to every agent."""
         learned_parts = {name: state[name] for name in self.warm_start_parts if name in state}
         replicas = self.services.replicas
-        super().warm_start(
-            state
-            | {name: expand_replicas(weights, replicas) for name, weights in learned_parts.items()}
-        )
-        if self._copied_actor is not None:
-            self._sync_copied_actor(self._copied_actor)
-
-    @property
-    def _agent_periods_done(self) -> int:
-        """Number of finished periods of `agent_switch_period` episodes; it selects who learns."""
-        return self.progress.hands // (self.agent_switch_period * self._hands_per_episode)
-
-    @property
-    def _current_learner(self) -> OffPolicyActorCritic:
-        """The learner that takes gradient steps in this iteration."""
-        return self._learners[self._agent_periods_done % len(self._learners)]
+        expanded = {name: expand_replicas(part, replicas) for name, part in learned_parts.items()}
+        super().warm_start(state | expanded)
+        self._sync_copied_actor()
 
     def _count_updates_due(self, hands: int) -> int:
         """Return the gradient steps due in each process after `hands` hands of all processes."""
@@ -263,13 +236,11 @@ class APU(NetworkLearner):
             for actor, part in ((self._actor, is_learner), (self._other_actor, ~is_learner)):
                 if part.any():
                     policy[part] = self.services.compute_probs(actor, rows.select_rows(part))
-        exploration_rate = self._epsilon * is_learner[:, None]
         tables = rows.tables.records
         moves, paid = tables["moves"][rows.table], tables["paid"][rows.table, rows.seat]
         self._moves_and_paid.append(np.stack([moves, paid], 1, dtype=np.int64))
-        return self.services.sample_from_probs(
-            mix_with_uniform(policy, rows.mask, exploration_rate)
-        )
+        policy = mix_with_uniform(policy, rows.mask, self._epsilon * is_learner[:, None])
+        return self.services.sample_from_probs(policy)
 
     def _store_transitions(
         self, batch: RolloutBatch, learners: Sequence[OffPolicyActorCritic]
@@ -278,13 +249,14 @@ class APU(NetworkLearner):
         records = self.services.rollout.tables.records
         moves, paid = np.concatenate([np.zeros((0, 2), np.int64), *self._moves_and_paid]).T  # [N]
         ended = batch.next_row == HAND_ENDED
-        final_moves = records["moves"][batch.table]
+        next_moves = np.where(ended, records["moves"][batch.table], moves[batch.next_row])
+        reward = batch.reward / self._unit_chips
         if self.reward_type == "published":
-            reward = compute_published_rewards(
-                batch, paid, records["paid"], self._unit_chips, self.reward_power
-            )
-        else:
-            reward = batch.reward / self._unit_chips
+            final_paid = records["paid"][batch.table, batch.seat]
+            chips_added = np.where(ended, final_paid, paid[batch.next_row]) - paid
+            pot_won = np.where(ended, batch.reward + final_paid, 0.0)
+            reward = (pot_won / self._unit_chips) ** self.reward_power
+            reward -= chips_added / self._unit_chips
         hands = self._table_packer.pack(records)
         for learner in learners:
             is_own = learner.is_own_replica(batch.replica)
@@ -295,15 +267,12 @@ class APU(NetworkLearner):
                 batch.replica[own_rows] - learner.replicas.start,
                 hand=hands[batch.table[own_rows]],
                 moves=moves[own_rows],
-                next=np.where(ended, final_moves, moves[batch.next_row])[own_rows],
+                next=next_moves[own_rows],
                 reward=(reward / self.reward_scale)[own_rows],
             )
 
     def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
-        """Take one gradient step and update the target networks.
-
-        Return the losses and entropy of `_compute_losses`, and the gradient norm.
-        """
+        """Take one step and update the targets; return `_compute_losses` and the gradient norm."""
         metrics = self._compute_losses(learner)
         with self.services.timer.time_networks():
             step = learner.updates
@@ -332,8 +301,10 @@ class APU(NetworkLearner):
             return parts.mean(2).sum(1)
 
     @torch.no_grad()
-    def _sync_copied_actor(self, copied_actor: nn.Module) -> None:
-        torch._foreach_copy_(list(copied_actor.parameters()), list(self._actor.parameters()))
+    def _sync_copied_actor(self) -> None:
+        if self._copied_actor is not None:
+            networks = self._copied_actor, self._actor
+            torch._foreach_copy_(*(list(network.parameters()) for network in networks))
 
     def _compute_metrics(
         self, step_metrics: list[tuple[Tensor, Tensor]], learner: OffPolicyActorCritic
@@ -348,29 +319,10 @@ class APU(NetworkLearner):
         return metrics
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        learners = {f"learner_{i}": learner for i, learner in enumerate(self._learners)}
         return {
             **self._networks,
-            **learners,
+            **{f"learner_{i}": learner for i, learner in enumerate(self._learners)},
             "copied_actor": self._copied_actor,
             "weight_average": self._weight_ema,
             "opponent_pool": self._opponent_pool,
         }
-
-
-def compute_published_rewards(
-    batch: RolloutBatch, paid: np.ndarray, final_paid_by_seat: np.ndarray, unit: float, power: float
-) -> np.ndarray:
-    """Return the published reward of each decision, [N] float64; see the module's docstring.
-
-    Args:
-        paid: chips that the player had put into the pot before each decision, [N].
-        final_paid_by_seat: chips that each seat had put into the pot at the end, [tables, seats].
-        power: power of the chips taken from the pot; 2 as published.
-    """
-    ended = batch.next_row == HAND_ENDED
-    final_paid = final_paid_by_seat[batch.table, batch.seat]
-    chips_added = np.where(ended, final_paid, paid[batch.next_row]) - paid
-    pot_won = np.where(ended, batch.reward + final_paid, 0.0)
-    reward: np.ndarray = (pot_won / unit) ** power - chips_added / unit
-    return reward

@@ -66,9 +66,10 @@ class PublicPolicyGradient(NetworkLearner):
             raise ConfigError("opponents: public_policy_gradient plays itself, and takes none")
         assignment = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
         self.services = LearnerServices(context, assignment, tables_per_instance=1)
-        game, merge_suits = context.game, self.services.encoder.is_suit_invariant
-        self._sampled_boards = SampledBoards(game, merge_suits, self.boards, self.exploration)
-        self._actor = self.services.build_network(game.action_count, self.output_init_scale)
+        settings = self.services.encoder.is_suit_invariant, self.boards, self.exploration
+        self._sampled_boards = SampledBoards(context.game, *settings)
+        actions = context.game.action_count
+        self._actor = self.services.build_network(actions, self.output_init_scale)
         self._optimizer = torch.optim.Adam(self._actor.parameters(), fused=True)
         self._averages = PolicyAverages(
             self.services,
@@ -108,11 +109,8 @@ class PublicPolicyGradient(NetworkLearner):
             observations [count, W], action masks [count, A], advantages in the unit of
             `reward_scale` chips [count, A] and policies [count, A].
         """
-        sampled = sample_in_proportion(
-            np.concatenate([board_weights.ravel() for board_weights in weights]),
-            count,
-            self.services.generator,
-        )
+        all_weights = np.concatenate([board_weights.ravel() for board_weights in weights])
+        sampled = sample_in_proportion(all_weights, count, self.services.generator)
         tables, masks, advantages, probs, first = [], [], [], [], 0
         for board in walk:
             lines, hands = board.probs.shape[:2]

@@ -57,11 +57,12 @@ class Reinforce(NetworkLearner, NetworkAssignment):
 
     def __post_init__(self, context: LearnerContext) -> None:
         self.services = LearnerServices(context, self, tables_per_instance=self.hands_per_iteration)
-        game = context.game
-        self._policy_network = self.services.build_network(game.action_count)
+        self._policy_network = self.services.build_network(context.game.action_count)
         self._optimizer = OPTIMIZERS[self.optimizer](self._policy_network.parameters(), lr=self.lr)
         initial_value = 0.0 if self.baseline is None else self.baseline.initial_value
-        self._baselines = np.full((self.instances, game.seats), initial_value, np.float32)  # chips
+        self._baselines = np.full(
+            (self.instances, context.game.seats), initial_value, np.float32
+        )  # chips
         self._recorded_logits: list[Tensor] = []  # of this iteration's decisions, with gradients
 
     def run_iteration(self) -> dict[str, float]:
@@ -71,8 +72,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         if not len(batch):  # the opponent ended every hand before a decision
             self.count_progress(0)
             return {}
-        no_value = np.zeros_like(batch.reward)
-        returns = compute_gae(batch.reward, no_value, batch.next_row, 1, 1)  # r [N]
+        returns = compute_gae(batch.reward, np.zeros_like(batch.reward), batch.next_row, 1, 1)
         instance = self.services.get_instance_of_table(batch.table)
         advantage = returns - self._baselines[instance, batch.seat]
         with self.services.timer.time_networks():
@@ -109,10 +109,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def _update_baselines(
         self, decay: float, baseline_index: np.ndarray, returns: np.ndarray
     ) -> None:
-        """Move each seat's baseline towards the mean return of its hands.
-
-        `returns[i]` belongs to the seat with index `baseline_index[i]` in the flat `_baselines`.
-        """
+        """Move baselines, by their index in the flat `_baselines`, towards the mean of returns."""
         hand_counts = np.bincount(baseline_index, minlength=self._baselines.size)
         return_sums = np.bincount(baseline_index, returns, self._baselines.size)
         decays = np.where(hand_counts > 0, decay, 1.0)  # unchanged for seats without a hand
@@ -121,7 +118,6 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         self._baselines = updated.reshape(self._baselines.shape).astype(np.float32)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parts, and the baselines."""
         return super().state_dict() | {"baseline": torch.from_numpy(self._baselines.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

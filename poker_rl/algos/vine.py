@@ -94,15 +94,14 @@ class Vine(NetworkLearner):
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )
-        self.services = LearnerServices(
+        self.services = services = LearnerServices(
             context,
             assignment,
             tables_per_instance=self.tables,
             include_forced_moves=False,
         )
-        services = self.services
-        actor = services.build_network(context.game.action_count, self.output_init_scale)
-        self._actor, self._critic = actor, services.build_critic(1)
+        self._actor = services.build_network(context.game.action_count, self.output_init_scale)
+        self._critic = services.build_critic(1)
         self._actor_critic = NetworkPair(self._actor, self._critic, shared_layers=0)
         self._optimizer = torch.optim.Adam(
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
@@ -111,14 +110,13 @@ class Vine(NetworkLearner):
         )
         self._actor_ema = WeightEMA(self._actor, self.ema_decay)
         self._critic_ema = WeightEMA(self._critic, self.ema_decay)
-        max_actions = min(self.max_actions, context.game.action_count)
+        self._action_columns = width = min(self.max_actions, context.game.action_count)
         columns = {
             "observation": services.observation_column,
-            # the actions tried, in descending order of probability
-            "action": Column(torch.int32, max_actions),
+            "action": Column(torch.int32, width),  # those tried, in descending order of probability
             "count": Column(torch.int32),  # number of actions tried
-            "policy": Column(torch.float32, max_actions),
-            "advantage": Column(torch.float32, max_actions),
+            "policy": Column(torch.float32, width),
+            "advantage": Column(torch.float32, width),
             "value": Column(torch.float32),
         }
         self._buffer = ReplayBuffer(
@@ -131,15 +129,12 @@ class Vine(NetworkLearner):
             replicas=services.replicas,
         )
         self._buffer.check_capacity("batch_size", self.batch_size)
-        self._action_columns = max_actions
         self._rollout_decisions = 0
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table, value all likely actions, and learn."""
         self._rollout_decisions = 0
-        batch = self.services.rollout.play_steps(
-            self._store_values_and_choose_actions, self.rollout_steps
-        )
+        batch = self.services.rollout.play_steps(self._choose_actions, self.rollout_steps)
         metric_sums = torch.zeros(len(METRIC_TAGS), device=self.services.device)
         step = self.progress.decisions
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
@@ -158,9 +153,8 @@ class Vine(NetworkLearner):
 
     def players(self) -> dict[str, Player]:
         """Return the EMA of the weights, which plays in training, and the current policy."""
-        critic = self.services.build_player_critic(
-            self._critic_ema.module, self.reward_scale, per_action=False
-        )
+        module = self._critic_ema.module
+        critic = self.services.build_player_critic(module, self.reward_scale, per_action=False)
         return self.services.build_players(
             critic, weight_average=self._actor_ema.module, current=self._actor
         )
@@ -168,17 +162,14 @@ class Vine(NetworkLearner):
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy `warm_start_parts`; from a PPO run, the critic's EMA gets the critic's weights."""
         super().warm_start(state)
-        critic_ema_state = state.get("value_average")
-        self._critic_ema.load_state_dict(critic_ema_state or self._critic.state_dict())
+        self._critic_ema.load_state_dict(state.get("value_average") or self._critic.state_dict())
 
-    def _store_values_and_choose_actions(
-        self, rows: DecisionsToMake
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         """Choose actions by the policy, and store the values of all likely actions for replay."""
-        services, module = self.services, self._actor_ema.module
+        services = self.services
         legal = list_legal_actions(rows.mask, services.device)
         with torch.no_grad():
-            logits = services.compute_logits(module, rows, legal)
+            logits = services.compute_logits(self._actor_ema.module, rows, legal)
             policy = masked_softmax(logits, legal.position_mask).double().cpu().numpy()  # [B, L]
         self._estimate_and_store_values(rows, legal.actions.cpu().numpy(), policy)
         position = sample_from_probs(policy, services.generator.random(len(policy)))
@@ -197,8 +188,8 @@ class Vine(NetworkLearner):
         min_prob = np.minimum(self.min_action_prob, policy[:, :1])  # the likeliest is always tried
         is_tried = (policy > 0) & (policy >= min_prob)  # [B, width]
         count = is_tried.sum(1)
-        is_in_share = self.services.generator.random(len(count)) < self.single_action_share
-        is_stored = (count > 1) | is_in_share
+        is_stored = self.services.generator.random(len(count)) < self.single_action_share
+        is_stored |= count > 1
         decision, column = np.nonzero(is_tried & is_stored[:, None])
         action_values = np.zeros(policy.shape)  # in units of `reward_scale` chips
         records = rows.records
@@ -237,9 +228,8 @@ class Vine(NetworkLearner):
             module: nn.Module, rows: np.ndarray, legal: LegalActions | None = None
         ) -> Tensor:
             records_now = tables.records.take(rows)
-            observations, _ = services.encode_records(records_now)
             replica = services.to_tensor(services.assign_replicas(records_now, table[rows]))
-            inputs = DeduplicatedInputs(observations, services.device)
+            inputs = DeduplicatedInputs(services.encoder(records_now), services.device)
             with services.timer.time_networks(), torch.no_grad():
                 return inputs.forward_all(module, replica, legal)
 
@@ -266,14 +256,13 @@ class Vine(NetworkLearner):
         is_tried = legal.position_mask  # [K, B, width]
         weight = torch.where(count > 1, 1.0, 1 / self.single_action_share)
         with self.services.timer.time_networks():
-            logits, values = self._actor_critic(observation, legal)  # [K, B, width], [K, B, 1]
-            value = values[..., 0]
+            logits, value = self._actor_critic(observation, legal)  # [K, B, width], [K, B, 1]
             p, log_p = masked_softmax(logits, is_tried), masked_log_softmax(logits, is_tried)
             expected_advantage = (p * rows["advantage"]).sum(2)
             log_policy = rows["policy"].clamp(min=1e-8).log()
             kl = masked_expectation(p, log_p - log_policy, is_tried)
             policy_entropy = -masked_expectation(p, log_p, is_tried)
-            value_loss = (value - rows["value"]).square()
+            value_loss = (value[..., 0] - rows["value"]).square()
             actor_loss = -expected_advantage + kl_old_coef * kl - entropy_coef * policy_entropy
             loss = (actor_loss + weight * value_loss).mean(1).sum()
             norm = take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
