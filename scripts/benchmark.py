@@ -23,7 +23,7 @@ import numba
 import numpy as np
 import torch
 
-from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.algos.algorithm import build_algorithm
 from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, to_plain_dict
 from poker_rl.evaluation.best_response.lbr import MAX_HANDS_PER_BOARD, LocalBestResponse

@@ -4,7 +4,12 @@ Imports config, games, learning, nets and players. An algorithm imports another 
 builds on it: `nfsp`, for example, builds on `dqn`.
 """
 
-from poker_rl.algos.algorithm import Algorithm, NetworkLearner, Progress
-from poker_rl.algos.algorithm_loader import build_algorithm, load_algorithm
+from poker_rl.algos.algorithm import (
+    Algorithm,
+    NetworkLearner,
+    Progress,
+    build_algorithm,
+    load_algorithm,
+)
 
 __all__ = ["Algorithm", "NetworkLearner", "Progress", "build_algorithm", "load_algorithm"]

@@ -60,9 +60,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         self._policy_network = self.services.build_network(context.game.action_count)
         self._optimizer = OPTIMIZERS[self.optimizer](self._policy_network.parameters(), lr=self.lr)
         initial_value = 0.0 if self.baseline is None else self.baseline.initial_value
-        self._baselines = np.full(
-            (self.instances, context.game.seats), initial_value, np.float32
-        )  # chips
+        self._baselines = np.full((self.instances, context.game.seats), initial_value, np.float32)
         self._recorded_logits: list[Tensor] = []  # of this iteration's decisions, with gradients
 
     def run_iteration(self) -> dict[str, float]:

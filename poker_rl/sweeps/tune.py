@@ -23,7 +23,7 @@ import yaml  # type: ignore[import-untyped]
 from optuna.exceptions import ExperimentalWarning
 from optuna.storages import fail_stale_trials
 
-from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.algos.algorithm import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
 from poker_rl.config.option_files import (

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from poker_rl.algos.algorithm import Algorithm
-from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.algos.algorithm import Algorithm, build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.compose import RootConfig
 from poker_rl.config.option_files import list_user_option_dirs, to_plain_dict

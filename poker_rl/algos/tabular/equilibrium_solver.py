@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poker_rl.algos.algorithm_loader import load_algorithm
+from poker_rl.algos.algorithm import load_algorithm
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import count_nodes, get_tree

@@ -20,14 +20,14 @@ import torch
 
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.validation import PositiveInt, SolverIterationCount
-from poker_rl.games.game import Game, jit, random_bits
+from poker_rl.games.game import Game, jit, random_uniform
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.sequence_form import compute_mean_regret
 from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
 
-# Random state for `games.game.random_bits`. Tables have these fields in another order; otherwise
+# Random state for `games.game.random_uniform`. Tables have these fields in another order; otherwise
 # numba would take a table for a subtype of this state, and warn.
 RANDOM_STATE_DTYPE = np.dtype([("draws", "u8"), ("key", "u8")])
 
@@ -115,8 +115,8 @@ def _run_iterations(tree_arrays, regrets, policy_sums, generators, iterations): 
     for _ in range(iterations):
         for traverser in range(payoffs.shape[1]):
             for b in range(len(generators)):
-                generator = generators[b : b + 1]
-                deal = int(_sample_uniform(generator) * deals)
+                generator = generators[b]
+                deal = int(random_uniform(generator) * deals)
                 count = _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch)
                 for position in range(count):
                     node = visited[position]
@@ -197,7 +197,7 @@ def _fill_policy_from_regrets(regrets, legal, policy):  # type: ignore[no-untype
 @jit
 def _sample_legal_index(policy, legal, generator):  # type: ignore[no-untyped-def]
     """Sample an action from the policy [A]; return its index among the legal actions."""
-    remaining = _sample_uniform(generator)
+    remaining = random_uniform(generator)
     legal_index = -1
     for a in range(len(policy)):
         if legal[a]:
@@ -206,8 +206,3 @@ def _sample_legal_index(policy, legal, generator):  # type: ignore[no-untyped-de
             if remaining < 0:
                 break
     return legal_index
-
-
-@jit
-def _sample_uniform(generator):  # type: ignore[no-untyped-def]
-    return float(random_bits(generator[0]) >> np.uint64(11)) * 2.0**-53

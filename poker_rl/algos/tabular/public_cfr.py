@@ -38,7 +38,7 @@ from poker_rl.games.public.betting_lines import (
     normalize_positive,
     update_regrets,
 )
-from poker_rl.games.public.infoset_index import BoardNode, InfosetIndex
+from poker_rl.games.public.infoset_index import BoardNode
 from poker_rl.games.sequence_form import compute_mean_regret
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.players.player import Player
@@ -50,7 +50,12 @@ BYTES_PER_ACTION = 8 + 2 + 8
 
 @dataclass(kw_only=True)
 class PublicCFR:
-    """CFR solver over the public tree."""
+    """CFR solver over the public tree.
+
+    In shapes, L are betting lines that enter a street, N all lines of a street, H the hands of a
+    seat, D decisions of a street, and R the stored hands: one of each class of hands that differ
+    only in suits.
+    """
 
     alpha: float
     beta: float
@@ -61,6 +66,7 @@ class PublicCFR:
     def __post_init__(self, game: Game) -> None:
         self.progress = Progress()
         self._game, self._infoset_index = game, get_infoset_index(game)
+        self._tree = self._infoset_index.tree
         shape = self._infoset_index.row_count, game.action_count
         setting = f"game: {shape[0]:,} information sets"
         check_memory(setting, shape[0] * shape[1] * BYTES_PER_ACTION, torch.device("cpu"))
@@ -73,10 +79,12 @@ class PublicCFR:
             self.progress.iterations += 1
             t = self.progress.iterations
             discounts = compute_discount(t, self.alpha), compute_discount(t, self.beta)
-            weights = *discounts, float(t) ** self.gamma
+            self._weights = *discounts, float(t) ** self.gamma
             for seat in range(self._game.seats):
-                arrays = self._regrets, self._policy_sums
-                _SeatUpdate(self._infoset_index, *arrays, seat, weights).update_seat()
+                self._seat = seat
+                reach = np.ones((1, 2, len(self._tree.ranges.hands)))
+                threads = numba.get_num_threads()
+                self._update_next_boards(self._infoset_index.nodes[0], reach, threads)
         seat_updates = self.iterations_per_step * self._game.seats
         self.progress.updates += seat_updates
         self.progress.hands += seat_updates * self._game.count_deals()
@@ -85,7 +93,7 @@ class PublicCFR:
 
     def _mean_first_street_regret(self) -> float:
         """Return the mean over first-street infosets of the largest regret, in chips a hand."""
-        nodes, tree = self._infoset_index.nodes[0].children, self._infoset_index.tree
+        nodes, tree = self._infoset_index.nodes[0].children, self._tree
         means = [compute_mean_regret(self._regrets[node.rows]) for node in nodes]
         mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
         return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
@@ -112,33 +120,6 @@ class PublicCFR:
         self._regrets[:] = state["regrets"].numpy()
         self._policy_sums[:] = state["sums"].numpy()
         self.progress.load_state_dict(state["progress"])
-
-
-class _SeatUpdate:
-    """One pass over the public tree that updates one seat.
-
-    In shapes, L are betting lines that enter a street, N all lines of a street, H the hands of a
-    seat, D decisions of a street, and R the stored hands: one of each class of hands that differ
-    only in suits.
-    """
-
-    def __init__(
-        self,
-        infoset_index: InfosetIndex,
-        regrets: np.ndarray,
-        policy_sums: np.ndarray,
-        seat: int,
-        weights: tuple[float, float, float],
-    ) -> None:
-        self._infoset_index, self._tree = infoset_index, infoset_index.tree
-        self._regrets, self._policy_sums = regrets, policy_sums
-        self._seat, self._weights = seat, weights
-        self._threads = numba.get_num_threads()
-
-    def update_seat(self) -> None:
-        """Update the seat's regrets and policy sums on the whole tree."""
-        reach = np.ones((1, 2, len(self._tree.ranges.hands)))
-        self._update_next_boards(self._infoset_index.nodes[0], reach, self._threads)
 
     def _update_next_boards(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
         """Update every board that can follow the node's board; return the mean of their values.
