@@ -48,10 +48,6 @@ class BetSizesPlayer(PlayerWrapper):
                 " network_sharing=per_betting_node"
             )
 
-    def select_instance(self, k: int) -> BetSizesPlayer:
-        """Return a player that wraps instance `k` of the wrapped player."""
-        return BetSizesPlayer(self._game, self._sized_game, self._player.select_instance(k))
-
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         return self._convert_sizes(records, self._player.action_probs(records), 0.0)
 
@@ -77,11 +73,7 @@ class BetSizesPlayer(PlayerWrapper):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings of the game with bet sizes, and the wrapped player."""
-        return {
-            "_target_": f"{__name__}.{type(self).__name__}",
-            "sized_game": self._sized_game.to_dict(),
-            "player": self._player.to_dict(),
-        }
+        return super().to_dict() | {"sized_game": self._sized_game.to_dict()}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:

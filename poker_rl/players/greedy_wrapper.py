@@ -27,10 +27,6 @@ class GreedyWrapper(PlayerWrapper):
         super().__init__(game, player)
         self._action_type = np.unique(game.action_types, return_inverse=True)[1]  # [A]
 
-    def select_instance(self, k: int) -> GreedyWrapper:
-        """Return a greedy player that wraps instance `k` of the wrapped player."""
-        return GreedyWrapper(self._game, self._player.select_instance(k))
-
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         probs = compute_checked_probs(self._game, self._player, records)
         probs_of_type = probs @ np.eye(self._action_type.max() + 1)[self._action_type]  # [B, types]
@@ -38,10 +34,6 @@ class GreedyWrapper(PlayerWrapper):
         best_action = np.where(is_best_type, probs, -1).argmax(1)
         is_best_action: np.ndarray = best_action[:, None] == np.arange(probs.shape[1])
         return is_best_action.astype(np.float64)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the class and the state of the wrapped player, see `Player.to_dict`."""
-        return {"_target_": f"{__name__}.{type(self).__name__}", "player": self._player.to_dict()}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:

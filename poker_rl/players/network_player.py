@@ -24,6 +24,7 @@ from poker_rl.nets.net_config import (
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import clone_replicas, forward_by_replica
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
+from poker_rl.players.player import get_class_path
 
 NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
 
@@ -196,7 +197,7 @@ class NetworkPlayer:
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings, the weights and the critic, on the CPU."""
         return {
-            "_target_": f"{__name__}.{type(self).__name__}",
+            "_target_": get_class_path(self),
             "net": net_config_to_dict(self.net_config),
             "network_sharing": self.network_sharing,
             "instances": self.instance_count,

@@ -20,7 +20,7 @@ from poker_rl.nets.dense import IN_PLACE_ACTIVATIONS, ReplicatedMLP
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import view_replicas
 from poker_rl.players.network_player import NetworkPlayer, get_network_index
-from poker_rl.players.player import NonFiniteProbsError, Player
+from poker_rl.players.player import NonFiniteProbsError, Player, get_class_path
 
 SEPARABLE_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
 CPU_BLOCK_ROWS = 4096  # rows per forward pass, so that activations fit in the cache
@@ -81,9 +81,7 @@ def start_network_query(
     def get_probs() -> np.ndarray:
         host_probs = wait_for_probs()
         if not np.isfinite(host_probs.sum()):
-            raise NonFiniteProbsError(
-                f"the player {type(player).__module__}.{type(player).__qualname__}"
-            )
+            raise NonFiniteProbsError(f"the player {get_class_path(player)}")
         return host_probs
 
     return get_probs

@@ -8,6 +8,7 @@ device)` builds the player again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -85,6 +86,21 @@ class PlayerWrapper(Player):
     def is_suit_invariant(self) -> bool:
         return self._player.is_suit_invariant
 
+    def select_instance(self, k: int) -> PlayerWrapper:
+        """Return a wrapper of instance `k` of the wrapped player."""
+        wrapper = copy(self)
+        wrapper._player = self._player.select_instance(k)
+        return wrapper
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the class and the state of the wrapped player."""
+        return {"_target_": get_class_path(self), "player": self._player.to_dict()}
+
+
+def get_class_path(player: Player) -> str:
+    """Return the dotted path of a player's class."""
+    return f"{type(player).__module__}.{type(player).__qualname__}"
+
 
 def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
     """Return the player of a state from `Player.to_dict`."""
@@ -116,25 +132,20 @@ def compute_checked_probs(
     probs = player.action_probs(records)
     if legal_mask is None:
         legal_mask = tables_from_records(game, records).legal_mask()
-    player_class = type(player)
-    player_name = f"the player {player_class.__module__}.{player_class.__qualname__}"
+    player_name = f"the player {get_class_path(player)}"
     if probs.shape != legal_mask.shape:
         shape_text = f"an array of shape {probs.shape} instead of {legal_mask.shape}"
         raise ConfigError(f"{player_name} gives {shape_text}: tables by actions")
     row = _find_invalid_row(probs, legal_mask)
     if row < 0:
         return probs
-    bad_row = probs[row]
-    if not np.isfinite(bad_row).all():
+    if not np.isfinite(probs[row]).all():
         raise NonFiniteProbsError(player_name)
-    if bad_row.min() < -PROB_TOLERANCE:
-        problem = f"an action the probability {bad_row.min():.4g}; at least 0"
-        raise ConfigError(f"{player_name} gives {problem}")
-    illegal = np.flatnonzero((bad_row != 0) & ~legal_mask[row])
-    problem = f"probabilities with the sum {bad_row.sum():.4g}, not 1"
-    if len(illegal):
-        action_name = game.action_name(int(illegal[0]))
-        problem = f"{action_name} the probability {bad_row[illegal[0]]:.4g} where it is illegal"
+    problem = f"probabilities with the sum {probs[row].sum():.4g}, not 1"
+    for action, prob in enumerate(probs[row]):
+        if prob < -PROB_TOLERANCE or (prob and not legal_mask[row, action]):
+            problem = f"{game.action_name(action)} the probability {prob:.4g}"
+            problem += ", less than 0" if legal_mask[row, action] else " where it is illegal"
     raise ConfigError(f"{player_name} gives {problem}: {game.infoset_name(records[row])}")
 
 

@@ -32,7 +32,7 @@ from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.players.bet_sizes_player import BetSizesPlayer, is_restricted_to_bet_sizes
 from poker_rl.players.greedy_wrapper import GreedyWrapper
-from poker_rl.players.player import Player, player_from_dict
+from poker_rl.players.player import Player, get_class_path, player_from_dict
 from poker_rl.storage.checkpoint import (
     LOAD_STATE_ERRORS,
     PLAYERS_FOLDER,
@@ -74,10 +74,8 @@ def load_player(
     """
     set_one_thread_by_default()
     if (bot_name := parse_bot_name(spec)) is not None:
-        config = load_bot_config(
-            bot_name, list_option_dirs(None) if option_folders is None else option_folders
-        )
-        return load_bot(spec, config, game, device)
+        folders = list_option_dirs(None) if option_folders is None else option_folders
+        return load_bot(spec, load_bot_config(bot_name, folders), game, device)
     path, name, instance, is_greedy = parse_spec(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
     if player.instance_count > 1 or instance is not None:
@@ -89,17 +87,12 @@ def load_player(
     return GreedyWrapper(game, player) if is_greedy else player
 
 
-def load_base_player(spec: str, game: Game, bot_class: str) -> Player:
-    """Load the player whose play a searching bot improves, the bot's setting `policy`.
-
-    Raises:
-        ConfigError: as `load_player`, or if the spec is that of a bot of the class `bot_class`.
-    """
+def load_base_player(spec: str, game: Game, bot: Player) -> Player:
+    """Load the player whose play a searching bot improves, the bot's setting `policy`."""
     with error_prefix("policy"):
-        bot_name = parse_bot_name(spec)
-        if bot_name is not None:
-            bot_config = load_bot_config(bot_name, list_option_dirs(None))
-            if bot_config.get("_target_") == bot_class:
+        if (bot_name := parse_bot_name(spec)) is not None:
+            target = load_bot_config(bot_name, list_option_dirs(None)).get("_target_")
+            if target == get_class_path(bot):
                 raise ConfigError(f"{spec} searches itself")
         return load_player(spec, game)
 
@@ -112,37 +105,25 @@ def load_bot(spec: str, config: Mapping[str, Any], game: Game, device: torch.dev
 
 
 def load_bot_config(name: str, option_folders: Sequence[Path]) -> dict[str, Any]:
-    """Return the settings of a bot of `conf/player` or of a YAML file.
-
-    Raises:
-        ConfigError: if there is no such bot, or the name looks like a percentile, such as p95.
-    """
+    """Return the settings of a bot of `conf/player` or of a YAML file."""
     if PERCENTILE_PATTERN.fullmatch(name):
-        raise ConfigError(
-            f"{name}: no player can have this name, which measures use for a percentile"
-        )
-    return (
-        read_plain_yaml(Path(name))
-        if name.endswith(".yaml")
-        else load_option("player", name, option_folders)
-    )
+        problem = "no player can have this name, which measures use for a percentile"
+        raise ConfigError(f"{name}: {problem}")
+    if name.endswith(".yaml"):
+        return read_plain_yaml(Path(name))
+    return load_option("player", name, option_folders)
 
 
 def parse_bot_name(spec: str) -> str | None:
     """Return the bot's name or YAML path in a spec; None if the spec is not that of a bot."""
     name = spec.removesuffix(GREEDY_SUFFIX)
-    is_bot_name = (
-        BOT_NAME_PATTERN.fullmatch(name) is not None and not (Path(name) / PLAYERS_FOLDER).is_dir()
-    )
+    is_run = (Path(name) / PLAYERS_FOLDER).is_dir()
+    is_bot_name = BOT_NAME_PATTERN.fullmatch(name) is not None and not is_run
     return name if is_bot_name or name.endswith(".yaml") else None
 
 
 def resolve_spec(spec: str) -> str:
-    """Return the complete spec `RUN@DECISIONS:PLAYER` or `FILE:PLAYER`; bots keep their spec.
-
-    Raises:
-        ConfigError: if there is no such snapshot, or it is damaged or empty.
-    """
+    """Return the complete spec `RUN@DECISIONS:PLAYER` or `FILE:PLAYER`; bots keep their spec."""
     if parse_bot_name(spec) is not None:
         return spec
     path, player = resolve_snapshot(spec)
@@ -151,11 +132,7 @@ def resolve_spec(spec: str) -> str:
 
 
 def resolve_specs(specs: Sequence[str]) -> list[str]:
-    """Return the complete specs of players, see `resolve_spec`.
-
-    Raises:
-        ConfigError: if a snapshot is missing, damaged or empty, or a player is named twice.
-    """
+    """Return the complete specs of players, none of which may be named twice."""
     resolved: list[str] = []
     for spec in specs:
         name = resolve_spec(spec)
@@ -166,11 +143,7 @@ def resolve_specs(specs: Sequence[str]) -> list[str]:
 
 
 def resolve_snapshot(spec: str) -> tuple[Path, str]:
-    """Return a trained player's snapshot file and name in it, such as `average.7:greedy`.
-
-    Raises:
-        ConfigError: if there is no such snapshot, or it is damaged or empty.
-    """
+    """Return a trained player's snapshot file and name in it, such as `average.7:greedy`."""
     path, name, instance, is_greedy = parse_spec(spec)
     name = read_headline_player(path) if name is None else name
     instance_suffix = "" if instance is None else f".{instance}"
@@ -178,11 +151,7 @@ def resolve_snapshot(spec: str) -> tuple[Path, str]:
 
 
 def read_headline_player(path: Path) -> str:
-    """Return the name of a snapshot's headline player, the first one.
-
-    Raises:
-        ConfigError: if the file is missing or damaged, or holds no players.
-    """
+    """Return the name of a snapshot's headline player, the first one."""
     return next(iter(load_player_states(path)[1]))
 
 
@@ -195,9 +164,6 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
     """Return the snapshot file, the player's name, its instance, and whether it is greedy.
 
     Name and instance are None if the spec does not contain them.
-
-    Raises:
-        ConfigError: if the spec is empty, or the run's folder has no such snapshot.
     """
     if not spec:
         raise ConfigError('"" names no player')
@@ -208,20 +174,16 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
     if decisions is not None:
         if not path.is_dir():
             raise ConfigError(f"there is no run folder {path}; RUN@DECISIONS:PLAYER needs one")
-        snapshot_by_decisions = {file.stem: file for file in list_snapshots(path)}
-        if decisions not in snapshot_by_decisions:
-            raise ConfigError(
-                f"{path} has no snapshot {decisions}; it has"
-                f" {', '.join(snapshot_by_decisions) or 'none'}"
-            )
-        path = snapshot_by_decisions[decisions]
+        snapshots = {file.stem: file for file in list_snapshots(path)}
+        if decisions not in snapshots:
+            available = ", ".join(snapshots) or "none"
+            raise ConfigError(f"{path} has no snapshot {decisions}; it has {available}")
+        path = snapshots[decisions]
     elif path.is_dir():
         path = find_newest_snapshot(path)
     elif name is not None and BOT_NAME_PATTERN.fullmatch(path_text) and not path.exists():
-        raise ConfigError(
-            f"{spec}: there is no run folder or snapshot {path_text}, and a name of conf/player"
-            f" has no suffix but {GREEDY_SUFFIX}"
-        )
+        problem = f"there is no run folder or snapshot {path_text}, and a name of conf/player"
+        raise ConfigError(f"{spec}: {problem} has no suffix but {GREEDY_SUFFIX}")
     return path, name, None if instance is None else int(instance), greedy_suffix is not None
 
 
@@ -241,9 +203,6 @@ def load_players(
     """Return the players of a snapshot file by name, or only the player `name`.
 
     Players of a no-limit game with bet sizes can play the full game too, see `BetSizesPlayer`.
-
-    Raises:
-        ConfigError: if the file is missing or damaged, of another game, or without that player.
     """
     (game_of_file, player_states), game_config = load_player_states(path), game.to_dict()
     has_sizes = is_restricted_to_bet_sizes(game_of_file, game_config)
@@ -272,18 +231,12 @@ def load_players(
 
 
 def load_player_states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the game's settings in a snapshot file, and the state of each player by name.
-
-    Raises:
-        ConfigError: if the file is missing or damaged, has no players, or one with a bad name.
-    """
+    """Return the game's settings in a snapshot file, and the state of each player by name."""
     snapshot = load_snapshot(path)
     if not snapshot["players"]:
         raise ConfigError(f"{path} holds no players")
     for name in snapshot["players"]:
         if not (isinstance(name, str) and PLAYER_NAME_PATTERN.fullmatch(name)):
-            allowed_text = "up to 60 letters, digits and _"
-            raise ConfigError(
-                f"{path}: {ascii(name)[:60]} is not the name of a player; allowed: {allowed_text}"
-            )
+            problem = f"{ascii(name)[:60]} is not the name of a player"
+            raise ConfigError(f"{path}: {problem}; allowed: up to 60 letters, digits and _")
     return snapshot["game"], snapshot["players"]

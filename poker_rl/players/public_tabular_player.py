@@ -9,7 +9,7 @@ import torch
 
 from poker_rl.games.game import Game
 from poker_rl.games.public.infoset_index import InfosetIndex
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, get_class_path
 
 
 class PublicTabularPlayer(Player):
@@ -37,7 +37,7 @@ class PublicTabularPlayer(Player):
     def to_dict(self) -> dict[str, Any]:
         """Return the class and the table of probabilities."""
         policy = torch.from_numpy(self.policy)
-        return {"_target_": f"{__name__}.PublicTabularPlayer", "policy": policy}
+        return {"_target_": get_class_path(self), "policy": policy}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:

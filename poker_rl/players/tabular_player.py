@@ -9,7 +9,7 @@ import torch
 
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, get_class_path
 
 
 class TabularPlayer(Player):
@@ -33,7 +33,7 @@ class TabularPlayer(Player):
     def to_dict(self) -> dict[str, Any]:
         """Return the class and the table of probabilities."""
         policy = torch.from_numpy(self.policy.copy())
-        return {"_target_": f"{__name__}.TabularPlayer", "policy": policy}
+        return {"_target_": get_class_path(self), "policy": policy}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:

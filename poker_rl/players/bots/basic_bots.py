@@ -11,7 +11,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, get_class_path
 
 MAX_LISTED_ACTIONS = 9  # an error message names at most this many actions
 
@@ -35,8 +35,7 @@ class Bot(Player):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the class and the settings."""
-        bot_class = type(self)
-        return {"_target_": f"{bot_class.__module__}.{bot_class.__qualname__}", **asdict(self)}
+        return {"_target_": get_class_path(self), **asdict(self)}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:

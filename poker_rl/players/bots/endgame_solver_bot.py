@@ -76,7 +76,7 @@ class EndgameSolverBot(Bot):
             raise ConfigError(
                 f"{game.name} has too many bet sizes to solve a street; bet_sizes has to list them"
             )
-        self._player = load_base_player(self.policy, game, f"{__name__}.EndgameSolverBot")
+        self._player = load_base_player(self.policy, game, self)
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
         self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
         self._range_policy = RangePolicy(game, self._ranges, self._boards)

@@ -50,7 +50,7 @@ class LookaheadBot(Bot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        self._player = load_base_player(self.policy, game, f"{__name__}.LookaheadBot")
+        self._player = load_base_player(self.policy, game, self)
         tables = Tables(game, 1, seed=0)
         tables.deal()
         if self._player.state_values(tables.records) is None:
