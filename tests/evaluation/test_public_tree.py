@@ -29,9 +29,9 @@ from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_co
 from poker_rl.games.public.tree import Boards
 from poker_rl.nets import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.players import network_range_policy, range_policy
+from poker_rl.players import range_policy
 from poker_rl.players.network_player import GreedyNetworkPlayer, NetworkPlayer, RegretMatchingPlayer
-from poker_rl.players.network_range_policy import has_separable_features
+from poker_rl.players.range_policy import has_separable_features
 
 TWELVE = replace(FLOP, name="twelve", ranks="QKA", max_raises=[0, 1])
 RHODE_ISLAND = game("rhode_island")
@@ -205,7 +205,7 @@ PLAYERS = {  # arguments of `build_network_player`
 @pytest.mark.parametrize("name", PLAYERS)
 def test_states_and_hands_give_what_tables_give(name, monkeypatch):
     """Apart by rounding of 32 bits; several boards are queried at once, in several blocks."""
-    monkeypatch.setattr(network_range_policy, "CPU_BLOCK_ROWS", 50)
+    monkeypatch.setattr(range_policy, "CPU_BLOCK_ROWS", 50)
     monkeypatch.setattr(range_policy, "MIN_ROWS_PER_QUERY", 500)
     player = build_network_player(*PLAYERS[name])
     assert has_separable_features(player)

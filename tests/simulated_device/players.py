@@ -14,7 +14,7 @@ from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import load_game
 from poker_rl.nets.lstm import ReplicatedLSTM
 from poker_rl.players import load_player, range_policy
-from poker_rl.players.network_range_policy import start_network_query
+from poker_rl.players.range_policy import start_network_query
 
 # Small games first: what does not play one of them plays another one.
 GAMES = ("nolimit_leduc", "kuhn", "leduc", "limit_holdem", "limit_holdem_6p", "nolimit_holdem")
