@@ -53,7 +53,11 @@ class OpponentFiles:
         source_run = path.resolve().parent.parent
         run_prefix = f"{source_run.parent.name}_{source_run.name}@" if is_run_snapshot(path) else ""
         stem = re.sub(r"[^\w.@+-]", "_", f"{run_prefix}{path.stem}")
-        bundled_path = self._choose_bundled_path(path, stem)
+        for suffix in chain([""], (f"_{number}" for number in count(2))):
+            bundled_path = f"{OPPONENTS_FOLDER}/{stem}{suffix}{path.suffix}"
+            existing_file = self._find_file(bundled_path)
+            if existing_file is None or filecmp.cmp(existing_file, path, shallow=False):
+                break  # the number is needed if another file has this path
         self.files_to_copy[bundled_path] = path
         return bundled_path + player_suffix
 
@@ -65,16 +69,7 @@ class OpponentFiles:
         return spec if path is None else f"{path}{colon}{player}"
 
     def _find_file(self, bundled_path: str) -> Path | None:
-        if bundled_path in self.files_to_copy:
-            return self.files_to_copy[bundled_path]
-        file_in_run = None if self._run_folder is None else self._run_folder / bundled_path
-        return file_in_run if file_in_run is not None and file_in_run.is_file() else None
-
-    def _choose_bundled_path(self, path: Path, stem: str) -> str:
-        """Choose the path of a file's copy; add a number if another copy has this path."""
-        for suffix in chain([""], (f"_{number}" for number in count(2))):
-            bundled_path = f"{OPPONENTS_FOLDER}/{stem}{suffix}{path.suffix}"
-            existing_file = self._find_file(bundled_path)
-            if existing_file is None or filecmp.cmp(existing_file, path, shallow=False):
-                break
-        return bundled_path
+        if bundled_path in self.files_to_copy or self._run_folder is None:
+            return self.files_to_copy.get(bundled_path)
+        path = self._run_folder / bundled_path
+        return path if path.is_file() else None

@@ -25,19 +25,16 @@ class PublicTabularPlayer(Player):
 
     def __init__(self, game: Game, policy: np.ndarray) -> None:
         self.infoset_index, self.policy = get_infoset_index(game), policy
-        expected_shape = self.infoset_index.row_count, game.action_count
-        if policy.shape != expected_shape:
-            raise ValueError(f"policy: {policy.shape} is not {expected_shape}")
+        shape = self.infoset_index.row_count, game.action_count
+        if policy.shape != shape:
+            raise ValueError(f"policy: {policy.shape} is not {shape}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         rows = self.policy[self.infoset_index.lookup_rows(records)].astype(np.float64)
-        probs: np.ndarray = rows / rows.sum(1, keepdims=True)  # 16-bit rows do not sum to exactly 1
-        return probs
+        return np.asarray(rows / rows.sum(1, keepdims=True))  # 16-bit rows do not sum to exactly 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the class and the table of probabilities."""
-        policy = torch.from_numpy(self.policy)
-        return {"_target_": get_class_path(self), "policy": policy}
+        return {"_target_": get_class_path(self), "policy": torch.from_numpy(self.policy)}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:

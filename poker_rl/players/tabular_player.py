@@ -31,7 +31,6 @@ class TabularPlayer(Player):
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the class and the table of probabilities."""
         policy = torch.from_numpy(self.policy.copy())
         return {"_target_": get_class_path(self), "policy": policy}
 

@@ -13,8 +13,6 @@ from poker_rl.games.poker import betting
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player, get_class_path
 
-MAX_LISTED_ACTIONS = 9  # an error message names at most this many actions
-
 
 @dataclass(kw_only=True)
 class Bot(Player):
@@ -34,7 +32,6 @@ class Bot(Player):
         return tables_from_records(self._game, records)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the class and the settings."""
         return {"_target_": get_class_path(self), **asdict(self)}
 
     @classmethod
@@ -79,25 +76,17 @@ class PreferenceBot(Bot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
+        order: list[int] = []
         names = [game.action_name(action) for action in range(game.action_count)]
-        # The action raise_12 has the type raise.
-        names_and_types = [(name, name.partition("_")[0]) for name in names]
-        for preferred_name in self.prefer:
-            if not any(preferred_name in name_and_type for name_and_type in names_and_types):
-                more = ", ..." * (len(names) > MAX_LISTED_ACTIONS)
-                names_text = ", ".join(names[:MAX_LISTED_ACTIONS]) + more
-                raise ConfigError(
-                    f"prefer: {preferred_name} is no action of {game.name}: {names_text}"
-                )
-        preferred = [
-            a
-            for preferred_name in self.prefer
-            for a, name_and_type in enumerate(names_and_types)
-            if preferred_name in name_and_type
-        ]
-        self._order = np.array(
-            preferred + [a for a in range(game.action_count) if a not in preferred]
-        )
+        for preferred in self.prefer:
+            # The action raise_12 has the type raise.
+            actions = [a for a, name in enumerate(names) if preferred in (name, name.split("_")[0])]
+            if not actions:
+                examples = ", ".join(names[:9])
+                raise ConfigError(f"prefer: {preferred} is no action of {game.name}: {examples}")
+            order += actions
+        order += [action for action in range(game.action_count) if action not in order]
+        self._order = np.array(order)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         legal_mask = self.legal_mask(records)

@@ -14,6 +14,7 @@ from poker_rl.config.validation import ConfigError, Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker.betting import CALL, FOLD
+from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.bots.holdem_bot import (
     BET,
     HoldemBot,
@@ -43,15 +44,8 @@ class ChenBot(HoldemBot):
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         if len(self.call_thresholds) != POSITION_COUNT:
-            raise ConfigError(
-                f"call_thresholds: {self.call_thresholds} has not three values: early, middle, late"
-                " position"
-            )
-        if max(self.call_thresholds) > self.bet_threshold:
-            raise ConfigError(
-                f"call_thresholds: {self.call_thresholds} exceeds bet_threshold,"
-                f" {self.bet_threshold}"
-            )
+            problem = f"{self.call_thresholds} has not three values: early, middle, late position"
+            raise ConfigError(f"call_thresholds: {problem}")
         self._points = tabulate_holdings(compute_chen_points)
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
@@ -59,10 +53,9 @@ class ChenBot(HoldemBot):
         is_call = points >= np.array(self.call_thresholds)[self.find_position(records)]
         is_bet = points >= self.bet_threshold
         planned_probs = to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
-        legal_choices = get_legal_choice_mask(legal_mask)
-        choice_probs: np.ndarray = (1 - self.deviation_prob) * planned_probs
-        choice_probs += self.deviation_prob * legal_choices / legal_choices.sum(1)[:, None]
-        return choice_probs
+        return mix_with_uniform(
+            planned_probs, get_legal_choice_mask(legal_mask), self.deviation_prob
+        )
 
     def find_position(self, records: np.ndarray) -> np.ndarray:
         """Return the position of each seat to act, [B]: 0 early, 1 middle, 2 late."""

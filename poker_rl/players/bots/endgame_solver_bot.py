@@ -42,7 +42,6 @@ from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.range_policy import RangePolicy
 
 MAX_CACHED_BYTES = 2**28  # of solutions that are kept for later decisions
-PLAIN_CFR_PLUS = 1.0, 0.0  # factors of positive and of negative regrets after each update
 
 
 @dataclass(frozen=True)
@@ -73,9 +72,8 @@ class EndgameSolverBot(Bot):
         super().__post_init__(game)
         poker_game = check_heads_up(game)
         if poker_game.raise_size_options == []:
-            raise ConfigError(
-                f"{game.name} has too many bet sizes to solve a street; bet_sizes has to list them"
-            )
+            problem = f"{game.name} has too many bet sizes to solve a street"
+            raise ConfigError(f"{problem}; bet_sizes has to list them")
         self._player = load_base_player(self.policy, game, self)
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
         self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
@@ -104,11 +102,9 @@ class EndgameSolverBot(Bot):
         public_cards = records["deck"][:, board_start : game.cards_dealt]
         is_played = np.arange(records["line"].shape[1]) < records["moves"][:, None]
         line = records["line"] * is_played  # without actions of an earlier hand
+        public_states = np.hstack([line, records["moves"][:, None], public_cards])
         _, first_row, state_of_row = np.unique(
-            np.hstack([line, records["moves"][:, None], public_cards]),
-            axis=0,
-            return_index=True,
-            return_inverse=True,
+            public_states, axis=0, return_index=True, return_inverse=True
         )
         deck_position = records["to_act"][:, None] * game.hole_cards + np.arange(game.hole_cards)
         hole_cards = np.take_along_axis(records["deck"], deck_position.astype(np.int64), axis=1)
@@ -126,61 +122,47 @@ class EndgameSolverBot(Bot):
 
     def _get_solution(self, record: np.ndarray) -> EndgameSolution:
         """Return the solution of the last street of a table, [1]."""
-        move_count = int(record["moves"][0])
-        tables = Tables(self._game, move_count + 1, 0)
-        decks = np.repeat(record["deck"], move_count + 1, axis=0)
-        tables.deal(decks=decks)
-        tables.replay(np.repeat(record["line"], move_count + 1, axis=0), np.arange(move_count + 1))
+        states = int(record["moves"][0]) + 1
+        tables = Tables(self._game, states, 0)
+        tables.deal(decks=np.repeat(record["deck"], states, axis=0))
+        tables.replay(np.repeat(record["line"], states, axis=0), np.arange(states))
         start_move = int(np.argmax(tables.records["street"] == self._last_street))
-        past_tables, start_record = np.split(tables.records[: start_move + 1], [start_move])
-        game = self._poker_game
+        game, actions = self._poker_game, record["line"][0, :start_move].astype(np.int64)
         board_cards = record["deck"][0, game.seats * game.hole_cards : game.cards_dealt]
-        key = record["line"][0, :start_move].tobytes() + board_cards.tobytes()
+        key = actions.tobytes() + board_cards.tobytes()
         if key not in self._solutions:
             cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
             if cached_bytes > MAX_CACHED_BYTES:
                 self._solutions.clear()
-            actions = record["line"][0, :start_move].astype(np.int64)
-            cards = board_cards.astype(np.int64)
-            self._solutions[key] = self._solve(past_tables, actions, start_record, cards)
+            past_tables = tables.records[: start_move + 1]
+            self._solutions[key] = self._solve(past_tables, actions, board_cards.astype(np.int64))
         return self._solutions[key]
 
     def _solve(
-        self,
-        past_tables: np.ndarray,
-        actions: np.ndarray,
-        start_record: np.ndarray,
-        board_cards: np.ndarray,
+        self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> EndgameSolution:
-        """Solve the last street that begins at the table `start_record`, [1].
+        """Solve the last street, which begins at the last of `past_tables`.
 
         Args:
-            past_tables: the table before each of the M actions of the earlier streets, [M].
+            past_tables: the tables before and after the M actions of the earlier streets, [M + 1].
             actions: these actions, [M].
             board_cards: the cards of the whole board.
         """
-        reach = self._compute_ranges(past_tables, actions, board_cards)
-        street, _ = extend_over_street(self._game, start_record.copy(), self._last_street)
+        reach = self._compute_ranges(past_tables[:-1], actions, board_cards)
+        street, _ = extend_over_street(self._game, past_tables[-1:].copy(), self._last_street)
         legal_mask = tables_from_records(self._game, street.decision_records.copy()).legal_mask()
         hand_arrays = self._ranges.hands, *self._ranges.sort_by_strength(board_cards)
         terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
         possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
         row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
-        probs = _run_cfr_plus(
-            get_line_arrays(street),
-            hand_arrays,
-            terminal_arrays,
-            legal_mask,
-            possible_hands,
-            row_of_hand,
-            reach,
-            self.iterations,
-        )
+        arrays = get_line_arrays(street), hand_arrays, terminal_arrays, legal_mask
+        hands = possible_hands, row_of_hand
+        probs = _run_cfr_plus(*arrays, *hands, reach, self.iterations)
         children = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
         line_after_action = {child: line for line, child in enumerate(children)}
         policy = probs[:, row_of_hand].astype(np.float32)
-        return EndgameSolution(len(past_tables), street, line_after_action, policy)
+        return EndgameSolution(len(actions), street, line_after_action, policy)
 
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
@@ -205,27 +187,20 @@ class EndgameSolverBot(Bot):
 
 @jit
 def _run_cfr_plus(
-    lines,
-    hand_arrays,
-    terminal_arrays,
-    legal_mask,
-    possible_hands,
-    row_of_hand,
-    entering_reach,
-    iterations,
+    lines, hand_arrays, terminal_arrays, legal_mask, hands, row_of_hand, ranges, iterations
 ):
     """Return the average policy of CFR+ on one street with one entering line, [D, R, A].
 
     Args:
-        possible_hands: the R hands that share no card with the board, as indices.
-        entering_reach: the range of each seat, [2, H]; 0 for impossible hands.
+        hands: the R hands that share no card with the board, as indices.
+        ranges: the range of each seat, [2, H]; 0 for impossible hands.
         See `betting_lines` for the others.
     """
-    shape = legal_mask.shape[0], len(possible_hands), legal_mask.shape[1]
+    shape = legal_mask.shape[0], len(hands), legal_mask.shape[1]
     regrets, policy_sums, policy = np.zeros(shape), np.zeros(shape), np.empty(shape)
-    reach = np.empty((len(lines[1]), *entering_reach.shape))
-    reach[0] = entering_reach
-    values = np.empty((len(lines[1]), entering_reach.shape[1]))
+    reach = np.empty((len(lines[1]), *ranges.shape))
+    reach[0] = ranges
+    values = np.empty((len(lines[1]), ranges.shape[1]))
     for t in range(iterations):
         for seat in range(2):
             normalize_positive(regrets, legal_mask, policy)
@@ -233,8 +208,8 @@ def _run_cfr_plus(
             values[:] = 0
             fill_terminal_values(hand_arrays, terminal_arrays, seat, reach, values)
             add_policy_values(lines, policy, row_of_hand, seat, values)
-            weights = PLAIN_CFR_PLUS[0], PLAIN_CFR_PLUS[1], t + 1.0
+            weights = 1.0, 0.0, t + 1.0  # discounts of positive and of negative regrets; weight
             arrays = reach, values, regrets, policy_sums
-            update_regrets(lines, possible_hands, policy, seat, weights, *arrays)
+            update_regrets(lines, hands, policy, seat, weights, *arrays)
     normalize_positive(policy_sums, legal_mask, policy)
     return policy

@@ -32,15 +32,11 @@ class HoldemBot(Bot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        if not (
-            game.rules is betting
-            and game.definitions[0][["cards", "suits", "hole"]].tolist()
-            == (MAX_RANKS * MAX_SUITS, MAX_SUITS, MAX_HOLE_CARDS)
-        ):
-            raise ConfigError(
-                f"a bot that reads hold'em hands needs two hole cards of thirteen ranks and four"
-                f" suits, not {game.name}"
-            )
+        deck = MAX_RANKS * MAX_SUITS, MAX_SUITS, MAX_HOLE_CARDS
+        fields = ["cards", "suits", "hole"]
+        if game.rules is not betting or game.definitions[0][fields].tolist() != deck:
+            needed = "two hole cards of thirteen ranks and four suits"
+            raise ConfigError(f"a bot that reads hold'em hands needs {needed}, not {game.name}")
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         """Return the probabilities [B, 3] of fold, call and bet at tables [B]."""
@@ -61,8 +57,7 @@ class HoldemBot(Bot):
 def get_hole_cards(records: np.ndarray) -> np.ndarray:
     """Return the hole cards of each seat to act, [B, 2]."""
     deck_positions = records["to_act"][:, None] * MAX_HOLE_CARDS + np.arange(MAX_HOLE_CARDS)
-    cards: np.ndarray = np.take_along_axis(records["deck"], deck_positions, axis=1)
-    return cards
+    return np.take_along_axis(records["deck"], deck_positions, axis=1)
 
 
 def tabulate_holdings(function: Callable[[int, int], int]) -> np.ndarray:
@@ -80,14 +75,12 @@ def get_legal_choice_mask(legal_mask: np.ndarray) -> np.ndarray:
 
 def to_one_hot_choices(choice: np.ndarray) -> np.ndarray:
     """Return probabilities [B, 3] of fold, call and bet that are 1 for the given choices [B]."""
-    probs: np.ndarray = np.eye(CHOICE_COUNT)[choice]
-    return probs
+    return np.asarray(np.eye(CHOICE_COUNT)[choice])
 
 
 def find_smallest_raises(legal_mask: np.ndarray) -> np.ndarray:
     """Return the smallest legal raise [B] in each action mask [B, A]; `BET` if none is legal."""
-    smallest_raises: np.ndarray = BET + legal_mask[:, BET:].argmax(1)
-    return smallest_raises
+    return np.asarray(BET + legal_mask[:, BET:].argmax(1))
 
 
 def to_legal_action_probs(

@@ -46,8 +46,7 @@ def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:
     a = np.asarray(alpha, float)[..., None, None]
     start = np.array([[0, 0, 0], [1 / 3, 0, 1], [0, 1 / 3, 1], [0, 1 / 3, 1]])
     slope = np.array([[1, 0, 3], [0, 0, 0], [0, 1, 0], [0, 0, 0]])
-    bet_probs: np.ndarray = start + a * slope
-    return bet_probs
+    return np.asarray(start + a * slope)
 
 
 def is_kuhn(game: Game) -> bool:
@@ -56,6 +55,5 @@ def is_kuhn(game: Game) -> bool:
         return False
     tree = get_tree(game)
     payoffs = np.unique(tree.node_payoffs[tree.seat < 0, 0] / game.unit_chips)
-    tree_sizes = tree.deal_count, tree.infoset_count, tree.betting_node_count
-    has_sizes = tree_sizes == (6, 12, 4) and (game.seats, game.action_count) == (2, RAISE + 1)
-    return has_sizes and np.array_equal(payoffs, [-2, -1, 1, 2])
+    sizes = game.seats, game.action_count, tree.infoset_count, tree.betting_node_count
+    return sizes == (2, RAISE + 1, 12, 4) and np.array_equal(payoffs, [-2, -1, 1, 2])

@@ -54,10 +54,8 @@ class LookaheadBot(Bot):
         tables = Tables(game, 1, seed=0)
         tables.deal()
         if self._player.state_values(tables.records) is None:
-            raise ConfigError(
-                f"policy: {self.policy} has no values to look ahead by; docs/players.md lists"
-                " the players that have"
-            )
+            problem = f"{self.policy} has no values to look ahead by"
+            raise ConfigError(f"policy: {problem}; docs/players.md lists the players that have")
         tables.resample_hidden_cards()
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:

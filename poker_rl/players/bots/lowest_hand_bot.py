@@ -48,14 +48,9 @@ def choose_lowest_actions(tables, legal_mask, out):  # type: ignore[no-untyped-d
         fewest_cards, lowest_strength, out[i] = MAX_COMBINATION_SIZE, 0, PASS
         for action in range(PASS):
             if legal_mask[i, action] and ACTION_SIZES[action] <= fewest_cards:
-                positions = PADDED_ACTION_POSITIONS[action]
+                a, b, c, d, e = PADDED_ACTION_POSITIONS[action]
                 hand_strength = evaluate_combination(
-                    ACTION_SIZES[action],
-                    hand[positions[0]],
-                    hand[positions[1]],
-                    hand[positions[2]],
-                    hand[positions[3]],
-                    hand[positions[4]],
+                    ACTION_SIZES[action], hand[a], hand[b], hand[c], hand[d], hand[e]
                 )
                 is_smaller = ACTION_SIZES[action] < fewest_cards
                 if is_smaller or out[i] == PASS or hand_strength < lowest_strength:

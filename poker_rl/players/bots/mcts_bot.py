@@ -110,6 +110,7 @@ def run_searches(
     chips_won = np.empty((simulations, CHOICE_COUNT))  # summed payoffs of the seat to act
     path = np.empty((MAX_MOVES, 3), np.int64)  # node, seat and choice of each move
     winnings = np.empty(MAX_SEATS, np.int64)
+    is_legal = np.empty(CHOICE_COUNT, np.bool_)  # of the three choices
     hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
     for i in range(len(tables)):
@@ -119,7 +120,7 @@ def run_searches(
         hidden_count, unseen_count = find_unseen_cards(
             game, tables[i], hidden_positions, unseen_cards
         )
-        reset_node(child, visits, chips_won, 0)
+        child[0], visits[0], chips_won[0] = 0, 0, 0
         node_count, pot_sum = 1, 0
         for simulation in range(simulations):
             scratch_tables[0] = tables[i]
@@ -130,19 +131,13 @@ def run_searches(
             node, depth = 0, 0
             while not table.over:
                 smallest_raise = find_smallest_raise(game, table, legal_mask)
+                is_legal[FOLD], is_legal[CALL] = legal_mask[FOLD], legal_mask[CALL]
+                is_legal[BET] = smallest_raise > 0
                 if node < 0:
-                    choice = sample_rollout_choice(
-                        table, legal_mask, smallest_raise, rollout_fold_prob
-                    )
+                    choice = sample_rollout_choice(table, is_legal, rollout_fold_prob)
                 else:
-                    choice = select_by_ucb(
-                        table,
-                        legal_mask,
-                        smallest_raise,
-                        visits[node],
-                        chips_won[node],
-                        exploration_chips,
-                    )
+                    totals = visits[node], chips_won[node]
+                    choice = select_by_ucb(table, is_legal, *totals, exploration_chips)
                     path[depth, 0], path[depth, 1], path[depth, 2] = node, table.to_act, choice
                     depth += 1
                     parent, node = node, child[node, choice]
@@ -150,7 +145,9 @@ def run_searches(
                         node = -1
                         if node_count < simulations:
                             child[parent, choice] = node_count
-                            reset_node(child, visits, chips_won, node_count)
+                            for c in range(CHOICE_COUNT):
+                                child[node_count, c] = visits[node_count, c] = 0
+                                chips_won[node_count, c] = 0
                             node_count += 1
                 step(game, table, smallest_raise if choice == BET else choice)
             random_counter = table.draws
@@ -160,17 +157,7 @@ def run_searches(
             for d in range(depth):
                 visits[path[d, 0], path[d, 2]] += 1
                 chips_won[path[d, 0], path[d, 2]] += winnings[path[d, 1]]
-        for choice in range(CHOICE_COUNT):
-            out[i, choice] = visits[0, choice]
-
-
-@jit
-def reset_node(child, visits, chips_won, node):
-    """Reset the children, visits and payoffs of a node to 0."""
-    for choice in range(CHOICE_COUNT):
-        child[node, choice] = 0
-        visits[node, choice] = 0
-        chips_won[node, choice] = 0
+        out[i] = visits[0]
 
 
 @jit
@@ -184,26 +171,26 @@ def find_smallest_raise(game, table, legal_mask):
 
 
 @jit
-def sample_rollout_choice(table, legal_mask, smallest_raise, fold_prob):
+def sample_rollout_choice(table, is_legal, fold_prob):
     """Sample a fold with `fold_prob`, else a call or a bet; an illegal choice becomes a call."""
     bits = random_bits(table)
     if (bits >> np.uint64(11)) * UNIFORM_SCALE < fold_prob:
-        return FOLD if legal_mask[FOLD] else CALL
-    return BET if smallest_raise and bits & np.uint64(1) else CALL
+        return FOLD if is_legal[FOLD] else CALL
+    return BET if is_legal[BET] and bits & np.uint64(1) else CALL
 
 
 @jit
-def select_by_ucb(table, legal_mask, smallest_raise, visits, chips_won, exploration_chips):
+def select_by_ucb(table, is_legal, visits, chips_won, exploration_chips):
     """Return the choice with the highest upper confidence bound, or a random untried choice."""
     total_visits, untried_count = 0, 0
     for choice in range(CHOICE_COUNT):
-        if is_choice_legal(legal_mask, smallest_raise, choice):
+        if is_legal[choice]:
             total_visits += visits[choice]
             untried_count += visits[choice] == 0
     skip = random_below(table, untried_count)
     best_choice, best_bound = CALL, -np.inf
     for choice in range(CHOICE_COUNT):
-        if is_choice_legal(legal_mask, smallest_raise, choice):
+        if is_legal[choice]:
             if untried_count == 0:
                 upper_bound = chips_won[choice] / visits[choice]
                 upper_bound += exploration_chips * np.sqrt(np.log(total_visits) / visits[choice])
@@ -214,9 +201,3 @@ def select_by_ucb(table, legal_mask, smallest_raise, visits, chips_won, explorat
                     best_choice = choice
                 skip -= 1
     return best_choice
-
-
-@jit
-def is_choice_legal(legal_mask, smallest_raise, choice):
-    """Return whether a choice is legal; `smallest_raise` is 0 if no raise is legal."""
-    return smallest_raise > 0 if choice == BET else legal_mask[choice]

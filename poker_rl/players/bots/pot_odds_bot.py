@@ -16,7 +16,6 @@ information set. So it is a fixed policy: the order of decisions does not matter
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
@@ -75,12 +74,8 @@ class PotOddsBot(HoldemBot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        shares = self.share_after_raises
-        if not shares or any(after > before for before, after in pairwise(shares)):
-            raise ConfigError(
-                f"share_after_raises: {shares} is not a list of shares that never rise, such as"
-                " [1.0, 0.5]"
-            )
+        if not self.share_after_raises:
+            raise ConfigError("share_after_raises: [] is empty; give shares such as [1.0, 0.5]")
         self._percentiles = compute_chen_percentiles()
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
@@ -92,14 +87,14 @@ class PotOddsBot(HoldemBot):
     def estimate_equity(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the equity [B] and the pot odds [B] of each seat to act."""
         # Suits are renamed in a copy, so that equivalent situations get equal random numbers.
-        tables, game = self.to_tables(copy_records(records)), self._game
+        tables = self.to_tables(copy_records(records))
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
         equity, pot_odds = np.empty((2, len(records)))
         estimate_equities(
             definitions,
             tables.records,
-            np.empty(game.infoset_key_size, np.uint8),
+            np.empty(self._game.infoset_key_size, np.uint8),
             np.array(self.share_after_raises),
             self.any_hand_prob,
             self._percentiles,
@@ -107,7 +102,7 @@ class PotOddsBot(HoldemBot):
             np.uint64(self.seed),
             equity,
         )
-        compute_all_pot_odds(definitions, tables.records, pot_odds)
+        compute_pot_odds(definitions, tables.records, pot_odds)
         return equity, pot_odds
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
@@ -118,23 +113,18 @@ class PotOddsBot(HoldemBot):
 
 
 @jit
-def compute_all_pot_odds(definitions, tables, out):
-    """Write the pot odds of each seat to act into `out` [B]."""
+def compute_pot_odds(definitions, tables, out):
+    """Write the chips of a call as a share of the pot that could then be won into `out` [B]."""
     for i in range(len(tables)):
-        out[i] = compute_pot_odds(definitions[i], tables[i])
-
-
-@jit
-def compute_pot_odds(game, table):
-    """Return the chips of a call as a share of the pot that the seat to act could then win."""
-    price = np.int64(table.price)
-    if has_stacks(table):
-        price = min(price, np.int64(game.stack[table.to_act]))
-    pot = np.int64(game.dead_pot)
-    for seat in range(game.seats):
-        pot += min(np.int64(table.paid[seat]), price)
-    chips_to_call = price - table.paid[table.to_act]
-    return chips_to_call / (pot + chips_to_call)
+        game, table = definitions[i], tables[i]
+        price = np.int64(table.price)
+        if has_stacks(table):
+            price = min(price, np.int64(game.stack[table.to_act]))
+        pot = np.int64(game.dead_pot)
+        for seat in range(game.seats):
+            pot += min(np.int64(table.paid[seat]), price)
+        chips_to_call = price - table.paid[table.to_act]
+        out[i] = chips_to_call / (pot + chips_to_call)
 
 
 @jit

@@ -68,16 +68,12 @@ def estimate_equities(
         opponents = 0
         for seat in range(game.seats):
             if seat != table.to_act and not table.folded[seat]:
-                preflop_share = get_share_after_raises(share_after_raises, raise_counts[seat, 0])
-                board_share = get_share_after_raises(share_after_raises, raise_counts[seat, 1])
+                last = len(share_after_raises) - 1
+                preflop_share = share_after_raises[min(raise_counts[seat, 0], last)]
+                board_share = share_after_raises[min(raise_counts[seat, 1], last)]
+                shares = preflop_share, board_share if board_count else 1.0
                 range_sizes[opponents] = write_range_hands(
-                    preflop_share,
-                    board_share if board_count else 1.0,
-                    percentiles,
-                    known_cards,
-                    cards,
-                    board_count,
-                    ranges[opponents],
+                    shares, percentiles, known_cards, cards, board_count, ranges[opponents]
                 )
                 opponents += 1
         final_count = game.shown[game.streets - 1]
@@ -85,13 +81,9 @@ def estimate_equities(
         for _ in range(samples):
             dealt_cards = known_cards
             for opponent in range(opponents):
+                hole_cards = ranges[opponent][: range_sizes[opponent]]
                 dealt_cards = deal_opponent(
-                    table,
-                    dealt_cards,
-                    ranges[opponent],
-                    range_sizes[opponent],
-                    any_hand_prob,
-                    hands[1 + opponent],
+                    table, dealt_cards, hole_cards, any_hand_prob, hands[1 + opponent]
                 )
             for j in range(board_count, final_count):
                 cards[MAX_HOLE_CARDS + j] = draw_undealt_card(table, dealt_cards)
@@ -116,23 +108,16 @@ def count_raises(game, table, out):
 
 
 @jit
-def get_share_after_raises(share_after_raises, raise_count):
-    """Return the share of hands in a range after `raise_count` raises."""
-    return share_after_raises[min(raise_count, len(share_after_raises) - 1)]
-
-
-@jit
-def write_range_hands(
-    preflop_share, board_share, percentiles, known_cards, cards, board_count, hole_cards
-):
+def write_range_hands(shares, percentiles, known_cards, cards, board_count, hole_cards):
     """Write the pairs of hole cards of a range; return their number, or 0 for any hole cards.
 
     Args:
-        preflop_share: share of all hole cards that is selected, the best before the flop.
-        board_share: share of these that is in the range, the strongest on the current board.
+        shares: share of all hole cards that is selected, the best before the flop, and share of
+            these that is in the range, the strongest on the current board.
         cards: two cards that are overwritten, then the board cards.
         hole_cards: output, in which cards a and b are 52 a + b.
     """
+    preflop_share, board_share = shares
     if preflop_share == 1 and board_share == 1:
         return 0
     count = 0
@@ -158,14 +143,14 @@ def write_range_hands(
 
 
 @jit
-def deal_opponent(table, dealt_cards, hole_cards, range_size, any_hand_prob, out):
+def deal_opponent(table, dealt_cards, hole_cards, any_hand_prob, out):
     """Deal an opponent two hole cards of its range, or with probability `any_hand_prob` any two.
 
     Write them into `out`, and return the set of dealt cards including them.
     """
-    if range_size and random_uniform(table) >= any_hand_prob:
+    if len(hole_cards) and random_uniform(table) >= any_hand_prob:
         for _ in range(MAX_TRIES):
-            out[0], out[1] = divmod(hole_cards[random_below(table, range_size)], MAX_DECK_SIZE)
+            out[0], out[1] = divmod(hole_cards[random_below(table, len(hole_cards))], MAX_DECK_SIZE)
             hand = np.int64(1) << out[0] | np.int64(1) << out[1]
             if not dealt_cards & hand:
                 return dealt_cards | hand
@@ -188,8 +173,7 @@ def draw_undealt_card(table, dealt_cards):
 def compute_showdown_share(hands, hand_count, cards, board_count):
     """Return the share of the pot that the first of the hands wins; equal hands divide it.
 
-    Args:
-        cards: two cards that are overwritten, then the board cards.
+    `cards` are two cards that are overwritten, then the board cards.
     """
     cards[0], cards[1] = hands[0, 0], hands[0, 1]
     own_strength = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)

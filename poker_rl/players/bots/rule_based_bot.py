@@ -63,8 +63,10 @@ def choose_by_rules(definitions, tables, out):
             cards[j] = table.deck[table.to_act * MAX_HOLE_CARDS + j]
         for j in range(board_count):
             cards[MAX_HOLE_CARDS + j] = table.deck[game.seats * MAX_HOLE_CARDS + j]
+        first, second = cards[0] // MAX_SUITS, cards[1] // MAX_SUITS
         if board_count == 0:
-            out[i] = choose_before_flop(cards)
+            weak_choice = CALL if max(first, second) >= KING else FOLD
+            out[i] = BET if first == second else weak_choice
         elif has_top_pair_or_better(cards, board_count):
             out[i] = BET
         elif has_pair_with_hole_card(cards, board_count) or (
@@ -73,15 +75,6 @@ def choose_by_rules(definitions, tables, out):
             out[i] = CALL
         else:
             out[i] = FOLD
-
-
-@jit
-def choose_before_flop(cards):
-    """Return the choice before the flop, from the two hole cards."""
-    first, second = cards[0] // MAX_SUITS, cards[1] // MAX_SUITS
-    if first == second:
-        return BET
-    return CALL if max(first, second) >= KING else FOLD
 
 
 @jit

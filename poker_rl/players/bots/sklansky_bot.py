@@ -49,8 +49,7 @@ class SklanskyBot(HoldemBot):
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         range_index = self._ranges[tuple(get_hole_cards(records).T)]
         has_more_bets = (records["raises"] > 1).astype(np.int64)
-        choice_probs: np.ndarray = self._choice_probs[has_more_bets, range_index]
-        return choice_probs
+        return np.asarray(self._choice_probs[has_more_bets, range_index])
 
 
 def find_range(first: int, second: int) -> int:

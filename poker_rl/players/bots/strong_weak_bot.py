@@ -40,13 +40,11 @@ class StrongWeakBot(HoldemBot):
         self._choice_probs = np.array([weak_plan, strong_plan])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        reference_probs = self.reference_bot.compute_choice_probs(records, legal_mask)
-        is_strong = reference_probs[:, BET] >= STRONG_HAND_MIN_BET_PROB
-        choice_probs: np.ndarray = self._choice_probs[is_strong.astype(np.int64)]
-        return choice_probs
+        bet_prob = self.reference_bot.compute_choice_probs(records, legal_mask)[:, BET]
+        is_strong = bet_prob >= STRONG_HAND_MIN_BET_PROB
+        return np.asarray(self._choice_probs[is_strong.astype(np.int64)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the class and the settings, including those of the reference bot."""
         return {**super().to_dict(), "reference_bot": self.reference_bot.to_dict()}
 
     @classmethod

@@ -13,17 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, Probability
+from poker_rl.config.validation import Probability
 from poker_rl.games.cards import MAX_SUITS, evaluate_best_five
 from poker_rl.games.game import Game, jit
 from poker_rl.games.poker.betting import CALL, FOLD, MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_HOLE_CARDS
 from poker_rl.players.bots.chen_bot import compute_chen_points
-from poker_rl.players.bots.holdem_bot import (
-    BET,
-    HoldemBot,
-    tabulate_holdings,
-    to_one_hot_choices,
-)
+from poker_rl.players.bots.holdem_bot import BET, HoldemBot, tabulate_holdings, to_one_hot_choices
 
 
 @dataclass(kw_only=True)
@@ -35,18 +30,11 @@ class TightBot(HoldemBot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        if self.call_threshold > self.raise_threshold:
-            raise ConfigError(
-                f"call_threshold: {self.call_threshold} is more than raise_threshold,"
-                f" {self.raise_threshold}"
-            )
         self._preflop_win_probs = compute_chen_percentiles()
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        definitions, win_probs = (
-            self.to_tables(records).gather_definitions(),
-            np.empty(len(records)),
-        )
+        definitions = self.to_tables(records).gather_definitions()
+        win_probs = np.empty(len(records))
         compute_win_probs(definitions, records, self._preflop_win_probs, win_probs)
         is_bet, is_call = win_probs >= self.raise_threshold, win_probs >= self.call_threshold
         return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
