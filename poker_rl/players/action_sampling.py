@@ -10,9 +10,7 @@ from poker_rl.players.player import NonFiniteProbsError
 
 
 def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Sample one action for each row of probabilities [B, A].
-
-    `uniform` holds a random number in [0, 1) for each row, [B].
+    """Sample one action for each row of probabilities [B, A], by random numbers in [0, 1) [B].
 
     Raises:
         NonFiniteProbsError: if a row has no positive probability, for example after divergence.

@@ -50,12 +50,9 @@ def get_network_index(
         return np.zeros(len(records), np.int64)
     if network_sharing == "per_betting_node":
         return get_tree(game).lookup_betting_nodes(records)
-    seat_or_agent = (
-        agent_of_seat_to_act
-        if network_sharing == "per_agent" and agent_of_seat_to_act is not None
-        else records["to_act"]
-    )
-    return seat_or_agent.astype(np.int64)
+    if network_sharing == "per_agent" and agent_of_seat_to_act is not None:
+        return agent_of_seat_to_act.astype(np.int64)
+    return np.asarray(records["to_act"].astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -72,15 +69,6 @@ class Critic:
     module: nn.Module | None
     per_action: bool
     chips_per_unit: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the attributes, with the weights in place of the module, on the CPU."""
-        weights = None if self.module is None else copy_weights_to_cpu(self.module)
-        return {
-            "per_action": self.per_action,
-            "chips_per_unit": self.chips_per_unit,
-            "weights": weights,
-        }
 
 
 class NetworkPlayer:
@@ -123,20 +111,13 @@ class NetworkPlayer:
         replica_slice, critic = slice(k * network_count, (k + 1) * network_count), self.critic
         if critic is not None and critic.module is not None:
             critic = replace(critic, module=clone_replicas(critic.module, replica_slice))
-        return type(self)(
-            self.game,
-            self.net_config,
-            clone_replicas(self.module, replica_slice),
-            self.network_sharing,
-            critic=critic,
-        )
+        module = clone_replicas(self.module, replica_slice)
+        arguments = self.game, self.net_config, module, self.network_sharing
+        return type(self)(*arguments, critic=critic)
 
     @torch.no_grad()
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A].
-
-        With several instances, the tables are split into equal blocks; instance k plays block k.
-        """
+        """Return the probabilities [B, A]; of equal blocks of tables, instance k plays block k."""
         device = next(self.module.parameters()).device
         legal_mask = tables_from_records(self.game, records).legal_mask()
         legal_actions = list_legal_actions_if_few(legal_mask, device)
@@ -148,17 +129,14 @@ class NetworkPlayer:
         return legal_actions.scatter(policy, legal_mask.shape[1]).cpu().numpy()
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values, see `Player.state_values`."""
         if self.critic is None:
             return None
         critic_values = self._compute_critic_values(self.critic, records)
         if not self.critic.per_action:
             return critic_values[:, 0]
-        expected_values: np.ndarray = (self.action_probs(records) * critic_values).sum(1)
-        return expected_values
+        return np.asarray((self.action_probs(records) * critic_values).sum(1))
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values, see `Player.action_values`."""
         if self.critic is None or not self.critic.per_action:
             return None
         legal_mask = tables_from_records(self.game, records).legal_mask()
@@ -168,8 +146,8 @@ class NetworkPlayer:
     def _compute_critic_values(self, critic: Critic, records: np.ndarray) -> np.ndarray:
         """Return the critic's values in chips, [B, 1], or [B, A] if `critic.per_action`."""
         module = self.module if critic.module is None else critic.module
-        outputs: np.ndarray = self._compute_outputs(module, records).double().cpu().numpy()
-        return outputs * critic.chips_per_unit
+        outputs = self._compute_outputs(module, records).double().cpu().numpy()
+        return np.asarray(outputs * critic.chips_per_unit)
 
     def _compute_outputs(
         self, module: nn.Module, records: np.ndarray, legal_actions: LegalActions | None = None
@@ -177,10 +155,9 @@ class NetworkPlayer:
         """Return the outputs [B, outputs] for tables [B], or [B, L] for legal actions only."""
         device = next(module.parameters()).device
         observations = torch.from_numpy(self.encoder(records)).to(device)
+        replica = self._assign_replicas(records, device)
         with use_full_precision():
-            return forward_by_replica(
-                module, observations, self._assign_replicas(records, device), legal_actions
-            )
+            return forward_by_replica(module, observations, replica, legal_actions)
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
         """Return the probabilities [B, A] of actions from the outputs of the networks."""
@@ -196,13 +173,20 @@ class NetworkPlayer:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings, the weights and the critic, on the CPU."""
+        critic = None
+        if self.critic is not None:
+            critic = {
+                "per_action": self.critic.per_action,
+                "chips_per_unit": self.critic.chips_per_unit,
+                "weights": copy_weights_to_cpu(self.critic.module),
+            }
         return {
             "_target_": get_class_path(self),
             "net": net_config_to_dict(self.net_config),
             "network_sharing": self.network_sharing,
             "instances": self.instance_count,
             "weights": copy_weights_to_cpu(self.module),
-            "critic": None if self.critic is None else self.critic.to_dict(),
+            "critic": critic,
         }
 
     @classmethod
@@ -211,12 +195,10 @@ class NetworkPlayer:
         replicas = state["instances"] * count_networks(game, state["network_sharing"])
         encoder = ObservationEncoder(game, net_config.features)
 
-        def load_network(
-            config: NetConfig, output_count: int, weights: dict[str, Any]
-        ) -> nn.Module:
+        def load_network(config: NetConfig, outputs: int, weights: dict[str, Any]) -> nn.Module:
             dimensions = NetDimensions(
                 inputs=encoder.size,
-                outputs=output_count,
+                outputs=outputs,
                 replicas=replicas,
                 history_shape=encoder.history_shape,
             )
@@ -227,20 +209,19 @@ class NetworkPlayer:
         module, critic = load_network(net_config, game.action_count, state["weights"]), None
         if (critic_state := state.get("critic")) is not None:
             per_action, weights = critic_state["per_action"], critic_state["weights"]
-            outputs = game.action_count if per_action else 1
-            value_network = (
-                None
-                if weights is None
-                else load_network(get_value_net_config(net_config), outputs, weights)
-            )
+            value_network = None
+            if weights is not None:
+                outputs = game.action_count if per_action else 1
+                value_network = load_network(get_value_net_config(net_config), outputs, weights)
             critic = Critic(value_network, per_action, critic_state["chips_per_unit"])
         return cls(game, net_config, module, state["network_sharing"], state["instances"], critic)
 
 
-def copy_weights_to_cpu(module: nn.Module) -> dict[str, torch.Tensor]:
-    """Return copies of a module's weights by name, on the CPU."""
-    weights = module.state_dict()
-    return {name: weight.detach().cpu().clone() for name, weight in weights.items()}
+def copy_weights_to_cpu(module: nn.Module | None) -> dict[str, torch.Tensor] | None:
+    """Return copies of a module's weights by name, on the CPU; None without a module."""
+    if module is None:
+        return None
+    return {name: weight.detach().cpu().clone() for name, weight in module.state_dict().items()}
 
 
 class GreedyNetworkPlayer(NetworkPlayer):

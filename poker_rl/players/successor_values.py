@@ -10,23 +10,19 @@ from poker_rl.games.tables import Tables
 
 MAX_TABLES = 2**15  # most tables to play on at once, because action masks take much memory
 
-ResponseFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Function from rows of tables [n] and their action masks [n, A] to actions [n]."""
-ValueFunction = Callable[[np.ndarray], np.ndarray]
-"""Function from rows of tables [n] to the expected payoffs of the seats to act, chips [n]."""
-
 
 def compute_successor_values(
     tables: Tables,
     actions: np.ndarray,
-    choose_responses: ResponseFunction,
-    estimate_values: ValueFunction,
+    choose_responses: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    estimate_values: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """Return the value in chips, [N] float64, of one action of the seat to act at each table.
 
     Each hand is played on until the same seat has a choice again or the hand ends. The value is
     `estimate_values` at this choice, or the payoff. A seat with only one legal action plays it
-    without a call of `choose_responses`. `tables` is changed in place.
+    without a call of `choose_responses`. `tables` is changed in place. Both functions get rows of
+    tables [n], `choose_responses` also their action masks [n, A].
     """
     seat = tables.records["to_act"].copy()
     tables.step(actions)

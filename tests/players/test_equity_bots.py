@@ -13,7 +13,8 @@ from poker_rl.games import Tables, get_tree
 from poker_rl.games.cards import evaluate_best_five
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.position_notation import parse_position
-from poker_rl.players.bots.tight_bot import compute_chen_percentiles, compute_win_probs
+from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
+from poker_rl.players.bots.tight_bot import compute_win_probs
 
 HOLDEM, RING, DRAWN = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))
 

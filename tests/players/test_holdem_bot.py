@@ -6,7 +6,6 @@ from holdem_bots import bot
 from random_games import game, play
 
 from poker_rl.config import ConfigError
-from poker_rl.config.plugins import load_class
 from poker_rl.evaluation import play_match
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.tables import tables_from_records
@@ -31,13 +30,12 @@ def test_an_illegal_choice_is_a_call():
 
 @pytest.mark.parametrize("game_name", GAMES)
 @pytest.mark.parametrize("name", BOTS)
-def test_play_is_legal_and_the_same_after_saving(name, game_name):
+def test_play_is_legal(name, game_name):
     definition = game(game_name)
     _, moves = play(definition, 40, seed=4)
     records = np.concatenate([move.records for move in moves])
     legal = np.concatenate([move.legal for move in moves])
-    player = bot(name, definition)
-    probs = player.action_probs(records)
+    probs = bot(name, definition).action_probs(records)
     assert probs.dtype == np.float64
     assert probs.shape == legal.shape
     np.testing.assert_allclose(probs.sum(1), 1, rtol=1e-12)
@@ -45,9 +43,6 @@ def test_play_is_legal_and_the_same_after_saving(name, game_name):
     assert not probs[~legal].any()
     type_probs = np.add.reduceat(probs, [FOLD, CALL, RAISE], axis=1)
     assert (type_probs.sum(0) > 0).all()  # it folds, calls and raises
-    state = player.to_dict()
-    loaded = load_class(state["_target_"]).from_dict(state, definition, "cpu")
-    assert (loaded.action_probs(records) == probs).all()
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,13 @@ from random_games import game
 
 from poker_rl.games.poker.betting import CALL, RAISE
 from poker_rl.games.poker.position_notation import parse_position
-from poker_rl.players.bots.chen_bot import compute_chen_points
-from poker_rl.players.bots.sklansky_bot import OUTSIDE_RANGES, VERY_HIGH, VERY_LOOSE, find_range
+from poker_rl.players.bots.starting_hand_bots import (
+    OUTSIDE_RANGES,
+    VERY_HIGH,
+    VERY_LOOSE,
+    compute_chen_points,
+    find_range,
+)
 
 # Chen
 

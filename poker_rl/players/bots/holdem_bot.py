@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import ConfigError, Probability
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
@@ -22,6 +22,7 @@ from poker_rl.players.bots.basic_bots import Bot
 
 BET = RAISE
 CHOICE_COUNT = 3  # fold, call, bet
+STRONG_HAND_MIN_BET_PROB = 0.5  # `reference_bot` bets strong hands at least so often
 
 
 @dataclass(kw_only=True)
@@ -52,6 +53,32 @@ class HoldemBot(Bot):
         choice_probs = self.compute_choice_probs(tables.records, legal_mask)
         bet_actions = self.find_bet_actions(tables.records, legal_mask)
         return to_legal_action_probs(legal_mask, choice_probs, bet_actions)
+
+
+@dataclass(kw_only=True)
+class StrongWeakBot(HoldemBot):
+    """Bot with random choices, whose probabilities depend on whether its hand is strong.
+
+    A hand is strong if `reference_bot` bets it at least half of the time. The bot bets a strong
+    hand with probability `strong_bet_prob` and else calls. It calls with a weak hand with
+    probability `weak_call_prob`, else it folds, or checks if there is no bet to call. The bots of a
+    published work on six-player hold'em play like this (docs/results/apu.md).
+    """
+
+    reference_bot: HoldemBot
+    strong_bet_prob: Probability
+    weak_call_prob: Probability
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        strong_plan = [0.0, 1 - self.strong_bet_prob, self.strong_bet_prob]
+        weak_plan = [1 - self.weak_call_prob, self.weak_call_prob, 0.0]
+        self._choice_probs = np.array([weak_plan, strong_plan])
+
+    def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+        bet_prob = self.reference_bot.compute_choice_probs(records, legal_mask)[:, BET]
+        is_strong = bet_prob >= STRONG_HAND_MIN_BET_PROB
+        return np.asarray(self._choice_probs[is_strong.astype(np.int64)])
 
 
 def get_hole_cards(records: np.ndarray) -> np.ndarray:

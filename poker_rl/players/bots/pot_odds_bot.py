@@ -43,7 +43,7 @@ from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import copy_records
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot, to_one_hot_choices
 from poker_rl.players.bots.range_equity import estimate_equities
-from poker_rl.players.bots.tight_bot import compute_chen_percentiles
+from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 SampleCount = Annotated[int, Range(1, 1e6)]
 Margin = Annotated[float, Range(-1, 1)]

@@ -17,8 +17,8 @@ from poker_rl.config.validation import Probability
 from poker_rl.games.cards import MAX_SUITS, evaluate_best_five
 from poker_rl.games.game import Game, jit
 from poker_rl.games.poker.betting import CALL, FOLD, MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_HOLE_CARDS
-from poker_rl.players.bots.chen_bot import compute_chen_points
-from poker_rl.players.bots.holdem_bot import BET, HoldemBot, tabulate_holdings, to_one_hot_choices
+from poker_rl.players.bots.holdem_bot import BET, HoldemBot, to_one_hot_choices
+from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 
 @dataclass(kw_only=True)
@@ -74,12 +74,3 @@ def compute_win_probs(definitions, tables, preflop_win_probs, out):  # type: ign
                             holding_count += 1
             win_prob = (win_count + tie_count / 2) / holding_count
         out[i] = win_prob ** (table.live - 1)
-
-
-def compute_chen_percentiles() -> np.ndarray:
-    """Return the percentile [card, card] of two hole cards by Chen points; ties count half."""
-    points = tabulate_holdings(compute_chen_points)
-    sorted_points = np.sort(points[np.triu_indices(MAX_DECK_SIZE, 1)])
-    lower, not_higher = (np.searchsorted(sorted_points, points, side) for side in ("left", "right"))
-    percentiles: np.ndarray = (lower + not_higher) / 2 / len(sorted_points)
-    return percentiles
