@@ -29,7 +29,6 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player_loader import (
-    PERCENTILE_PATTERN,
     PLAYER_NAME_PATTERN,
     load_player_states,
 )
@@ -99,8 +98,6 @@ def main() -> None:
     """Write the files of the released player, and print its origin."""
     if len(sys.argv) != 3 or not PLAYER_NAME_PATTERN.fullmatch(sys.argv[2]):
         sys.exit(__doc__)
-    if PERCENTILE_PATTERN.fullmatch(sys.argv[2]):
-        sys.exit(f"{sys.argv[2]}: no player can have this name, which measures use")
     try:
         tree = collect_released_parts(Path(sys.argv[1]))
     except ConfigError as error:

@@ -51,16 +51,14 @@ class Player(Protocol):
         """Return the expected payoff of the whole hand to each seat to act, [B] float64 chips.
 
         A critic estimates it from the seat's information set, if all seats play as they did in
-        training. Returns None if there is no critic.
+        training; None if there is no critic.
         """
         return None
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
         """Return the expected payoff after each action, [B, A] float64 chips.
 
-        It is NaN if the action is illegal, or if the critic has no value for it.
-
-        Returns None if there is no critic that estimates values of actions.
+        NaN if the action is illegal or has no estimate; None if no critic estimates such values.
         """
         return None
 

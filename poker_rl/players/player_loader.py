@@ -50,7 +50,6 @@ PLAYER_PATTERN = re.compile(rf"(\w+)(?:\.(\d+))?({GREEDY_SUFFIX})?")  # like cur
 # like outputs/kuhn/ppo/x@300000:current.3:greedy
 SPEC_PATTERN = re.compile(rf"(.+?)(?:@(\d+))?(?::{PLAYER_PATTERN.pattern})?")
 
-PERCENTILE_PATTERN = re.compile(r"p\d+")  # such as p95; reserved for names of measures
 PLAYER_NAME_PATTERN = re.compile(r"\w{1,60}")  # such a name is safe in a file name
 
 
@@ -106,9 +105,6 @@ def load_bot(spec: str, config: Mapping[str, Any], game: Game, device: torch.dev
 
 def load_bot_config(name: str, option_folders: Sequence[Path]) -> dict[str, Any]:
     """Return the settings of a bot of `conf/player` or of a YAML file."""
-    if PERCENTILE_PATTERN.fullmatch(name):
-        problem = "no player can have this name, which measures use for a percentile"
-        raise ConfigError(f"{name}: {problem}")
     if name.endswith(".yaml"):
         return read_plain_yaml(Path(name))
     return load_option("player", name, option_folders)

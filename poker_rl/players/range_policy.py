@@ -42,17 +42,12 @@ GPU_BLOCK_ROWS = 65_536  # with fewer rows, launching a GPU kernel takes longer 
 
 @dataclass(frozen=True)
 class BoardPolicy:
-    """Policy at the D public states of a street on one board.
-
-    Attributes:
-        probs: the policy at each state with each of R hands, [D, R, A]; boards that were queried
-            together share this array.
-        row_of_hand: index of each hand along the axis R of `probs`, [H]; -1 for hands that share a
-            card with the board.
-    """
+    """Policy at the D public states of a street on one board."""
 
     board: Board
+    # The policy at each state with each of R hands, [D, R, A], shared by boards queried together.
     probs: np.ndarray
+    # Index of each hand in R, [H]; -1 for hands that share a card with the board.
     row_of_hand: np.ndarray
 
 
@@ -63,16 +58,12 @@ class RepresentativeHands:
     A player that ignores how suits are named has the same policy with two hands if a permutation of
     the suits keeps the board and converts one hand into the other. One hand represents all of them.
 
-    Attributes:
-        representatives: index of each representative among all hands, [R].
-        representative_of_hand: for each hand an index into `representatives`, [H]; -1 for hands
-            that share a card with the board.
-        decks: for each seat and representative a deck that deals the representative to the seat and
-            the board, [2, R, cards]; all other cards are arbitrary.
     """
 
-    representatives: np.ndarray
+    representatives: np.ndarray  # index of each representative among all hands, [R]
+    # Index in `representatives`, [H]; -1 for hands that share a card with the board.
     representative_of_hand: np.ndarray
+    # For each seat a deck that deals it the representative, and the board, [2, R, cards].
     decks: np.ndarray
 
 
@@ -263,10 +254,9 @@ def start_network_query(
 def _split_forward(
     module: nn.Module, state_part: Tensor, hand_part: Tensor
 ) -> Callable[[slice], Tensor]:
-    """Return a function that computes the outputs [D * n, out] for all states and a slice of hands.
+    """Return a function from n of the hands to the outputs for all states and them, [D * n, out].
 
-    The input for a state and a hand is the sum of their rows in `state_part` [D, in] and
-    `hand_part` [R, in].
+    The input is the sum of a row of `state_part` [D, in] and one of `hand_part` [R, in].
     """
     run_rest: Callable[[Tensor], Tensor] = module
     if isinstance(module, ReplicatedMLP):
@@ -293,7 +283,7 @@ def _copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
 
 
 def _start_copy_to_host(tensor: Tensor) -> Callable[[], np.ndarray]:
-    """Start to copy a tensor to the CPU; return a function that waits and returns the array."""
+    """Start to copy a tensor to the CPU; return a function that waits for the array."""
     if tensor.device.type != "cuda":
         return lambda: tensor.cpu().numpy()
     host_copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)

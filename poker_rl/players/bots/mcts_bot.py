@@ -71,39 +71,22 @@ class MCTSBot(PokerBot):
         """Return how many simulations began with fold, with call and with bet, [B, 3]."""
         tables, game = self.to_tables(records), self._game
         visits = np.empty((len(records), CHOICE_COUNT), np.int64)
-        run_searches(
-            tables.gather_definitions(),
-            tables.records,
-            np.empty(1, records.dtype),
-            np.empty(game.action_count, np.bool_),
-            np.empty(game.infoset_key_size, np.uint8),
-            self.simulations,
-            self.exploration,
-            self.rollout_fold_prob,
-            np.uint64(self.seed),
-            visits,
-        )
+        legal_mask = np.empty(game.action_count, np.bool_)
+        scratch = np.empty(1, records.dtype), legal_mask, np.empty(game.infoset_key_size, np.uint8)
+        seed = np.uint64(self.seed)
+        settings = self.simulations, self.exploration, self.rollout_fold_prob, seed
+        run_searches(tables.gather_definitions(), tables.records, scratch, settings, visits)
         return visits
 
 
 @jit
-def run_searches(
-    definitions,
-    tables,
-    scratch_tables,
-    legal_mask,
-    infoset_key,
-    simulations,
-    exploration,
-    rollout_fold_prob,
-    seed,
-    out,
-):
+def run_searches(definitions, tables, scratch, settings, out):
     """Run the simulations for each table, and write each choice's visits into `out` [B, 3].
 
-    `definitions` [B] are the parameters of the game at the `tables` [B]. `scratch_tables`,
-    `legal_mask` and `infoset_key` are scratch memory.
+    `definitions` [B] are the parameters of the game at the `tables` [B].
     """
+    scratch_tables, legal_mask, infoset_key = scratch
+    simulations, exploration, rollout_fold_prob, seed = settings
     # Index of the child node after each choice at each node; 0 if there is none.
     child = np.empty((simulations, CHOICE_COUNT), np.int64)
     visits = np.empty((simulations, CHOICE_COUNT), np.int64)
@@ -145,9 +128,8 @@ def run_searches(
                         node = -1
                         if node_count < simulations:
                             child[parent, choice] = node_count
-                            for c in range(CHOICE_COUNT):
-                                child[node_count, c] = visits[node_count, c] = 0
-                                chips_won[node_count, c] = 0
+                            child[node_count], visits[node_count] = 0, 0
+                            chips_won[node_count] = 0
                             node_count += 1
                 step(game, table, smallest_raise if choice == BET else choice)
             random_counter = table.draws

@@ -91,16 +91,11 @@ class PotOddsBot(HoldemBot):
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
         equity, pot_odds = np.empty((2, len(records)))
+        shares, seed = np.array(self.share_after_raises), np.uint64(self.seed)
+        settings = shares, self.any_hand_prob, self.samples, seed
+        infoset_key = np.empty(self._game.infoset_key_size, np.uint8)
         estimate_equities(
-            definitions,
-            tables.records,
-            np.empty(self._game.infoset_key_size, np.uint8),
-            np.array(self.share_after_raises),
-            self.any_hand_prob,
-            self._percentiles,
-            self.samples,
-            np.uint64(self.seed),
-            equity,
+            definitions, tables.records, infoset_key, self._percentiles, settings, equity
         )
         compute_pot_odds(definitions, tables.records, pot_odds)
         return equity, pot_odds

@@ -29,24 +29,16 @@ MAX_TRIES = 50  # after so many hands that contain dealt cards, the range is ign
 
 
 @jit
-def estimate_equities(
-    definitions,
-    tables,
-    infoset_key,
-    share_after_raises,
-    any_hand_prob,
-    percentiles,
-    samples,
-    seed,
-    equity,
-):
+def estimate_equities(definitions, tables, infoset_key, percentiles, settings, equity):
     """Write the equity of each seat to act into `equity` [B].
 
     Args:
         definitions: the parameters of the game at each table, [B].
         infoset_key: scratch memory for the key of an information set.
         percentiles: share of hole cards that are weaker before the flop, [card, card].
+        settings: `share_after_raises`, `any_hand_prob`, `samples` and `seed` of `PotOddsBot`.
     """
+    share_after_raises, any_hand_prob, samples, seed = settings
     ranges = np.empty((MAX_SEATS, HOLDING_COUNT), np.int64)
     range_sizes = np.empty(MAX_SEATS, np.int64)
     raise_counts = np.empty((MAX_SEATS, 2), np.int64)
