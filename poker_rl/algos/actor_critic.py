@@ -86,13 +86,8 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
             fused=True,
         )
-        self._averages = PolicyAverages(
-            self.services,
-            self._actor,
-            self.ema_decay,
-            self.average_policy,
-            output_init_scale=self.output_init_scale,
-        )
+        settings = self.ema_decay, self.average_policy, self.output_init_scale
+        self._averages = PolicyAverages(self.services, self._actor, *settings)
         traverser_count = game.seats if context.opponents is None else 1
         tables = np.arange(self.instances * self.hands_per_iteration)
         deal_number, self._traverser_of_table = np.divmod(tables, traverser_count)

@@ -90,31 +90,23 @@ class DQN(NetworkLearner):
         )
         self._sync_target_network()
         action_dtype = torch.uint8 if game.action_count <= 256 else torch.int16
+        columns = {
+            "observation": self.services.observation_column,
+            "action": Column(action_dtype),
+            "reward": Column(torch.float32),
+            "next": self.services.observation_column,
+            # legal actions at the next decision; all False if the hand ended
+            "legal": Column(torch.bool, game.action_count),
+        }
+        key, rule = "replay_capacity", CircularInsertion()
+        storage = columns, context.device, self.services.sample_seed()
         self._buffer = ReplayBuffer(
-            "replay_capacity",
-            self.replay_capacity,
-            CircularInsertion(),
-            {
-                "observation": self.services.observation_column,
-                "action": Column(action_dtype),
-                "reward": Column(torch.float32),
-                "next": self.services.observation_column,
-                # legal actions at the next decision; all False if the hand ended
-                "legal": Column(torch.bool, game.action_count),
-            },
-            context.device,
-            self.services.sample_seed(),
-            replicas=self.services.replicas,
+            key, self.replay_capacity, rule, *storage, replicas=self.services.replicas
         )
         self._buffer.check_capacity("learning_starts", self.learning_starts)
+        settings = self.optimizer, self.lr, self.max_grad_norm
         self._stepper = GradientStepper(
-            self._q_network,
-            self.optimizer,
-            self.lr,
-            self.max_grad_norm,
-            self._buffer,
-            self.batch_size,
-            self._compute_loss,
+            self._q_network, *settings, self._buffer, self.batch_size, self._compute_loss
         )
         self._updates = CapturedUpdates([self._stepper], context.device, self.services.timer)
         self._target_branch = ParallelBranch(context.device)

@@ -137,13 +137,9 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._same_type = None
         if self.entropy_over == "action_types":
             self._same_type = ppo_loss.build_same_type_matrix(context.game.action_types, device)
+        settings = self.ema_decay, self.average_policy, self.output_init_scale
         self._averages = PolicyAverages(
-            self.services,
-            self._actor,
-            self.ema_decay,
-            self.average_policy,
-            output_init_scale=self.output_init_scale,
-            learn_from_actions=self.average_learns_actions,
+            self.services, self._actor, *settings, learn_from_actions=self.average_learns_actions
         )
         self._rollout = FixedLengthRollout(self.services, self.rollout_steps, self._actor)
         self._set_up_captured_steps()

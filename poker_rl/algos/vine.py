@@ -119,14 +119,10 @@ class Vine(NetworkLearner):
             "advantage": Column(torch.float32, width),
             "value": Column(torch.float32),
         }
+        key, rule = "replay_capacity", CircularInsertion()
+        storage = columns, services.device, services.sample_seed()
         self._buffer = ReplayBuffer(
-            "replay_capacity",
-            self.replay_capacity,
-            CircularInsertion(),
-            columns,
-            services.device,
-            services.sample_seed(),
-            replicas=services.replicas,
+            key, self.replay_capacity, rule, *storage, replicas=services.replicas
         )
         self._buffer.check_capacity("batch_size", self.batch_size)
         self._rollout_decisions = 0

@@ -154,7 +154,6 @@ class PolicyAverages:
         actor: nn.Module,
         ema_decay: float,
         settings: AveragePolicySettings | None,
-        *,
         output_init_scale: float,
         learn_from_actions: bool = False,
     ) -> None:
