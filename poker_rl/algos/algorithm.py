@@ -70,15 +70,12 @@ class Algorithm(Protocol):
     def players(self) -> Mapping[str, Player]:
         """Return the policies to evaluate by name, such as "average" and "current".
 
-        The first is the headline player: the one expected to be closest to an equilibrium. It
-        represents the run where a command names only the run.
+        The first is the headline player, which should be closest to an equilibrium. It represents
+        the run where a command names only the run.
         """
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the whole state, random generators included, as tensors and plain values.
-
-        All floating-point tensors must be finite.
-        """
+        """Return the whole state, random generators included, as finite tensors and values."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`; training then continues exactly as if never interrupted."""
@@ -92,9 +89,7 @@ class NetworkLearner(ABC):
 
     - `__post_init__(self, context)`: sets `services` to a `LearnerServices`, then builds networks
       with `services.build_network`, and optimizers,
-    - `run_iteration`: plays one batch and learns from it,
-    - `stateful_parts`: returns networks, optimizers and buffers for checkpoints,
-    - `players`: returns its policies, built with `services.build_players`,
+    - the methods `run_iteration`, `stateful_parts` and `players`,
     - `warm_start_parts`: see below.
 
     Attributes:
@@ -119,15 +114,15 @@ class NetworkLearner(ABC):
 
     @abstractmethod
     def run_iteration(self) -> dict[str, float]:
-        """Play, learn, count progress and updates; return the metrics by TensorBoard tag."""
+        """Play one batch, learn, count progress; return the metrics by TensorBoard tag."""
 
     @abstractmethod
     def players(self) -> dict[str, Player]:
-        """Return the policies by name, the headline player first; see `Algorithm.players`."""
+        """Return the policies by name, built with `services.build_players`, see `Algorithm`."""
 
     @abstractmethod
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
+        """Return networks, optimizers and buffers by name; None for a part that is turned off."""
 
     def learn(self) -> dict[str, float]:
         """Run one iteration; return its metrics and time shares, averaged over the processes."""
@@ -232,8 +227,7 @@ def build_algorithm(
     if workers > 1 and getattr(algorithm_class, "per_process_parts", None) is None:
         raise ConfigError(f"workers: {algorithm_class.__name__} learns in one process; allowed: 1")
     net = build_instance_of(NetConfig, config["net"], "net") if "net" in config else None
-    # `build_instance_of` gets `net` and `opponents` only so that it does not prefix errors about
-    # them with "algo: ".
+    # With `net` and `opponents` among its arguments, it does not prefix errors with "algo: ".
     context: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponents": opponents}
     runtime_arguments = dict(context)
     if "context" not in signature(algorithm_class).parameters:

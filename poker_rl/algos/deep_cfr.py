@@ -84,10 +84,9 @@ class DeepCFR(NetworkLearner):
         self.services = services = LearnerServices(
             context, assignment, tables_per_instance=self.traversals
         )
-        self._regret_network, self._average_network = (
-            services.build_network(context.game.action_count, self.output_init_scale)
-            for _ in range(2)
-        )
+        outputs = context.game.action_count, self.output_init_scale
+        self._regret_network = services.build_network(*outputs)
+        self._average_network = services.build_network(*outputs)
         self._regret_optimizer, self._average_optimizer = (
             torch.optim.Adam(module.parameters(), fused=True)
             for module in (self._regret_network, self._average_network)
@@ -141,9 +140,8 @@ class DeepCFR(NetworkLearner):
     ) -> np.ndarray:
         services = self.services
         with services.timer.time_networks(), torch.no_grad():
-            regrets = DeduplicatedInputs(observation, services.device).forward_all(
-                self._regret_network, services.to_tensor(replica)
-            )
+            inputs = DeduplicatedInputs(observation, services.device)
+            regrets = inputs.forward_all(self._regret_network, services.to_tensor(replica))
             return regret_matching(regrets, services.to_tensor(mask)).cpu().numpy()
 
     def _compute_squared_error(self, out: Tensor, targets: TargetBatch) -> Tensor:

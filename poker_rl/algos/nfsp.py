@@ -42,11 +42,9 @@ class NFSP(DQN):
 
     def __post_init__(self, context: LearnerContext) -> None:
         super().__post_init__(context)
+        buffers = [self._buffer]
         self._average_policy = AveragePolicy(
-            self.average_policy,
-            self.services,
-            learn_from_actions=True,
-            other_buffers=[self._buffer],
+            self.average_policy, self.services, learn_from_actions=True, other_buffers=buffers
         )
         self._average_policy.buffer.check_capacity("learning_starts", self.learning_starts)
         self._joint_updates = CapturedUpdates(
@@ -83,13 +81,8 @@ class NFSP(DQN):
         # The batch begins with pending decisions, which an earlier iteration has recorded.
         rows = len(batch) - len(is_best_response) + np.flatnonzero(is_best_response)
         one_hot_actions = batch.action[rows, None] == np.arange(batch.mask.shape[1])
-        self._average_policy.add(
-            batch.replica[rows],
-            batch.observation[rows],
-            batch.mask[rows],
-            one_hot_actions,
-            self.progress.iterations + 1,
-        )
+        decisions = batch.replica[rows], batch.observation[rows], batch.mask[rows]
+        self._average_policy.add(*decisions, one_hot_actions, self.progress.iterations + 1)
         return transition_count
 
     def _take_steps(self, steps: int) -> None:

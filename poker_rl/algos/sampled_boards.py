@@ -34,24 +34,14 @@ MIN_REACH = 1e-100  # a decision is not sampled if the other seat's reach is sma
 
 @dataclass(frozen=True)
 class BoardDecisions:
-    """The decisions of both seats on one board: D betting lines times R hands.
-
-    Attributes:
-        street_index: the street of the board.
-        decks: for each seat and hand a deck that deals the hand and the board, [2, R, cards].
-        probs: the policy, [D, R, A].
-        advantages: the value of each action minus that of the policy, in chips, [D, R, A].
-        explored_weights: probability of each decision if both seats explore, up to a factor,
-            [D, R].
-        played_weights: the same if only the other seat explores, [D, R].
-    """
+    """The decisions of both seats on one board: D betting lines times R hands."""
 
     street_index: int
-    decks: np.ndarray
-    probs: np.ndarray
-    advantages: np.ndarray
-    explored_weights: np.ndarray
-    played_weights: np.ndarray
+    decks: np.ndarray  # for each seat and hand a deck with the hand and the board, [2, R, cards]
+    probs: np.ndarray  # policy, [D, R, A]
+    advantages: np.ndarray  # value of each action minus that of the policy, in chips, [D, R, A]
+    explored_weights: np.ndarray  # probability if both seats explore, up to a factor, [D, R]
+    played_weights: np.ndarray  # probability if only the other seat explores, [D, R]
 
 
 class SampledBoards:
