@@ -303,8 +303,8 @@ class APU(NetworkLearner):
     @torch.no_grad()
     def _sync_copied_actor(self) -> None:
         if self._copied_actor is not None:
-            networks = self._copied_actor, self._actor
-            torch._foreach_copy_(*(list(network.parameters()) for network in networks))
+            copy, original = list(self._copied_actor.parameters()), list(self._actor.parameters())
+            torch._foreach_copy_(copy, original)
 
     def _compute_metrics(
         self, step_metrics: list[tuple[Tensor, Tensor]], learner: OffPolicyActorCritic

@@ -184,8 +184,8 @@ class DQN(NetworkLearner):
 
     @torch.no_grad()
     def _sync_target_network(self) -> None:
-        networks = self._target_network, self._q_network
-        torch._foreach_copy_(*(list(network.parameters()) for network in networks))
+        copy, original = list(self._target_network.parameters()), list(self._q_network.parameters())
+        torch._foreach_copy_(copy, original)
 
     def _compute_loss(self, batch: dict[str, Tensor]) -> Tensor:
         with self._target_branch, torch.no_grad():

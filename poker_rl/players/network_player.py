@@ -59,16 +59,13 @@ def get_network_index(
 class Critic:
     """Networks that estimate values from the same features as the policy's networks.
 
-    Attributes:
-        module: one network for each network of the policy, with one output or one for each action;
-            None if the policy's own networks estimate the values of actions.
-        per_action: whether there is a value for each action.
-        chips_per_unit: factor from the networks' outputs to chips.
+    There is one for each network of the policy. If `module` is None, the policy's own networks
+    estimate the values of actions.
     """
 
     module: nn.Module | None
-    per_action: bool
-    chips_per_unit: float
+    per_action: bool  # whether there is a value for each action
+    chips_per_unit: float  # factor from the networks' outputs to chips
 
 
 class NetworkPlayer:

@@ -24,17 +24,13 @@ OPPONENTS_FOLDER = "opponents"
 class OpponentFiles:
     """Copies of opponents' files in a run's folder, existing or still to be made.
 
-    Args:
-        specs_in_config: specs of players that the run's config names already, which are not copied.
-
-    Attributes:
-        files_to_copy: the current path of each file, by the path of its copy in the run's folder.
+    Players whose specs the run's config names already, `specs_in_config`, are not copied.
     """
 
     def __init__(
         self, run_folder: Path | None = None, specs_in_config: Collection[str] = ()
     ) -> None:
-        self.files_to_copy: dict[str, Path] = {}
+        self.files_to_copy: dict[str, Path] = {}  # current path by path of the copy
         self._run_folder, self._specs_in_config = run_folder, specs_in_config
 
     def plan_copy(self, spec: str) -> str:

@@ -46,18 +46,12 @@ MAX_CACHED_BYTES = 2**28  # of solutions that are kept for later decisions
 
 @dataclass(frozen=True)
 class EndgameSolution:
-    """A solved last street.
+    """A solved last street."""
 
-    Attributes:
-        start_move: number of actions before the street.
-        line_after_action: index in `street` of the line after each line and action.
-        policy: the policy at each decision line with each hand, [D, H, A] float32.
-    """
-
-    start_move: int
+    start_move: int  # number of actions before the street
     street: StreetLines
-    line_after_action: dict[tuple[int, int], int]
-    policy: np.ndarray
+    line_after_action: dict[tuple[int, int], int]  # index of the line after a line and an action
+    policy: np.ndarray  # policy at each decision line with each hand, [D, H, A] float32
 
 
 @dataclass(kw_only=True)
@@ -143,10 +137,7 @@ class EndgameSolverBot(Bot):
     ) -> EndgameSolution:
         """Solve the last street, which begins at the last of `past_tables`.
 
-        Args:
-            past_tables: the tables before and after the M actions of the earlier streets, [M + 1].
-            actions: these actions, [M].
-            board_cards: the cards of the whole board.
+        These are the tables before and after the M actions of the earlier streets, [M + 1].
         """
         reach = self._compute_ranges(past_tables[:-1], actions, board_cards)
         street, _ = extend_over_street(self._game, past_tables[-1:].copy(), self._last_street)

@@ -13,8 +13,8 @@ which maximizes the expected value minus `temperature` times the Kullback-Leible
 ("On-line policy improvement using Monte-Carlo search", 1996).
 
 The bot ignores what the past actions of the other seats reveal about their cards, so it suits games
-in which actions reveal little. All random numbers depend only on the seed and the information set,
-so the bot is a fixed policy, up to rounding: the order of decisions does not matter.
+in which actions reveal little. Random numbers depend only on the seed and the information set, so
+the bot is a fixed policy, up to rounding.
 """
 
 from __future__ import annotations

@@ -9,9 +9,8 @@ exploration term is scaled by the mean final pot of the simulations so far. If i
 pot at the node, a few chips before the flop, the bot would explore too little
 (docs/results/bots.md compares both).
 
-The bot uses only its information set: hidden cards are overwritten before they are read, and its
-random numbers depend only on its seed and the information set. So it is a fixed policy: the order
-of decisions does not matter.
+Hidden cards are overwritten before they are read. Random numbers depend only on the seed and the
+information set, so the bot is a fixed policy.
 """
 
 # The arguments of the compiled functions are NumPy records, which have no type for mypy.

@@ -6,8 +6,7 @@ showdown; `range_equity` says how it is sampled. A range shrinks with the oppone
 The bot bets if its equity is large compared with an even share of the pot among the live seats.
 Else it calls if its equity exceeds the pot odds by a margin. All settings are our choice.
 
-The bot uses only its information set, and its random numbers depend only on its seed and the
-information set. So it is a fixed policy: the order of decisions does not matter.
+Random numbers depend only on the seed and the information set, so the bot is a fixed policy.
 """
 
 # The arguments of the compiled functions are NumPy records, which have no type for mypy.
