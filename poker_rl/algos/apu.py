@@ -303,8 +303,9 @@ class APU(NetworkLearner):
     @torch.no_grad()
     def _sync_copied_actor(self) -> None:
         if self._copied_actor is not None:
-            copy, original = list(self._copied_actor.parameters()), list(self._actor.parameters())
-            torch._foreach_copy_(copy, original)
+            torch._foreach_copy_(
+                list(self._copied_actor.parameters()), list(self._actor.parameters())
+            )
 
     def _compute_metrics(
         self, step_metrics: list[tuple[Tensor, Tensor]], learner: OffPolicyActorCritic

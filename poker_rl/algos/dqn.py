@@ -184,8 +184,9 @@ class DQN(NetworkLearner):
 
     @torch.no_grad()
     def _sync_target_network(self) -> None:
-        copy, original = list(self._target_network.parameters()), list(self._q_network.parameters())
-        torch._foreach_copy_(copy, original)
+        torch._foreach_copy_(
+            list(self._target_network.parameters()), list(self._q_network.parameters())
+        )
 
     def _compute_loss(self, batch: dict[str, Tensor]) -> Tensor:
         with self._target_branch, torch.no_grad():

@@ -36,9 +36,7 @@ class NFSPWithPPO(PPO):
         if self.average_policy is None:
             raise ConfigError("average_policy: null, but fictitious self-play needs one")
         if self.opponent_pool.play_prob:
-            raise ConfigError(
-                "opponent_pool.play_prob: the average policy plays the other hands: 0"
-            )
+            raise ConfigError("opponent_pool.play_prob: allowed with an average policy: 0")
         super().__post_init__(context)
         assert self._averages.average_policy is not None
         self._rollout.set_non_learning_network(
@@ -48,5 +46,4 @@ class NFSPWithPPO(PPO):
 
     def _compute_average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
         """Return the actions taken, one-hot [N, A], which the average policy learns."""
-        one_hot_actions: np.ndarray = action[:, None] == np.arange(self.services.game.action_count)
-        return one_hot_actions
+        return np.asarray(action[:, None] == np.arange(self.services.game.action_count))

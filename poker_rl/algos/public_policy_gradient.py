@@ -102,9 +102,8 @@ class PublicPolicyGradient(NetworkLearner):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Sample decisions on all boards in proportion to `weights`, [D, R] of each board.
 
-        Returns:
-            observations [count, W], action masks [count, A], advantages in the unit of
-            `reward_scale` chips [count, A] and policies [count, A].
+        Return observations [count, W] and, [count, A] each, action masks, advantages in the unit of
+        `reward_scale` chips and policies.
         """
         all_weights = np.concatenate([board_weights.ravel() for board_weights in weights])
         sampled = sample_in_proportion(all_weights, count, self.services.generator)

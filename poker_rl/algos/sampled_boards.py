@@ -83,10 +83,9 @@ class SampledBoards:
     def _sample_boards(
         self, street_index: int, previous_board: Board
     ) -> tuple[list[Board], np.ndarray]:
-        """Return B boards that follow a board, and their weights, [B].
+        """Return B boards that follow a board, and their weights [B] in a sum over all boards.
 
-        A sum over all boards that follow is estimated by the weighted sum over these boards, after
-        its average over `previous_board.suit_permutations`.
+        The sum is then averaged over `previous_board.suit_permutations`.
         """
         key = street_index, previous_board.cards.tobytes()
         if key not in self._next_boards:
