@@ -4,8 +4,8 @@
 
 It writes the run's headline (first) player and its critic, with weights in float16, to
 `poker_rl/released/NAME.pt`. The file also contains the player's origin, which is printed: command,
-experiment, seed, decisions, commit and date. The script also writes `conf/player/NAME.yaml` unless
-that file exists.
+experiment, seed, decisions, commit and date. The script also updates the checksums in
+`poker_rl/released/SHA256SUMS`, and writes `conf/player/NAME.yaml` unless that file exists.
 
 Afterwards evaluate the player against the run itself and against bots:
 
@@ -17,6 +17,7 @@ Then write the results into docs/players.md and into the first line of the YAML 
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,11 @@ def main() -> None:
         sys.exit(str(error))
     path = PRETRAINED_FOLDER / f"{sys.argv[2]}.pt"
     save_atomically(path, tree | {"players": convert_to_float16(tree["players"])})
+    checksums = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+        for file in sorted(PRETRAINED_FOLDER.glob("*.pt"))
+    ]
+    (PRETRAINED_FOLDER / "SHA256SUMS").write_text("".join(checksums))
     settings = SHIPPED_OPTION_DIR / "player" / f"{sys.argv[2]}.yaml"
     if not settings.exists():
         about = f"{tree['game']['name']}, by {tree['origin']['command']}: not yet measured"

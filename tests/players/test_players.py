@@ -1,5 +1,7 @@
 """Players: known values, equal answers after loading, errors in one line."""
 
+import hashlib
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from big2_tables import BIG2
+from commands import run_command
 from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, build_network_player, loader
 from random_games import sample_decisions
 
@@ -18,8 +21,9 @@ from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, read_f
 from poker_rl.evaluation import compute_seat_values, exploitability, nash_conv, play_match
 from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.players import Player, TabularPlayer, compute_checked_probs, sample_from_probs
+from poker_rl.players.bots import pretrained_bot
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
-from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER
+from poker_rl.players.bots.pretrained_bot import CHECKSUM_FILE, PRETRAINED_FOLDER
 from poker_rl.players.greedy_wrapper import GreedyWrapper
 from poker_rl.players.network_player import count_networks, get_network_index
 from poker_rl.players.player_loader import load_player, load_players
@@ -330,6 +334,27 @@ def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
 
 
 FILES = sorted(PRETRAINED_FOLDER.glob("*.pt"))
+
+
+def test_checksums_of_all_files_are_listed():
+    lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
+    assert lines == [f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}" for f in FILES]
+
+
+def test_a_changed_or_unlisted_file_is_an_error(tmp_path, monkeypatch, capsys):
+    for file in (CHECKSUM_FILE, "leduc_ac.pt"):
+        shutil.copy(PRETRAINED_FOLDER / file, tmp_path)
+    monkeypatch.setattr(pretrained_bot, "PRETRAINED_FOLDER", tmp_path)
+    loader(LEDUC)("leduc_ac")
+    with (tmp_path / "leduc_ac.pt").open("ab") as opened:
+        opened.write(b"0")
+    assert run_command("evaluate", "game=leduc", "player=leduc_ac") == 2
+    path = tmp_path / "leduc_ac.pt"
+    message = f"{path} does not match SHA256SUMS; reinstall poker-rl"
+    assert capsys.readouterr().err == f"poker-rl: player: leduc_ac: {message}\n"
+    (tmp_path / CHECKSUM_FILE).write_text("0  other.pt\n")
+    with pytest.raises(ConfigError, match=r"leduc_ac.pt is no bundled .*; allowed: other.pt$"):
+        loader(LEDUC)("leduc_ac")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

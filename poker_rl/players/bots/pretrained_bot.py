@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.player_loader import load_players
 
 PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "released"
+CHECKSUM_FILE = "SHA256SUMS"  # in PRETRAINED_FOLDER, as written by `sha256sum`
 
 
 @dataclass(kw_only=True)
@@ -21,12 +24,17 @@ class PretrainedBot(Bot):
 
     The file stores weights in 16 bits, which halves its size; computations use 32 bits.
     `scripts/release.py` makes such files.
+
+    Raises:
+        ConfigError: if the file has a wrong checksum or none, or the player can't play the game,
+            see `player_loader.load_players`.
     """
 
     file: str
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
+        check_bundled_file(self.file)
         path = PRETRAINED_FOLDER / self.file
         (self._player,) = load_players(path, game, torch.device("cpu")).values()
 
@@ -42,3 +50,19 @@ class PretrainedBot(Bot):
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
         return self._player.action_values(records)
+
+
+def check_bundled_file(name: str) -> None:
+    """Check the SHA-256 checksum of a file in `poker_rl/released`.
+
+    Raises:
+        ConfigError: if the file is not listed in `SHA256SUMS`, or differs from its checksum there.
+        OSError: if the file or `SHA256SUMS` is missing.
+    """
+    lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
+    checksums = {file: checksum for checksum, file in (line.split() for line in lines)}
+    if name not in checksums:
+        raise ConfigError(f"file: {name} is no bundled file; allowed: {', '.join(checksums)}")
+    path = PRETRAINED_FOLDER / name
+    if hashlib.sha256(path.read_bytes()).hexdigest() != checksums[name]:
+        raise ConfigError(f"{path} does not match {CHECKSUM_FILE}; reinstall poker-rl")
