@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import isfinite
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from optuna.distributions import (
     BaseDistribution,
@@ -13,14 +13,12 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.trial import Trial
 
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeInt,
     PositiveInt,
     Probability,
-    Range,
     Seed,
     format_value,
 )
@@ -32,7 +30,7 @@ EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"
 
 @dataclass(kw_only=True, frozen=True)
 class TuneConfig:
-    """Settings of `poker-rl tune` without the search space."""
+    """Settings of `poker-rl tune` without the search space; conf/tune.yaml explains them."""
 
     tune: str | None
     train_overrides: list[str]
@@ -43,7 +41,6 @@ class TuneConfig:
     startup_trials: NonNegativeInt
     pruner: Literal["median", "hyperband", "none"]
     warmup_share: Probability
-    heartbeat_interval: Annotated[int, Range(1, 3600)]
     out: str | None
 
     def __post_init__(self) -> None:
@@ -68,40 +65,26 @@ def _parse_distribution(config: object, key: str) -> BaseDistribution:
             case {"choices": [_, *_] as choices, **rest} if not rest:
                 if all(isinstance(choice, Value) for choice in choices):
                     return CategoricalDistribution(choices)
+            case {"low": int(low), "high": int(high), "log": bool(log), **rest} if not rest:
+                return IntDistribution(low, high, log=log)
             case {
                 "low": int() | float() as low,
                 "high": int() | float() as high,
-                "log": bool() as log,
+                "log": bool(log),
                 **rest,
-            } if not rest and isfinite(low) and isfinite(high):
-                if isinstance(low, int) and isinstance(high, int):
-                    return IntDistribution(low, high, log=log)
+            } if not rest:
                 return FloatDistribution(low, high, log=log)
     except ValueError as error:
         raise ConfigError(f"{key}: {error}") from None
     raise ConfigError(f"{key}: {format_value(config)}; allowed: {EXAMPLE} or {{choices: [a, b]}}")
 
 
-def format_override(key: str, value: Value) -> str:
-    """Return a setting as an override KEY=VALUE, with all digits of a number."""
-    text = str(value)
-    if value is None or isinstance(value, bool):
-        text = "null" if value is None else text.lower()
-    return f"{key}={text}"
-
-
-def suggest_settings(search_space: SearchSpace, trial: Trial) -> dict[str, Value]:
-    """Return the values that Optuna suggests for a trial, by key of the search space."""
-    values: dict[str, Value] = {}
-    for key, values_to_try in search_space.items():
-        match values_to_try:
-            case CategoricalDistribution(choices=choices):
-                values[key] = trial.suggest_categorical(key, choices)
-            case IntDistribution(low=low, high=high, log=log):
-                values[key] = trial.suggest_int(key, low, high, log=log)
-            case FloatDistribution(low=low, high=high, log=log):
-                values[key] = trial.suggest_float(key, low, high, log=log)
-    return values
+def format_overrides(values: Mapping[str, Value]) -> list[str]:
+    """Return settings as overrides KEY=VALUE, with all digits of numbers."""
+    return [
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in values.items()
+    ]
 
 
 def iterate_extreme_settings(search_space: SearchSpace) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 outputs/tune/<name>/
     tune.yaml                     search space and metric, which must not change in a resumed study
-    study.db                      Optuna's study, shared by all processes that run its trials
+    study.db, locks               Optuna's study, shared by all processes that run its trials
     <game>/<algo>/trial-N_seed-S  the run folders
     history.png, importances.png, slices.png
 """
@@ -20,8 +20,9 @@ from typing import Any
 import optuna
 import torch
 import yaml  # type: ignore[import-untyped]
-from optuna.exceptions import ExperimentalWarning
-from optuna.storages import fail_stale_trials
+from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
+from optuna.samplers import TPESampler
+from optuna.trial import TrialState
 
 from poker_rl.algos.algorithm import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
@@ -44,24 +45,26 @@ from poker_rl.storage.disk import (
     list_complete_files,
     write_text_atomically,
 )
-from poker_rl.storage.run_folder import LOCATION_SETTINGS
-from poker_rl.sweeps.optuna_study import open_or_create_study, run_trials, save_figures
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
 from poker_rl.sweeps.study_config import (
     SearchSpace,
     TuneConfig,
-    format_override,
+    format_overrides,
     iterate_extreme_settings,
     parse_search_space,
 )
-from poker_rl.sweeps.study_objective import (
+from poker_rl.sweeps.study_trials import (
+    DATABASE,
     Objective,
     get_run_name,
     name_database_in_errors,
+    run_trials,
 )
-from poker_rl.training.launch_workers import count_torchrun_processes
 from poker_rl.training.train import build_root_config
 
 DEFINITION_FILE = "tune.yaml"
+STUDY_NAME = "poker-rl"
+DATABASE_TIMEOUT_S = 60
 # Settings that tune.yaml contains besides the search space.
 DEFINITION_KEYS = ("train_overrides", "seeds", "metric", "direction")
 STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of runs that the study sets itself
@@ -80,10 +83,6 @@ def tune(
         settings: the settings of conf/tune.yaml and the command line.
         given_keys: keys of the settings that the command line gives.
     """
-    if count_torchrun_processes() > 1:
-        raise ConfigError(
-            "tune: torchrun starts the processes of one run; start tune twice instead"
-        )
     settings = dict(settings)
     if settings["tune"] is not None:
         with error_prefix("tune"):
@@ -97,14 +96,11 @@ def tune(
     definition = {"search_space": search_space_config}
     definition |= {key: getattr(config, key) for key in DEFINITION_KEYS}
     is_new = create_study_folder(folder, definition)
-    with warnings.catch_warnings(), name_database_in_errors(folder):
-        # Optuna warns that its heartbeats and figures are experimental.
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        objective = Objective(folder, config, search_space, root, option_dirs)
-        study = open_or_create_study(objective)
-        fail_stale_trials(study)
+    with name_database_in_errors(folder):
+        study = open_or_create_study(folder, config, root)
+        objective = Objective(folder, config, root, option_dirs)
         try:
-            code = run_trials(study, objective)
+            code = run_trials(study, search_space, objective)
         except ConfigError:
             if is_new and len(study.get_trials(deepcopy=False)) == 1:
                 shutil.rmtree(folder)  # safe, because no other process has a trial in this study
@@ -162,8 +158,8 @@ def check_search_space(
     first: RootConfig | None = None
     with initialize_hydra(option_dirs):
         for values in iterate_extreme_settings(search_space):
-            words = [format_override(key, value) for key, value in values.items()]
-            settings = to_plain_dict(compose_config([*train_overrides, *words]).config)
+            words = [*train_overrides, *format_overrides(values)]
+            settings = to_plain_dict(compose_config(words).config)
             root = build_root_config(settings)
             game: Game = build_instance_of(Game, settings["game"], "game")
             build_algorithm(
@@ -182,13 +178,33 @@ def check_search_space(
     return root
 
 
+def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> optuna.Study:
+    """Open the study in a folder; create it if it does not exist."""
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    pruner: BasePruner = NopPruner()
+    if config.pruner == "median":
+        warmup_steps = round(config.warmup_share * root.budget)
+        pruner = MedianPruner(config.startup_trials, warmup_steps)
+    elif config.pruner == "hyperband":
+        pruner = HyperbandPruner(root.evaluate_every, root.budget * len(config.seeds))
+    with exclusive_lock(folder):
+        return optuna.create_study(
+            study_name=STUDY_NAME,
+            storage=f"sqlite:///{(folder / DATABASE).resolve()}?timeout={DATABASE_TIMEOUT_S}",
+            sampler=TPESampler(n_startup_trials=config.startup_trials),
+            pruner=pruner,
+            direction=config.direction,
+            load_if_exists=True,
+        )
+
+
 def print_best(study: optuna.Study, objective: Objective) -> None:
     """Print the best trial and the command that trains with its settings."""
     config = objective.config
-    states = [trial.state.name.lower() for trial in study.get_trials(deepcopy=False)]
-    counts = f"{states.count('complete')} completed, {states.count('pruned')} ended early"
-    print_line(f"\nstudy {objective.folder}: {counts}")
-    if "complete" not in states:
+    states = [trial.state for trial in study.get_trials(deepcopy=False)]
+    completed, pruned = map(states.count, (TrialState.COMPLETE, TrialState.PRUNED))
+    print_line(f"\nstudy {objective.folder}: {completed} completed, {pruned} ended early")
+    if not completed:
         return
     best = study.best_trial
     seeds = ",".join(map(str, config.seeds))
@@ -197,13 +213,40 @@ def print_best(study: optuna.Study, objective: Objective) -> None:
     paths = [path for pattern in patterns for path in objective.folder.glob(pattern)]
     runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
-    words = [format_override(key, value) for key, value in best.params.items()]
-    flags = [f"--config-dir={path}" for path in list_user_option_dirs(objective.option_dirs)]
-    sweep = ["-m"] if len(config.seeds) > 1 else []
     # Overrides of keys in the search space are left out, because the best values replace them.
-    fixed = [
-        override
-        for override in config.train_overrides
-        if parse_override_key(override) not in best.params
+    words = [
+        word for word in config.train_overrides if parse_override_key(word) not in best.params
     ]
-    print_line(shlex.join(["poker-rl", "train", *sweep, *fixed, *words, f"seed={seeds}", *flags]))
+    words += [*format_overrides(best.params), f"seed={seeds}"]
+    words += [f"--config-dir={path}" for path in list_user_option_dirs(objective.option_dirs)]
+    sweep = ["-m"] if len(config.seeds) > 1 else []
+    print_line(shlex.join(["poker-rl", "train", *sweep, *words]))
+
+
+def save_figures(study: optuna.Study, objective: Objective) -> None:
+    """Save Optuna's figures of the study, if at least two trials have completed."""
+    completed = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+    if len(completed) < 2:
+        return
+    from matplotlib import pyplot, rc_context
+    from optuna.visualization import matplotlib as optuna_figures
+
+    from poker_rl.evaluation.plots.plotting import save_png
+
+    plots: dict[str, Any] = {
+        "history": optuna_figures.plot_optimization_history,
+        "importances": optuna_figures.plot_param_importances,
+        "slices": optuna_figures.plot_slice,
+    }
+    if len({trial.value for trial in completed}) == 1:
+        del plots["importances"]  # if all trials have the same value, importances are undefined
+    # Optuna changes matplotlib's style, which `rc_context` restores.
+    with rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # figures are experimental, or an axis has only one value
+        for name, plot in plots.items():
+            plot(study, target_name=objective.config.metric)
+            figure = pyplot.gcf()
+            figure.set_layout_engine("tight")
+            path = objective.folder / f"{name}.png"
+            save_png(figure, path, f"study {objective.folder}: completed trials")
+            pyplot.close(figure)

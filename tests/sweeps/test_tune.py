@@ -14,13 +14,9 @@ import pytest
 from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, run_command
 from processes import until
 
-from poker_rl.config.option_files import (
-    SHIPPED_OPTION_DIR,
-    list_option_dirs,
-    list_options_by_group,
-    load_option,
-)
-from poker_rl.sweeps import study_objective as trial_module
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
+from poker_rl.config.option_listing import list_options_by_group
+from poker_rl.sweeps import study_trials as trial_module
 from poker_rl.sweeps import tune as tune_module
 from poker_rl.sweeps.study_config import parse_search_space
 from poker_rl.sweeps.tune import check_search_space
@@ -33,7 +29,7 @@ HANDS_KEY = "search_space.algo.hands_per_iteration"
 HANDS = "search_space={{algo.hands_per_iteration: {}}}"
 RUN = "train_overrides=[game=kuhn,algo=dcfr,budget=40,evaluate_every=10,checkpoint_every=10"
 RUN += ",figures=false]"
-TUNE = ["tune", "out=study", RUN, SPACE, "heartbeat_interval=1"]  # runs of less than a second
+TUNE = ["tune", "out=study", RUN, SPACE]  # runs of less than a second
 
 
 @pytest.fixture(autouse=True)
@@ -113,13 +109,17 @@ def test_two_processes_share_a_study_and_one_resumes_the_trial_of_the_other():
     assert len(manifest("trial-0_seed-0")["resumed"]) == 1
 
 
-def test_a_trial_killed_before_its_first_heartbeat_is_tried_again():
+def test_lost_trials_are_tried_again_or_given_up(capsys):
     assert run_command(*TUNE, "trials=1") == 0
     storage = f"sqlite:///{Path('study').resolve()}/study.db"
-    optuna.load_study(study_name="poker-rl", storage=storage).ask()  # sends no heartbeat
-    assert states() == ["COMPLETE", "RUNNING"]
+    other = optuna.load_study(study_name="poker-rl", storage=storage)  # whose process has no lock
+    other.ask()
+    other.ask().set_user_attr("tries", trial_module.MAX_TRIES)
+    assert states() == ["COMPLETE", "RUNNING", "RUNNING"]
     assert run_command(*TUNE, "trials=2") == 0
-    assert states() == ["COMPLETE", "FAIL", "COMPLETE"]
+    assert states() == ["COMPLETE", "FAIL", "FAIL", "COMPLETE"]
+    assert study()[-1].user_attrs == {"first_try": 1, "tries": 2}
+    assert "trial 2: given up after 5 tries\n" in capsys.readouterr().err
 
 
 def test_a_stopped_study_is_saved_and_resumed(monkeypatch, capsys):
@@ -140,8 +140,8 @@ def test_a_stopped_study_is_saved_and_resumed(monkeypatch, capsys):
 
 
 def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
-    given = [{"algo.alpha": alpha} for alpha in (1.5, -5.0, "much")]  # -5 forgets all regret
-    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
+    given = iter([1.5, 1.5, -5.0, -5.0, "much", "much"])  # -5 forgets all regret
+    monkeypatch.setattr(trial_module, "format_overrides", lambda _: [f"algo.alpha={next(given)}"])
     assert run_command(*TUNE, "trials=3", "startup_trials=1", "warmup_share=0.5") == 0
     assert states() == ["COMPLETE", "PRUNED", "PRUNED"]
     out = capsys.readouterr().out
