@@ -41,7 +41,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
 from poker_rl.training.device import prepare_process
-from poker_rl.training.train import build_root_config
+from poker_rl.training.run_config import build_root_config
 
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
 TIME_LIMIT, CHECK_LIMIT, GPU_LIMIT, CPU_LIMIT = 450, 120, 40, 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
-    get_snapshot_opponent_name,
-    list_earlier_snapshots,
+    load_player,
     load_players,
+    parse_spec,
     resolve_spec,
 )
 from poker_rl.reports.evaluation_report import (
@@ -44,8 +45,7 @@ from poker_rl.reports.evaluation_report import (
 from poker_rl.storage.console import print_line
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.device import prepare_process
-from poker_rl.training.read_run_config import read_run_config
-from poker_rl.training.run_opponents import create_player_loader
+from poker_rl.training.run_config import read_run_config
 from poker_rl.training.signals import interrupt_at_once
 
 SETTINGS_WITHOUT_SEATS = (  # settings that can't be combined with the setting `seats`
@@ -119,16 +119,17 @@ def create_evaluation(
     if config.seats:
         changes |= {"variance_reduction": "none", "control_player": None}
     game: Game = build_instance_of(Game, game_config["game"], "game")
-    opponent_files = None if run is None else OpponentFiles(run)
+    load = partial(load_player, game=game, device=device, option_folders=option_dirs)
+    opponent_files = OpponentFiles(run)
     evaluator: PlayerEvaluator = build_instance_of(
         PlayerEvaluator,
         game_config["evaluation"] | changes,
         "evaluation",
         game=game,
-        load=create_player_loader(game, device, option_dirs, opponent_files),
+        load=lambda spec: load(opponent_files.resolve_spec(spec)),
         seed=config.seed,
     )
-    return Evaluation(config, game, evaluator, create_player_loader(game, device, option_dirs))
+    return Evaluation(config, game, evaluator, load)
 
 
 def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[str, Player]:

@@ -44,7 +44,7 @@ from poker_rl.reports.text_tables import to_csv
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.training.device import prepare_process
-from poker_rl.training.game_and_player import resolve_game_and_player
+from poker_rl.training.run_config import resolve_game_and_player
 
 SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"

@@ -14,7 +14,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,17 @@ from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
 from poker_rl.training.run_outcome import RunOutcome
 
 JOBS_FILE = "jobs.json"
-NOT_RUN = RunOutcome(status="not run")
 RUNNING = "running or killed"  # status of a job that has started but has not reported its end
+
+
+@dataclass(frozen=True)
+class JobOutcome(RunOutcome):
+    """Outcome of a job, with the last metrics of its run."""
+
+    folder: str = ""  # the run folder; empty if it was not created
+    decisions: int | None = None
+    metrics: dict[str, float] = field(default_factory=dict)  # last row of metrics.jsonl
+    units: dict[str, str] = field(default_factory=dict)  # unit of each measurement, by tag
 
 
 def create_sweep_folder(sweep: Path, jobs: Sequence[list[str]]) -> None:
@@ -51,39 +60,38 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
     return jobs
 
 
-def save_outcome(sweep: Path, number: int, outcome: RunOutcome) -> None:
-    """Save the present outcome of a job in the sweep's folder."""
+def save_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | None) -> None:
+    """Save the present outcome of a job, and its run folder, in the sweep's folder."""
+    # A refused job has no folder, but another run may have the name that the user gave to the job.
     # The path is relative, because other machines may mount the file system elsewhere.
-    folder = os.path.relpath(outcome.folder, sweep) if outcome.folder else ""
-    text = json.dumps(asdict(replace(outcome, folder=folder)))
-    write_text_atomically(sweep / f"{number:06}.json", text)
+    has_folder = folder is not None and outcome.status != "refused"
+    state = asdict(outcome) | {"folder": os.path.relpath(folder, sweep) if has_folder else ""}
+    write_text_atomically(sweep / f"{number:06}.json", json.dumps(state))
 
 
-def read_job_outcome(sweep: Path, number: int) -> RunOutcome:
-    """Return the saved outcome of a job, updated from the manifest and metrics of its run."""
+def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
+    """Return the outcome of a job, from the sweep's folder and the folder of its run."""
     path = sweep / f"{number:06}.json"
     try:
-        job = RunOutcome(**read_json(path))
+        job = JobOutcome(**read_json(path))
     except FileNotFoundError:
-        return NOT_RUN
+        return JobOutcome("not run")
     except (TypeError, ValueError):
         raise ConfigError(f"{path} is damaged: it is not the outcome of a job") from None
-    if not job.folder:
-        return job
     folder = Path(os.path.normpath(sweep / job.folder))
-    job = replace(job, folder=str(folder))
+    if not job.folder or not folder.exists():
+        return replace(job, folder="", status=RUNNING if job.status == "running" else job.status)
     manifest, row = read_manifest(folder), read_last_metrics_row(folder)
     status = str(manifest.get("status", job.status))
     if status == "finished":
-        job = replace(job, status=status, exit_code=0, message="")
-    elif job.status in ("running", "not run", "in use"):
+        job = JobOutcome(status)
+    elif job.status in ("running", "in use"):
         job = replace(job, status=RUNNING if status == "running" else status)
     counts = (row.get("decisions"), (manifest.get("checkpoint") or {}).get("decisions"))
-    if known := [int(count) for count in counts if count is not None]:
-        job = replace(job, decisions=max(known))
+    decisions = max((int(count) for count in counts if count is not None), default=None)
     measurements = manifest.get("measurements") or {}
     units = {tag: str(measurement["unit"]) for tag, measurement in measurements.items()}
-    return replace(job, metrics=row, units=units) if row else job
+    return replace(job, folder=str(folder), decisions=decisions, metrics=row, units=units)
 
 
 def format_job_count(count: int) -> str:
@@ -130,28 +138,21 @@ class JobOutcomes:
         run's headline player.
         """
         shared = set.intersection(*map(set, self.overrides))
-        tags = [
-            next((tag for tag in job.metrics if tag.startswith("eval/")), "") for job in self.jobs
-        ]
-        headings = {
-            tag: f"{measure} ({job.units.get(tag, '')})".removesuffix(" ()")
-            for job, tag in zip(self.jobs, tags, strict=True)
-            if (measure := tag.partition("/")[2].partition("/")[2])
-        }
-        columns = list(dict.fromkeys(headings.values()))
-        rows = [["job", "decisions", "status", "player", *columns, "folder"]]
-        for overrides, job, tag in zip(self.overrides, self.jobs, tags, strict=True):
+        lines = []
+        for overrides, job in zip(self.overrides, self.jobs, strict=True):
+            tag = next((tag for tag in job.metrics if tag.startswith("eval/")), "")
+            _, player, measure = (*tag.split("/", 2), "", "")[:3]
+            own = " ".join(override for override in overrides if override not in shared)
+            decisions = "" if job.decisions is None else f"{job.decisions:,}"
+            heading = f"{measure} ({job.units.get(tag, '')})".removesuffix(" ()")
             value = f"{job.metrics[tag]:.4g}" if tag else ""
-            rows.append(
-                [
-                    " ".join(override for override in overrides if override not in shared),
-                    "" if job.decisions is None else f"{job.decisions:,}",
-                    job.status,
-                    tag.split("/")[1] if tag else "",
-                    *(value if headings.get(tag) == column else "" for column in columns),
-                    job.folder,
-                ]
-            )
+            lines.append(([own, decisions, job.status, player], {heading: value}, job.folder))
+        columns = list(
+            dict.fromkeys(column for _, values, _ in lines for column in values if column)
+        )
+        rows = [["job", "decisions", "status", "player", *columns, "folder"]]
+        for start, values, folder in lines:
+            rows.append([*start, *(values.get(column, "") for column in columns), folder])
         rows = [list(map(escape_control_characters, row)) for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,7 @@ from poker_rl.storage.run_folder import (
 )
 from poker_rl.sweeps.job_outcomes import read_job_overrides, save_outcome
 from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_job_with_sweep
-from poker_rl.training.loggers import Logger
-from poker_rl.training.resumed_config import CHANGEABLE_SETTINGS
-from poker_rl.training.run_opponents import bundle_opponents
+from poker_rl.training.run_config import CHANGEABLE_SETTINGS, bundle_opponents
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
 from poker_rl.training.train import format_train_command, train
@@ -62,58 +60,44 @@ def run_job(
     with stop_job_with_sweep(stop_folder):
         jobs = read_job_overrides(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
+        folder, outcome = None, RunOutcome("finished")
         try:
-            request, is_finished = find_existing_run(compose_config(jobs[number]), option_dirs)
+            request, folder, is_finished = find_run(compose_config(jobs[number]), option_dirs)
         except ConfigError as error:
-            outcome = RunOutcome(status="refused", exit_code=2, message=str(error))
+            outcome = RunOutcome("refused", 2, str(error))
         else:
-            if is_finished:
-                outcome = RunOutcome(status="finished", folder=str(request.config["resume"]))
-            else:
-                choose_gpu(request, number)
-                logger = JobLogger(sweep, number)
-                outcome = train(request, option_dirs, [logger])
-                outcome = replace(outcome, folder=outcome.folder or logger.folder)
-        save_outcome(sweep, number, outcome)
+            if not is_finished:
+                # Job n in a process that sees all GPUs uses GPU n modulo their number.
+                if request.config["device"] != "cpu" and torch.cuda.device_count() > 1:
+                    torch.cuda.set_device(number % torch.cuda.device_count())
+                save_outcome(sweep, number, RunOutcome("running"), folder)
+                outcome = train(request, option_dirs)
+        save_outcome(sweep, number, outcome, folder)
         if outcome.status == "interrupted":
             forward_signal(outcome.exit_code - 128)
 
 
-@dataclass
-class JobLogger(Logger):
-    """Logger that saves the path of a job's run folder when the run starts."""
-
-    sweep: Path
-    number: int
-    folder: str = ""
-
-    def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
-        """Save the path of the run folder in the sweep's folder."""
-        self.folder = str(folder)
-        save_outcome(self.sweep, self.number, RunOutcome(status="running", folder=self.folder))
-
-
-def find_existing_run(
+def find_run(
     request: ComposedConfig, option_dirs: Sequence[Path]
-) -> tuple[ComposedConfig, bool]:
-    """Find an earlier run with the settings of a request.
+) -> tuple[ComposedConfig, Path, bool]:
+    """Find the run folder of a request, which may be that of an earlier run with equal settings.
 
-    Return the request, changed so that it resumes this run if there is one, and whether the run is
-    finished.
+    Return the request, changed so that it resumes the earlier run if there is one, the run folder,
+    and whether the run is finished.
     """
-    has_own_name = request.config["name"] is not None
     if request.config["resume"] is not None:
-        return request, False
+        return request, Path(str(request.config["resume"])), False
+    has_own_name = request.config["name"] is not None
     if not has_own_name:
         request = name_run_by_settings(request, option_dirs)
     folder = compose_run_folder(request)[1]
     manifest = read_manifest(folder)
     # A name that the user chose contains no digest, so the command and the settings are compared.
     if not manifest or (has_own_name and not is_same_run(request, option_dirs, folder, manifest)):
-        return request, False
+        return request, folder, False
     resume = {"resume": str(folder)}
     resumed = replace(request, config=request.config | resume, overrides=[f"resume={folder}"])
-    return resumed, manifest.get("status") == "finished"
+    return resumed, folder, manifest.get("status") == "finished"
 
 
 def is_same_run(
@@ -151,9 +135,3 @@ def name_run_by_settings(request: ComposedConfig, option_dirs: Sequence[Path]) -
 def compute_digest(value: object) -> str:
     """Return a hash of plain values as eight hexadecimal digits."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def choose_gpu(request: ComposedConfig, number: int) -> None:
-    """Choose the GPU for a job in this process: job n uses GPU n modulo the number of GPUs."""
-    if request.config["device"] != "cpu" and torch.cuda.device_count() > 1:
-        torch.cuda.set_device(number % torch.cuda.device_count())

@@ -214,9 +214,7 @@ def print_best(study: optuna.Study, objective: Objective) -> None:
     runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
     # Overrides of keys in the search space are left out, because the best values replace them.
-    words = [
-        word for word in config.train_overrides if parse_override_key(word) not in best.params
-    ]
+    words = [word for word in config.train_overrides if parse_override_key(word) not in best.params]
     words += [*format_overrides(best.params), f"seed={seeds}"]
     words += [f"--config-dir={path}" for path in list_user_option_dirs(objective.option_dirs)]
     sweep = ["-m"] if len(config.seeds) > 1 else []

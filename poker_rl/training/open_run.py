@@ -10,17 +10,13 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.option_files import find_differing_key
-from poker_rl.config.schedules import find_exhausted_learning_rate
+from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.checkpoint import STATE_FILE
-from poker_rl.storage.disk import (
-    copy_files,
-    remove_partial_files,
-)
+from poker_rl.storage.disk import remove_partial_files
+from poker_rl.storage.provenance import create_manifest, describe_process
 from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
-    METRICS_FILE,
+    copy_files,
     create_folder_label,
     create_manifest,
     create_run_folder,
@@ -29,12 +25,8 @@ from poker_rl.storage.run_folder import (
     write_config,
 )
 from poker_rl.training.loggers import Logger
-from poker_rl.training.resumed_config import (
-    CHANGEABLE_SETTINGS,
-    RESUME_RULE,
-    select_fixed_settings,
-)
 from poker_rl.training.run_checkpoints import Checkpoints
+from poker_rl.training.run_config import CHANGEABLE_SETTINGS
 from poker_rl.training.run_record import RunRecord
 
 
@@ -46,12 +38,7 @@ def create_run(
     files: Mapping[str, Path],
     overrides: Sequence[str],
 ) -> RunRecord:
-    """Create the folder of a new run with its config and manifest; return its open record.
-
-    Args:
-        files: source of each file to copy, by its path in the run folder.
-        overrides: the user's overrides, from which the folder gets its name.
-    """
+    """Create the folder of a new run with its config and manifest; return its open record."""
     names = config["names"]
     # The folder's name contains no settings that may change when the run is resumed.
     label = create_folder_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
@@ -59,10 +46,10 @@ def create_run(
     outputs = Path(config["outputs"])
     folder = create_run_folder(outputs, names["game"], names["algo"], config["name"], label)
     try:
-        record = RunRecord(folder, config, manifest, loggers)
+        record = RunRecord(folder, config, loggers)
         copy_files(folder, files)
         write_config(folder, config)
-        record.write_manifest()
+        record.write_manifest(**manifest)
         checkpoints.folder = folder
         checkpoints.synchronize()
     except OSError:
@@ -84,20 +71,16 @@ def resume_run(
     Raises:
         ConfigError: if a file is damaged or from another run, or the budget is spent.
     """
-    old, manifest = read_run_folder(folder)
-    if key := find_differing_key(select_fixed_settings(config), select_fixed_settings(old)):
-        raise ConfigError(f"{key}: {RESUME_RULE}")
-    if (folder / STATE_FILE).exists() and not (folder / METRICS_FILE).exists():
-        raise ConfigError(f"{folder / METRICS_FILE}: no such file, and there is a checkpoint")
-    record = RunRecord(folder, config, manifest, loggers)
+    record = RunRecord(folder, config, loggers)
     try:
-        # Another process may have changed the manifest before the record locked the folder.
-        record.manifest = manifest = read_run_folder(folder)[1]
+        old, manifest = read_run_folder(folder)
+        record.manifest = manifest
         checkpoints.folder = folder
-        checkpoints.restore(record, manifest["checkpoint"] is not None)
+        checkpoints.restore(record)
         if checkpoints.last_progress is not None:
-            progress, status = checkpoints.last_progress, str(manifest["status"])
-            check_resumed_budget(config, progress, status, int(old["budget"]))
+            check_resumed_budget(
+                config, checkpoints.last_progress, str(manifest["status"]), int(old["budget"])
+            )
         checkpoints.synchronize()
         session = {"threads": config["threads"], "from": checkpoints.last_progress}
         manifest["resumed"].append(describe_process(device) | session)
@@ -119,10 +102,7 @@ def check_resumed_budget(
 ) -> None:
     """Raise a ConfigError if a resumed run has no budget left, or if its learning rate would be 0.
 
-    Args:
-        progress: counters at the run's last checkpoint.
-        status: the status in the run's manifest.
-        old_budget: the budget before the run is resumed.
+    `progress` and `status` are those at the end of the run so far.
     """
     unit, budget = str(config["budget_unit"]), int(config["budget"])
     is_done = status == "finished" and progress[unit] >= budget

@@ -20,7 +20,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
 from poker_rl.storage import checkpoint
-from poker_rl.training.resumed_config import RESUME_RULE, select_fixed_settings
+from poker_rl.training.run_config import RESUME_RULE, select_fixed_settings
 from poker_rl.training.run_record import RunRecord
 
 WORKERS_FOLDER = "workers"
@@ -69,31 +69,23 @@ class Checkpoints:
         progress = asdict(self.algorithm.progress)
         if self.last_progress == progress:
             return
+        decisions, state = progress["decisions"], self.algorithm.state_dict()
         if is_regular:
-            self.regular_steps.append(progress["decisions"])
+            self.regular_steps.append(decisions)
         if record is None:
-            own, _ = split_state(self.algorithm.state_dict(), self.algorithm.per_process_parts)  # type: ignore[attr-defined]
-            path = get_worker_path(self.folder, progress["decisions"], collectives.get_rank())
+            own, _ = split_state(state, self.algorithm.per_process_parts)  # type: ignore[attr-defined]
+            path = self.get_worker_path(decisions, collectives.get_rank())
             path.parent.mkdir(exist_ok=True)
             checkpoint.save_atomically(path, checkpoint.copy_to_cpu(own))
             collectives.wait_for_all_processes()
-        else:
-            self._save_main(record, dict(record_state or record.state_dict()), progress)
-            record.write_manifest(checkpoint=progress)
-        self.last_progress = progress
-
-    def _save_main(
-        self, record: RunRecord, record_state: dict[str, Any], progress: dict[str, int]
-    ) -> None:
-        """Save state.pt and a snapshot of the players; only rank 0 does so."""
-        state = self.algorithm.state_dict()
+            self.last_progress = progress
+            return
         for name in checkpoint.find_non_finite_tensors(state):
             raise self.create_diverged_error(f"{name} of the algorithm's state is not finite")
         game = self.game.to_dict()
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
         record.sync()
         collectives.wait_for_all_processes()  # until all have saved their tables and buffers
-        decisions = progress["decisions"]
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(
             self.path,
@@ -103,11 +95,13 @@ class Checkpoints:
                 "game": game,
                 "progress": progress,
                 "algorithm": state,
-                "record": record_state,
+                "record": dict(record_state or record.state_dict()),
                 "regular": list(self.regular_steps),
             },
         )
         remove_old_worker_files(self.folder, decisions)
+        record.write_manifest(checkpoint=progress)
+        self.last_progress = progress
 
     def create_diverged_error(self, problem: str) -> DivergedError:
         """Return an error that names a value that is not finite, and the last checkpoint."""
@@ -118,6 +112,10 @@ class Checkpoints:
         decisions = self.algorithm.progress.decisions
         return DivergedError(f"{problem} after {decisions:,} decisions; {last}")
 
+    def get_worker_path(self, decisions: int, rank: int) -> Path:
+        """Return the path of a rank's part of the checkpoint at so many decisions."""
+        return self.folder / WORKERS_FOLDER / f"{decisions}_{rank}.pt"
+
     def find_snapshot_before(self, decisions: int) -> Path | None:
         """Return the newest regular snapshot up to `decisions` decisions; None without one."""
         paths = [
@@ -127,35 +125,26 @@ class Checkpoints:
         ]
         return paths[-1] if paths else None
 
-    def restore(self, record: RunRecord, has_checkpoint: bool) -> None:
+    def restore(self, record: RunRecord) -> None:
         """Load the last checkpoint into the algorithm and the run's record; only rank 0 does so.
 
         Raises:
             ConfigError: if the checkpoint is damaged or belongs to another run.
         """
         path = self.path
-        if not has_checkpoint and not path.exists():
+        if record.manifest["checkpoint"] is None and not path.exists():
             return  # a run without a checkpoint starts from the beginning
         state = checkpoint.load_checked(path)
         with self._explain_misfit(path):
-            if state["names"] != self.names or state["game"] != self.game.to_dict():
-                raise ConfigError(f"{path} is the checkpoint of another game or algorithm")
             if key := find_differing_key(self.settings, state["settings"]):
                 config = self.folder / "config.yaml"
                 raise ConfigError(
                     f"{key}: {config} differs from the settings in {path.name}; {RESUME_RULE}"
                 )
-            progress = state["progress"]
-            for rank in range(1, collectives.get_world_size()):
-                part = get_worker_path(self.folder, progress["decisions"], rank)
-                if not part.exists():
-                    raise ConfigError(f"{part}: no such file")
-            for name in checkpoint.find_non_finite_tensors(state["algorithm"]):
-                raise ConfigError(f"{path} can't be trained on: {name} is not finite")
             self.algorithm.load_state_dict(state["algorithm"])
             record.load_state_dict(state["record"])
             self.regular_steps = list(state["regular"])
-        self.last_progress = record.manifest["checkpoint"] = progress
+            self.last_progress = record.manifest["checkpoint"] = state["progress"]
 
     def synchronize(self) -> None:
         """Copy the shared state from rank 0 to all other processes.
@@ -172,10 +161,10 @@ class Checkpoints:
         shared = collectives.broadcast_from_main(checkpoint.copy_to_cpu(shared))
         if not collectives.is_main_process():
             if self.last_progress is not None:
-                path = get_worker_path(
-                    self.folder, self.last_progress["decisions"], collectives.get_rank()
+                decisions = self.last_progress["decisions"]
+                own = checkpoint.load_checked(
+                    self.get_worker_path(decisions, collectives.get_rank())
                 )
-                own = checkpoint.load_checked(path)
             with self._explain_misfit(self.folder):
                 self.algorithm.load_state_dict(merge_states(shared, own))
         collectives.wait_for_all_processes()
@@ -190,16 +179,8 @@ class Checkpoints:
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
 
-def get_worker_path(folder: Path, decisions: int, rank: int) -> Path:
-    """Return the path of a rank's part of the checkpoint at so many decisions."""
-    return folder / WORKERS_FOLDER / f"{decisions}_{rank}.pt"
-
-
 def remove_old_worker_files(folder: Path, decisions: int) -> None:
-    """Remove the parts of ranks above 0 of all checkpoints except the one at `decisions`.
-
-    Incomplete files are removed too.
-    """
+    """Remove the parts of ranks above 0, complete or not, of all checkpoints but one."""
     for path in (folder / WORKERS_FOLDER).glob("*_*.pt*"):
         if path.name.partition("_")[0] != str(decisions):
             path.unlink(missing_ok=True)

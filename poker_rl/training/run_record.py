@@ -14,7 +14,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from poker_rl.algos.algorithm import Progress
@@ -56,27 +55,20 @@ class RunRecord:
         RunInUseError: if another process is writing to the folder.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        config: Mapping[str, Any],
-        manifest: dict[str, Any],
-        loggers: Sequence[Logger],
-    ) -> None:
-        self.folder, self.config, self.manifest, self.loggers = folder, config, manifest, loggers
+    def __init__(self, folder: Path, config: Mapping[str, Any], loggers: Sequence[Logger]) -> None:
+        self.folder, self.config, self.loggers = folder, config, loggers
+        self.manifest: dict[str, Any] = {}
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
-        self.last_step = -1  # progress at the last row, in the budget's unit; -1 before any row
         self.last_row: dict[str, float] = {}
+        self.last_counters = asdict(Progress())
         self.results: Sequence[Result] = ()
         self.resumed_at: int | None = None  # decisions at the last row that a resumed run keeps
-        self.last_counters = asdict(Progress())
         self.sums: dict[str, float] = {}  # sums of metrics since the last row
         self.counts: dict[str, int] = {}
         self.learning_s = 0.0  # seconds spent in `learn` since the last row
         self.elapsed_s = 0.0  # training time before this process, in seconds
         self.start_time = perf_counter()
         self.bar: Any = None
-        self.resumed_step = 0  # progress at the start of this process, in the budget's unit
         self.path = folder / METRICS_FILE
         self.file = self.path.open("ab")
         try:
@@ -89,39 +81,39 @@ class RunRecord:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close all files and loggers, and write the final status into the manifest."""
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close all files and loggers, even if one fails, and write the status to the manifest."""
         # BrokenPipeError is no failure: a program that reads the output, such as `head`, has ended.
         is_stop = isinstance(error, RunInterruptedError | KeyboardInterrupt | BrokenPipeError)
         status = "finished" if error is None else "interrupted" if is_stop else "failed"
         if status == "failed":
             self.manifest["error"] = f"{type(error).__name__}: {error}"
-        try:
-            self.close(status)
-        except OSError:
-            # After an error, closing may fail for the same reason; then the first error is raised.
-            if error is None:
-                raise
+        memory = max(self.manifest.get("peak_memory_mib") or 0, get_peak_memory_mib())
+        end = format_current_time()
+        with ExitStack() as stack:
+            if error is not None:  # closing may fail for the same reason; raise the first error
+                stack.enter_context(suppress(OSError))
+            stack.callback(self.write_manifest, status=status, end=end, peak_memory_mib=memory)
+            stack.enter_context(name_path_in_errors(self.path))
+            stack.callback(self.file.close)
+            for logger in self.loggers:
+                stack.callback(logger.close, status)
+            if self.bar is not None:
+                with suppress(OSError):  # the terminal of the progress bar may have been closed
+                    self.bar.close()
 
     def start(self, step: int) -> None:
         """Start the loggers, and a progress bar that begins at `step`, in the budget's unit."""
         for logger in self.loggers:
             logger.start(self.config, self.folder, self.resumed_at)
-        self.resumed_step = min(step, self.budget)
         self.bar = create_progress_bar(
-            self.budget, self.unit, initial=self.resumed_step, unit_scale=True
+            self.budget, self.unit, initial=min(step, self.budget), unit_scale=True
         )
 
     def state_dict(self) -> dict[str, Any]:
         """Return the length of metrics.jsonl in bytes, and all that the next row depends on."""
         return {
             "offset": self.file.tell(),
-            "last_step": self.last_step,
             "last": dict(self.last_counters),
             "sums": dict(self.sums),
             "counts": dict(self.counts),
@@ -133,36 +125,27 @@ class RunRecord:
         """Load the state from a checkpoint; `truncate` later removes the rows after it."""
         self.last_row = read_metrics_rows(self.path, state["offset"])[-1]
         self.file.seek(state["offset"])
-        self.last_step, self.last_counters = state["last_step"], dict(state["last"])
+        self.last_counters = dict(state["last"])
         self.resumed_at = self.last_counters["decisions"]
         self.sums, self.counts = dict(state["sums"]), dict(state["counts"])
         self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
 
     def truncate(self) -> None:
         """Remove the rows after the checkpoint from metrics.jsonl; without one, remove all rows."""
-        if self.last_step < 0:
+        if self.resumed_at is None:
             self.file.seek(0)
         self.file.truncate()
 
     def add_metrics(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
         """Add the metrics and the duration of a call of `learn` to the sums for the next row.
 
-        Args:
-            metrics: the metrics by tag.
-            seconds: duration of the call.
-            step: progress after the call, in the budget's unit.
+        `step` is the progress after the call, in the budget's unit.
         """
         for tag, value in metrics.items():
             self.sums[tag] = self.sums.get(tag, 0.0) + float(value)
             self.counts[tag] = self.counts.get(tag, 0) + 1
         self.learning_s += seconds
-        done = min(step, self.budget)
-        # The first call of `learn` includes compilation, so the bar's estimate starts after it.
-        if self.bar.n == self.resumed_step:
-            self.bar.initial = self.bar.n = self.bar.last_print_n = done
-            self.bar.unpause()
-        else:
-            self.bar.update(done - self.bar.n)
+        self.bar.update(min(step, self.budget) - self.bar.n)
 
     def write_row(self, progress: Progress, results: Sequence[Result], evaluation_s: float) -> None:
         """Write a row to metrics.jsonl and the loggers, and reset the sums."""
@@ -182,9 +165,8 @@ class RunRecord:
         with name_path_in_errors(self.path):
             self.file.write(json.dumps(self.last_row, allow_nan=False).encode() + b"\n")
             self.file.flush()
-        self.last_step, self.last_counters = counters[self.unit], counters
+        self.last_counters, self.results = counters, results
         self.sums, self.counts, self.learning_s = {}, {}, 0.0
-        self.results = results
         measurements = {result.tag: result for result in results}
         self.manifest["measurements"] = {
             f"eval/{tag}": {"unit": m.unit, "kind": m.kind} for tag, m in measurements.items()
@@ -216,17 +198,3 @@ class RunRecord:
         """Flush metrics.jsonl to the disk, because a checkpoint contains its length."""
         with name_path_in_errors(self.path):
             os.fsync(self.file.fileno())
-
-    def close(self, status: str) -> None:
-        """Close all files and loggers, even if one fails, and write the status to the manifest."""
-        memory = max(self.manifest.get("peak_memory_mib") or 0, get_peak_memory_mib())
-        try:
-            with name_path_in_errors(self.path), ExitStack() as stack:
-                stack.callback(self.file.close)
-                for logger in self.loggers:
-                    stack.callback(logger.close, status)
-                if self.bar is not None:
-                    with suppress(OSError):  # the terminal of the progress bar may have been closed
-                        self.bar.close()
-        finally:
-            self.write_manifest(status=status, end=format_current_time(), peak_memory_mib=memory)

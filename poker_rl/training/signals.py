@@ -101,7 +101,10 @@ class StopSignals:
                 self.old_handlers[number] = signal.signal(number, self.handle)
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        # A logger may raise the error after a signal came; then the signal decides the exit code.
+        if isinstance(error, RunInterruptedError) and self.number:
+            error.exit_code = 128 + self.number
         if self.old_handlers:
             for number, handler in self.old_handlers.items():
                 signal.signal(number, handler)

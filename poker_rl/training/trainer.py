@@ -116,7 +116,7 @@ class Trainer:
         # that row, so that resuming with a larger budget removes the row: a run that had the larger
         # budget from the start has no row here.
         state = self.record.state_dict()
-        if self.record.last_step != self.step:
+        if self.record.last_counters[self.unit] != self.step:
             self.evaluate()
         self.checkpoints.save(self.record, state)
         if self.config["figures"]:
