@@ -5,6 +5,7 @@ import re
 import shutil
 from collections import defaultdict
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
@@ -68,8 +69,6 @@ def test_tensorboard_shows_what_metrics_hold():
     assert player_points == expected_curves(folder, "current")
     assert {"time/decisions_per_second", "time/elapsed_s", "time/outside_networks"} < points.keys()
     assert min(points) == "eval/exploitability"  # the first card
-    about = shown.SummaryMetadata(player_run, "eval_tiny/match").summary_description
-    assert about == "ante, against call"
     (config,) = shown.Tensors(run, "custom_scalars__config__")
     charts = Layout.FromString(tensor_util.make_ndarray(config.tensor_proto).item()).category
     assert [c.title for c in charts] == ["tiny", "tiny: other measures"]
@@ -88,10 +87,12 @@ def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit):
     earlier = Path("killed")
     shutil.copytree(folder, earlier)
     # As a kill between the row at 350 and the next checkpoint would leave it.
+    sleep(1)  # TensorBoard orders files by the seconds in their names
     tiny.train(folder, budget=390, budget_unit=unit)
     shutil.copy(earlier / "state.pt", folder / "state.pt")
     manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "running"}
     (folder / "manifest.json").write_text(json.dumps(manifest))
+    sleep(1)
     tiny.train(folder, budget=500, budget_unit=unit)
     shown, run = board(Path("outputs")), str(folder.relative_to("outputs"))
     points = curves(shown, run)
