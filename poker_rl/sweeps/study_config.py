@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from optuna.distributions import (
     BaseDistribution,
@@ -85,16 +85,3 @@ def format_overrides(values: Mapping[str, Value]) -> list[str]:
         f"{key}={value if isinstance(value, str) else json.dumps(value)}"
         for key, value in values.items()
     ]
-
-
-def iterate_extreme_settings(search_space: SearchSpace) -> Iterator[dict[str, Any]]:
-    """Yield a few settings that together contain every bound and every choice of all keys."""
-    values = [
-        d.choices if isinstance(d, CategoricalDistribution) else (d.low, d.high)  # type: ignore[attr-defined]
-        for d in search_space.values()
-    ]
-    for number in range(max(map(len, values))):
-        yield {
-            key: choices[number % len(choices)]
-            for key, choices in zip(search_space, values, strict=True)
-        }

@@ -20,20 +20,21 @@ from typing import Any
 import optuna
 import torch
 import yaml  # type: ignore[import-untyped]
+from optuna.distributions import CategoricalDistribution
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 
 from poker_rl.algos.algorithm import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
-from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.nested_settings import find_differing_key
 from poker_rl.config.option_files import (
     find_differing_key,
     list_user_option_dirs,
     load_option,
     parse_override_key,
     read_plain_yaml,
-    to_plain_dict,
 )
 from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, error_prefix
@@ -50,7 +51,6 @@ from poker_rl.sweeps.study_config import (
     SearchSpace,
     TuneConfig,
     format_overrides,
-    iterate_extreme_settings,
     parse_search_space,
 )
 from poker_rl.sweeps.study_trials import (
@@ -60,7 +60,7 @@ from poker_rl.sweeps.study_trials import (
     name_database_in_errors,
     run_trials,
 )
-from poker_rl.training.train import build_root_config
+from poker_rl.training.run_config import build_root_config
 
 DEFINITION_FILE = "tune.yaml"
 STUDY_NAME = "poker-rl"
@@ -146,35 +146,28 @@ def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
 def check_search_space(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
-    """Build the algorithm with every bound and choice, to find wrong settings before the trials.
+    """Build the algorithm with the lowest values, to find wrong settings before the trials.
 
     Return the root settings of a run.
     """
-    for word in (*train_overrides, *search_space):
-        if (key := parse_override_key(word)) in STUDY_SETTINGS:
+    with error_prefix("train_overrides"):
+        check_keys_given_once(train_overrides)
+    for key in map(parse_override_key, (*train_overrides, *search_space)):
+        if key in STUDY_SETTINGS:
             raise ConfigError(
                 f"{key}: the study sets it; leave it out of train_overrides and search_space"
             )
-    first: RootConfig | None = None
-    with initialize_hydra(option_dirs):
-        for values in iterate_extreme_settings(search_space):
-            words = [*train_overrides, *format_overrides(values)]
-            settings = to_plain_dict(compose_config(words).config)
-            root = build_root_config(settings)
-            game: Game = build_instance_of(Game, settings["game"], "game")
-            build_algorithm(
-                convert_horizons_to_steps(settings | asdict(root)),
-                game,
-                torch.device("cpu"),
-                root.seed,
-            )
-            first = first or root
-            for key in sorted(SHARED_SETTINGS):
-                if (value := getattr(first, key)) != (other_value := getattr(root, key)):
-                    raise ConfigError(
-                        f"{key}: {value} in some trials and {other_value} in others; give it in"
-                        " train_overrides"
-                    )
+    for key in SHARED_SETTINGS & search_space.keys():
+        raise ConfigError(f"{key}: is equal in all trials; give it in train_overrides")
+    lowest = {
+        key: one.choices[0] if isinstance(one, CategoricalDistribution) else one.low  # type: ignore[attr-defined]
+        for key, one in search_space.items()
+    }
+    config = compose_plain_config([*train_overrides, *format_overrides(lowest)], option_dirs)
+    root = build_root_config(config)
+    game: Game = build_instance_of(Game, config["game"], "game")
+    config = convert_horizons_to_steps(config | asdict(root))
+    build_algorithm(config, game, torch.device("cpu"), root.seed)
     return root
 
 

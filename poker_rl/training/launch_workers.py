@@ -1,7 +1,4 @@
-"""Distributed training: find the rank of this process, start the other processes, connect all.
-
-A worker is a process of the run. Workers are started by torchrun or else by rank 0.
-"""
+"""Processes of a distributed run, its workers, which torchrun starts, or else rank 0."""
 
 from __future__ import annotations
 
@@ -42,9 +39,6 @@ COLLECTIVE_TIMEOUT = timedelta(days=7)
 GRACE_S = 15.0  # after the loss of a worker, the training has so many seconds to report it
 WATCH_INTERVAL_S = 0.5
 
-RunWorker = Callable[[], RunOutcome]
-"""Function by which a process with a rank above 0 trains; its rank is in the environment."""
-
 
 @dataclass(frozen=True)
 class ProcessRank:
@@ -78,11 +72,13 @@ def count_torchrun_processes() -> int:
 
 
 @contextmanager
-def connect_workers(worker: ProcessRank, device: torch.device, run: RunWorker) -> Iterator[None]:
+def connect_workers(
+    worker: ProcessRank, device: torch.device, run: Callable[[], RunOutcome]
+) -> Iterator[None]:
     """Connect the processes of a run for the duration of this context.
 
-    Without torchrun, rank 0 starts the other processes, which call `run`, and raises the error that
-    ends one of them.
+    Without torchrun, rank 0 starts the other processes, which train by the function `run`, and
+    raises the error that ends one of them.
     """
     if worker.count == 1:
         yield
@@ -92,10 +88,8 @@ def connect_workers(worker: ProcessRank, device: torch.device, run: RunWorker) -
     else:
         children = ChildWorkers(worker.count, run)
         try:
-            children.watch()
-            store = children.wait_until_ready()
             with (
-                join_process_group(worker, device, store),
+                join_process_group(worker, device, children.wait_until_ready()),
                 use_shm_all_reduce(children.shm_all_reduce, 0, children.check),
             ):
                 yield
@@ -140,7 +134,7 @@ def open_torchrun_store() -> Store:
 class ChildWorkers:
     """Processes with ranks above 0, which rank 0 has started; they end when rank 0 ends."""
 
-    def __init__(self, count: int, run: RunWorker) -> None:
+    def __init__(self, count: int, run: Callable[[], RunOutcome]) -> None:
         self.store = TCPStore("127.0.0.1", 0, count, True, wait_for_workers=False)
         context = multiprocessing.get_context("spawn")
         has_core_each = count * torch.get_num_threads() <= count_cores()
@@ -149,10 +143,10 @@ class ChildWorkers:
         self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._ended = threading.Event()
         for rank in range(1, count):
-            variables = {"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
-            variables |= {"RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": self.store.port}
-            environment = {name: str(value) for name, value in variables.items()}
-            environment["MASTER_ADDR"] = "127.0.0.1"
+            environment = {
+                **{"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count, "RANK": rank},
+                **{"LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": self.store.port},
+            }
             receiver, sender = context.Pipe(duplex=False)
             arguments = [sender, run, environment, self.shm_all_reduce, rank]
             process = context.Process(target=_run_child, args=arguments, daemon=True)
@@ -165,6 +159,7 @@ class ChildWorkers:
             # Now only the child holds the sender, so that the receiver notices the child's end.
             sender.close()
             self.processes[rank] = process, receiver
+        threading.Thread(target=self._end_with_workers, daemon=True).start()
 
     def wait_until_ready(self) -> Store:
         """Wait until all processes have connected to the key-value store, and return the store.
@@ -183,14 +178,11 @@ class ChildWorkers:
         if not all(process.is_alive() for process, _ in self.processes.values()):
             raise ProcessLostError(PROCESS_LOST_MESSAGE)
 
-    def watch(self) -> None:
-        """Start a thread that ends this process after a worker was killed.
+    def _end_with_workers(self) -> None:
+        """End this process after a worker was killed.
 
         Usually the training detects the loss before, but it might wait for the worker forever.
         """
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def _watch(self) -> None:
         while not self._ended.wait(WATCH_INTERVAL_S):
             codes = [process.exitcode or 0 for process, _ in self.processes.values()]
             if min(codes) < 0 and not self._ended.wait(GRACE_S):
@@ -236,8 +228,8 @@ def describe_exit(code: int) -> str:
 
 def _run_child(
     sender: Connection,
-    run: RunWorker,
-    environment: Mapping[str, str],
+    run: Callable[[], RunOutcome],
+    environment: Mapping[str, object],
     shm_all_reduce: ShmAllReduce,
     rank: int,
 ) -> None:
@@ -248,7 +240,7 @@ def _run_child(
     threading.Thread(target=wait_for_parent_and_exit, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    os.environ.update(environment)
+    os.environ.update({name: str(value) for name, value in environment.items()})
     # Only rank 0 checks that all processes are alive.
     with use_shm_all_reduce(shm_all_reduce, rank, lambda: None):
         sender.send(run())

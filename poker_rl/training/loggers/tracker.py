@@ -6,7 +6,6 @@ or hangs, a warning is printed once, and the run continues without it.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from time import monotonic
 from typing import Any, ClassVar
 
 from poker_rl.config.validation import ConfigError
@@ -22,10 +20,7 @@ from poker_rl.storage.console import print_error
 from poker_rl.storage.run_folder import flatten_hparams, read_manifest
 from poker_rl.training.loggers import Logger, Row
 
-# Longest wait for a tracker at the end of a run; it includes the time that the tracker's present
-# call has taken so far. Starting a library can take 20 s on a busy machine.
-TIMEOUT_S = 60.0
-MAX_WAITING_CALLS = 1000  # a tracker with more unsent rows counts as unable to continue
+TIMEOUT_S = 60.0  # longest wait at the end of a run; starting a library can take 20 s
 
 
 class Tracker(Logger, ABC):
@@ -36,7 +31,7 @@ class Tracker(Logger, ABC):
 
     Attributes:
         package: name of the library and of the extra that installs it.
-        run_id: id of the run from its manifest; a resumed run has the same id.
+        run_id: id of the run from its manifest, which a resumed run keeps.
         run_name: game, algorithm and name of the run.
         names: chosen option by group, such as game: kuhn.
         hparams: the settings by dotted key.
@@ -74,7 +69,7 @@ class Tracker(Logger, ABC):
         outputs = Path(config["outputs"]).resolve() if has_moved else folder.parents[2]
         self.files = outputs / self.package
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._is_dropped, self._call_start = False, math.inf
+        self._is_dropped = False
         self._thread = Thread(target=self._run_calls, daemon=True)
         self._thread.start()
         self._add_call(partial(self.open_run, config))
@@ -93,25 +88,20 @@ class Tracker(Logger, ABC):
         """Close the run and wait until everything is tracked, at most TIMEOUT_S."""
         if self._thread is None:
             return
-        busy_s = max(0.0, monotonic() - self._call_start)
         self._add_call(partial(self.close_run, status))
         self._calls.put(None)
-        self._thread.join(max(0.0, TIMEOUT_S - busy_s))
+        self._thread.join(TIMEOUT_S)
         if self._thread.is_alive():
             self._drop(f"no answer for {TIMEOUT_S:g} s")
 
     def _add_call(self, call: Callable[[], None]) -> None:
         if not self._is_dropped:
             self._calls.put(call)
-            if self._calls.qsize() > MAX_WAITING_CALLS:
-                self._drop(f"{MAX_WAITING_CALLS:,} rows are waiting")
 
     def _run_calls(self) -> None:
         try:
             while (call := self._calls.get()) is not None:
-                self._call_start = monotonic()
                 call()
-                self._call_start = math.inf
         except (Exception, SystemExit) as error:
             reason = str(error).strip().partition("\n")[0]
             self._drop(f"{type(error).__name__}: {reason}")
