@@ -1,12 +1,19 @@
-"""`poker-rl train -m`: run all unfinished jobs of a sweep with a Hydra launcher."""
+"""`poker-rl train -m`: run all unfinished jobs of a sweep with a Hydra launcher.
+
+At a stop signal, the sweep's process writes the number of the signal into a file in a temporary
+folder, for which its jobs look. Jobs in the queue of a cluster are not stopped.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 
 from poker_rl.config.compose import ComposedConfig, compose_run_folder
 from poker_rl.config.hydra_launchers import find_launcher, launch_jobs
@@ -14,15 +21,10 @@ from poker_rl.config.option_files import list_option_files
 from poker_rl.config.validation import ConfigError, error_prefix, read_yaml_text
 from poker_rl.storage.console import format_os_error, print_error, print_line
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label
-from poker_rl.sweeps.job_outcomes import (
-    RUNNING,
-    JobOutcomes,
-    create_sweep_folder,
-    format_job_count,
-)
-from poker_rl.sweeps.sweep_job import compute_digest, run_job
-from poker_rl.sweeps.sweep_signals import handle_sweep_signals, read_stop_signal, record_stop_signal
+from poker_rl.sweeps.job_outcomes import RUNNING, JobOutcomes, create_sweep_folder, format_job_count
+from poker_rl.sweeps.sweep_job import STOP_FILE, compute_digest, read_stop_signal, run_job
 from poker_rl.training.launch_workers import count_torchrun_processes
+from poker_rl.training.signals import list_stop_signals
 
 
 def run_sweep(
@@ -59,7 +61,7 @@ def run_sweep(
     with TemporaryDirectory(prefix="poker-rl-") as temporary_folder:
         stop_folder = Path(temporary_folder)
         task = partial(run_job, Path.cwd(), sweep, stop_folder, option_dirs)
-        with handle_sweep_signals(stop_folder, is_parallel=launcher != "basic"):
+        with handle_stop_signals(stop_folder, is_parallel=launcher != "basic"):
             try:
                 if unfinished:
                     launch_jobs(unfinished, task, launcher_overrides, sweep)
@@ -72,14 +74,38 @@ def run_sweep(
                     reason = str(error).strip().partition("\n")[0]
                     print_error(f"hydra/launcher: failed: {type(error).__name__}: {reason}")
         stopped_by = read_stop_signal(stop_folder)
-    return report_outcomes(sweep, stopped_by)
+    code = report_outcomes(sweep)
+    return code if stopped_by is None else 128 + stopped_by
 
 
-def report_outcomes(sweep: Path, stopped_by: int | None) -> int:
-    """Print the outcomes of the jobs and write the summary; return the exit code.
+def record_stop_signal(folder: Path, number: int) -> None:
+    """Record the first stop signal, so that no further job starts; ignore later signals."""
+    with suppress(FileExistsError), (folder / STOP_FILE).open("x") as file:
+        file.write(str(number))
 
-    `stopped_by` is the number of the signal that stopped the sweep; None without one.
+
+@contextmanager
+def handle_stop_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
+    """Stop the sweep in this context at a stop signal; at a second signal, end at once.
+
+    A job in this process handles a signal first: it saves its work and raises the signal again. If
+    `is_parallel`, jobs run in other processes, and this process waits until they have ended.
     """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        record_stop_signal(folder, number)
+        old_handlers.close()
+        if not (is_parallel and multiprocessing.active_children()):
+            raise KeyboardInterrupt
+
+    with ExitStack() as old_handlers:
+        for number in list_stop_signals():
+            old_handlers.callback(signal.signal, number, signal.signal(number, stop))
+        yield
+
+
+def report_outcomes(sweep: Path) -> int:
+    """Print the outcomes of the jobs and write the summary; return the most severe exit code."""
     summary = JobOutcomes(sweep)
     print_line(f"\n{summary.format_table()}\n")
     codes = []
@@ -89,8 +115,5 @@ def report_outcomes(sweep: Path, stopped_by: int | None) -> int:
             text = f"{job.status}: {job.message}" if job.message else job.status
             print_error(f"{' '.join(overrides)}: {text}")
     summary.write_csv()
-    if stopped_by is not None:
-        return 128 + stopped_by
-    # Return the most severe exit code: above 2 for a signal, then 1 for a failure, then 2 for bad
-    # input.
+    # Above 2 is a signal, 1 is a failure, 2 is bad input.
     return max(codes, key=lambda code: (code > 2, code == 1, code))

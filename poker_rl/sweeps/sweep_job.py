@@ -8,11 +8,16 @@ has been edited, the same overrides give other settings and therefore another ru
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -35,13 +40,14 @@ from poker_rl.storage.run_folder import (
     read_run_folder,
 )
 from poker_rl.sweeps.job_outcomes import read_job_overrides, save_outcome
-from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_job_with_sweep
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, bundle_opponents
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
 from poker_rl.training.train import format_train_command, train
 
 MAX_NAME_CHARACTERS = 60
+STOP_FILE = "stopped_by"  # file that contains the number of the first stop signal
+WATCH_INTERVAL_S = 0.5
 COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")
 
 
@@ -135,3 +141,52 @@ def name_run_by_settings(request: ComposedConfig, option_dirs: Sequence[Path]) -
 def compute_digest(value: object) -> str:
     """Return a hash of plain values as eight hexadecimal digits."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def read_stop_signal(folder: Path) -> int | None:
+    """Return the number of the signal that stopped the sweep; None if no signal has stopped it."""
+    try:
+        return int((folder / STOP_FILE).read_text() or signal.SIGINT)
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def stop_job_with_sweep(folder: Path) -> Iterator[None]:
+    """Stop the job in this context when its sweep is stopped or the sweep's process has ended.
+
+    This applies to jobs in child processes of the sweep. The child process itself does not end,
+    because a launcher that loses one process kills all others.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:  # the sweep's own process and clusters have other signal handlers
+        yield
+        return
+    has_ended = threading.Event()
+
+    def watch() -> None:
+        while not has_ended.wait(WATCH_INTERVAL_S):
+            if read_stop_signal(folder) is not None or os.getppid() != parent.pid:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    # Ctrl-C reaches all processes; jobs ignore it, because the sweep's process stops them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, interrupt)
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        has_ended.set()
+        watcher.join()
+        if os.getppid() != parent.pid:
+            # The sweep's process has ended, so this process gets no more jobs.
+            os._exit(128 + signal.SIGTERM)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
