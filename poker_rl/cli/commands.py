@@ -249,3 +249,61 @@ def watch(arguments: list[str]) -> int:
 
         watch_run(folder)
     return 0
+
+
+COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
+    "train": run_train,
+    "evaluate": SettingsCommand(
+        "poker_rl.reports.evaluation_report.EvaluateConfig",
+        "poker_rl.reports.evaluate.evaluate",
+        groups=("game", "evaluation"),
+        main_settings=("run", "player", "against", "deals", "figures"),
+    ),
+    "tournament": SettingsCommand(
+        "poker_rl.reports.play_tournament.TournamentConfig",
+        "poker_rl.reports.play_tournament.play_tournament",
+        ("settings", "group_config", "option_dirs", "keys"),
+        main_settings=("players", "deals", "workers", "out", "resume"),
+    ),
+    "play": SettingsCommand(
+        "poker_rl.play.play_launcher.PlayConfig",
+        "poker_rl.play.play_launcher.start_play",
+        main_settings=("game", "run", "against", "adviser", "ui"),
+    ),
+    "advise": SettingsCommand(
+        "poker_rl.play.position_advice.AdviseConfig",
+        "poker_rl.play.position_advice.print_advice",
+        main_settings=("player", "hand", "board", "actions", "figure"),
+    ),
+    "review": SettingsCommand(
+        "poker_rl.play.review_hands.ReviewConfig",
+        "poker_rl.play.review_hands.review_hands",
+        main_settings=("hands", "seat", "run", "player", "out"),
+    ),
+    "compare": SettingsCommand(
+        "poker_rl.reports.comparison.CompareConfig",
+        "poker_rl.reports.compare_runs.compare_runs",
+        ("runs", "settings"),
+        main_settings=("tags", "x_axis", "x_value", "statistic", "out"),
+    ),
+    "sweep": show_sweep,
+    "watch": watch,
+    "report": SettingsCommand(
+        "poker_rl.reports.html_report.ReportConfig",
+        "poker_rl.reports.html_report.write_report",
+        ("runs", "settings", "option_dirs"),
+        main_settings=("out", "overwrite", "hands", "seed"),
+    ),
+    "export": SettingsCommand(
+        "poker_rl.reports.export_player.ExportConfig",
+        "poker_rl.reports.export_player.export_player",
+        main_settings=("run", "hands", "out", "policy", "weights"),
+    ),
+    "tune": SettingsCommand(
+        "poker_rl.sweeps.study.TuneConfig",
+        "poker_rl.sweeps.tune.tune",
+        ("settings", "keys", "option_dirs"),
+        main_settings=("tune", "trials", "seeds", "metric", "out"),
+    ),
+    "list": run_list,
+}

@@ -60,7 +60,7 @@ from poker_rl.storage.disk import (
 )
 from poker_rl.training.device import prepare_process
 from poker_rl.training.signals import interrupt_at_once
-from poker_rl.training.task_pool import run_tasks
+from poker_rl.training.worker_processes import run_tasks
 
 PLAN_FILE = "tournament.yaml"
 TABLES_FOLDER = "tables"

@@ -85,7 +85,7 @@ def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
     status = str(manifest.get("status", job.status))
     if status == "finished":
         job = JobOutcome(status)
-    elif job.status in ("running", "in use"):
+    elif job.status == "running":
         job = replace(job, status=RUNNING if status == "running" else status)
     counts = (row.get("decisions"), (manifest.get("checkpoint") or {}).get("decisions"))
     decisions = max((int(count) for count in counts if count is not None), default=None)

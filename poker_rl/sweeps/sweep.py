@@ -23,8 +23,8 @@ from poker_rl.storage.console import format_os_error, print_error, print_line
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label
 from poker_rl.sweeps.job_outcomes import RUNNING, JobOutcomes, create_sweep_folder, format_job_count
 from poker_rl.sweeps.sweep_job import STOP_FILE, compute_digest, read_stop_signal, run_job
-from poker_rl.training.launch_workers import count_torchrun_processes
 from poker_rl.training.signals import list_stop_signals
+from poker_rl.training.worker_processes import count_torchrun_processes
 
 
 def run_sweep(

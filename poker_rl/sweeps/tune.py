@@ -9,6 +9,7 @@ outputs/tune/<name>/
 
 from __future__ import annotations
 
+import errno
 import shlex
 import shutil
 import warnings
@@ -21,9 +22,11 @@ import optuna
 import torch
 import yaml  # type: ignore[import-untyped]
 from optuna.distributions import CategoricalDistribution
+from optuna.exceptions import StorageInternalError
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.trial import TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from poker_rl.algos.algorithm import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
@@ -47,17 +50,13 @@ from poker_rl.storage.disk import (
     write_text_atomically,
 )
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
-from poker_rl.sweeps.study_config import (
+from poker_rl.sweeps.study import (
+    Objective,
     SearchSpace,
     TuneConfig,
     format_overrides,
-    parse_search_space,
-)
-from poker_rl.sweeps.study_trials import (
-    DATABASE,
-    Objective,
     get_run_name,
-    name_database_in_errors,
+    parse_search_space,
     run_trials,
 )
 from poker_rl.training.run_config import build_root_config
@@ -65,8 +64,8 @@ from poker_rl.training.run_config import build_root_config
 DEFINITION_FILE = "tune.yaml"
 STUDY_NAME = "poker-rl"
 DATABASE_TIMEOUT_S = 60
-# Settings that tune.yaml contains besides the search space.
-DEFINITION_KEYS = ("train_overrides", "seeds", "metric", "direction")
+DATABASE = "study.db"
+DEFINITION_KEYS = ("search_space", "train_overrides", "seeds", "metric", "direction")
 STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of runs that the study sets itself
 # Settings that have to be equal in all trials.
 SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}
@@ -77,26 +76,23 @@ def tune(
 ) -> int:
     """Run the trials of a study, print the best one and return the exit code.
 
-    If a setting is not allowed, the folder of a new study is removed.
-
-    Args:
-        settings: the settings of conf/tune.yaml and the command line.
-        given_keys: keys of the settings that the command line gives.
+    `given_keys` are the keys of the settings that the command line gives.
     """
     settings = dict(settings)
     if settings["tune"] is not None:
         with error_prefix("tune"):
             option = load_option("tune", str(settings["tune"]), option_dirs)
         settings |= {key: value for key, value in option.items() if key not in given_keys}
+    definition = {key: settings[key] for key in DEFINITION_KEYS}
     search_space_config = settings.pop("search_space")
     config = TuneConfig(**convert_fields(TuneConfig, settings, "", {}))
-    folder = resolve_study_folder(config)
+    if config.out is None and config.tune is None:
+        raise ConfigError("tune: missing; give tune=NAME, or out=FOLDER and the study's settings")
     search_space = parse_search_space(search_space_config)
+    folder = Path(config.out or f"outputs/tune/{config.tune}")
     root = check_search_space(config.train_overrides, search_space, option_dirs)
-    definition = {"search_space": search_space_config}
-    definition |= {key: getattr(config, key) for key in DEFINITION_KEYS}
     is_new = create_study_folder(folder, definition)
-    with name_database_in_errors(folder):
+    try:
         study = open_or_create_study(folder, config, root)
         objective = Objective(folder, config, root, option_dirs)
         try:
@@ -107,19 +103,10 @@ def tune(
             raise
         print_best(study, objective)
         save_figures(study, objective)
+    except (StorageInternalError, SQLAlchemyError) as error:
+        message = f"the study's database fails: {error.__cause__ or error}"
+        raise OSError(errno.EIO, message, str(folder / DATABASE)) from None
     return code
-
-
-def resolve_study_folder(config: TuneConfig) -> Path:
-    """Return the folder of the study."""
-    if config.out is None and config.tune is None:
-        raise ConfigError(
-            "tune: missing; give tune=NAME, or out=FOLDER search_space={…} train_overrides=[…]"
-        )
-    folder = Path("outputs", "tune", str(config.tune)) if config.out is None else Path(config.out)
-    if set("?{}") & set(str(folder.resolve())):
-        raise ConfigError(f"out: {folder} can't hold a study; give a folder without ? {{ and }}")
-    return folder
 
 
 def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:

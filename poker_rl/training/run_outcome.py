@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class RunOutcome:
     """Status, exit code and message of a training run that has ended."""
 
-    # finished, interrupted, diverged, failed, refused (bad input), in use (by another process)
+    # finished, interrupted, diverged, failed, refused (bad input)
     status: str
     exit_code: int = 0
     message: str = ""  # message of one line for the user; empty if there is none

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.validation import ConfigError
@@ -37,13 +37,6 @@ from poker_rl.storage.run_folder import (
 from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.signals import RunInterruptedError
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-class RunInUseError(ConfigError):
-    """Error raised if another process is training in the same run folder."""
-
 
 class RunRecord:
     """Record of a run, which rank 0 writes: metrics.jsonl, manifest, figures and loggers.
@@ -52,7 +45,7 @@ class RunRecord:
     measurements of the players. It is written to metrics.jsonl before the loggers get it.
 
     Raises:
-        RunInUseError: if another process is writing to the folder.
+        ConfigError: if another process is writing to the folder.
     """
 
     def __init__(self, folder: Path, config: Mapping[str, Any], loggers: Sequence[Logger]) -> None:
@@ -76,7 +69,7 @@ class RunRecord:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.file.close()
-            raise RunInUseError(f"{folder} is in use: another process is training it") from None
+            raise ConfigError(f"{folder} is in use: another process is training it") from None
 
     def __enter__(self) -> Self:
         return self
@@ -177,8 +170,8 @@ class RunRecord:
         headlines = (f"{one.tag} {one.format_after_tag()}" for one in select_first_results(results))
         self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
 
-    def save_figures(self, figures: Mapping[str, Figure]) -> None:
-        """Save figures as PNG files and pass them to the loggers."""
+    def save_figures(self, figures: Mapping[str, Any]) -> None:
+        """Save figures of matplotlib as PNG files and pass them to the loggers."""
         from poker_rl.evaluation.plots.plotting import save_png
 
         game, seed = self.config["names"]["game"], self.manifest["seed"]

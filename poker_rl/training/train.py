@@ -6,10 +6,11 @@ The call chain is `train` -> `build_and_train` -> `train_in_folder` -> `Trainer.
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,10 @@ from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.option_files import list_user_option_dirs
 from poker_rl.config.root_config import RootConfig
-from poker_rl.config.schedule_horizons import convert_horizons_to_steps
+from poker_rl.config.schedule_horizons import (
+    convert_horizons_to_steps,
+    find_exhausted_learning_rate,
+)
 from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import select_first_results
@@ -34,22 +38,35 @@ from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 from poker_rl.storage.checkpoint import STATE_FILE
-from poker_rl.storage.console import announce_compilation, format_os_error, print_line
+from poker_rl.storage.disk import format_os_error, print_line, remove_partial_files
+from poker_rl.storage.progress_bar import CompilationNotice
+from poker_rl.storage.provenance import create_manifest, describe_process
+from poker_rl.storage.run_folder import (
+    LOCATION_SETTINGS,
+    copy_files,
+    create_folder_label,
+    create_run_folder,
+    read_run_folder,
+    write_config,
+)
 from poker_rl.training.device import choose_faster_device, prepare_process
-from poker_rl.training.launch_workers import (
+from poker_rl.training.loggers import Logger
+from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
+from poker_rl.training.run_config import (
+    CHANGEABLE_SETTINGS,
+    build_root_config,
+    collect_settings,
+)
+from poker_rl.training.run_outcome import RunOutcome
+from poker_rl.training.run_record import RunRecord
+from poker_rl.training.signals import RunInterruptedError
+from poker_rl.training.trainer import Trainer
+from poker_rl.training.warm_start import warm_start_from_run
+from poker_rl.training.worker_processes import (
     connect_workers,
     count_torchrun_processes,
     find_process_rank,
 )
-from poker_rl.training.loggers import Logger
-from poker_rl.training.open_run import create_run, resume_run
-from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
-from poker_rl.training.run_config import build_root_config, collect_settings
-from poker_rl.training.run_outcome import RunOutcome
-from poker_rl.training.run_record import RunInUseError, RunRecord
-from poker_rl.training.signals import RunInterruptedError
-from poker_rl.training.trainer import Trainer
-from poker_rl.training.warm_start import warm_start_from_run
 
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
@@ -72,8 +89,8 @@ def train(
         with install_listener("numba:compile", CompilationNotice()):
             build_and_train(request, option_dirs, loggers)
     except ConfigError as error:
-        statuses = {DivergedError: "diverged", RunInUseError: "in use"}
-        return RunOutcome(statuses.get(type(error), "refused"), 2, str(error))
+        status = "diverged" if isinstance(error, DivergedError) else "refused"
+        return RunOutcome(status, 2, str(error))
     except RunInterruptedError as error:
         return RunOutcome("interrupted", error.exit_code, str(error))
     except BrokenPipeError:
@@ -175,26 +192,93 @@ def train_in_folder(
         overrides: the user's overrides, from which a new folder gets its name.
     """
     config = {**config, "resume": None}
-    checkpoints = Checkpoints(Path(), config, game, algorithm)
-    record = None
-    if not collectives.is_main_process():
+    folder, record = Path(), None
+    if collectives.is_main_process():
+        names = config["names"]
+        # The folder's name contains no settings that may change when the run is resumed.
+        label = create_folder_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
+        folder = resume or create_run_folder(
+            Path(config["outputs"]), names["game"], names["algo"], config["name"], label
+        )
+        record = RunRecord(folder, config, loggers)
+    checkpoints = Checkpoints(folder, config, game, algorithm)
+    if record is None:
         checkpoints.synchronize()
-    elif resume is None:
-        record = create_run(config, checkpoints, device, loggers, files, overrides)
     else:
-        record = resume_run(resume, config, checkpoints, device, loggers, files)
+        open_folder(record, checkpoints, device, files, is_new=resume is None)
     trainer = Trainer(config, algorithm, evaluator, checkpoints, record)
     with record or nullcontext():
         if record is not None:
-            print_line(f"run folder: {record.folder}")
+            print_line(f"run folder: {folder}")
         trainer.run()
     if record is not None:
         for index, result in enumerate(select_first_results(record.results)):
             headline = " (headline player)" if index == 0 else ""
             print_line(f"{result.tag}{headline}: {result.format_after_tag()}")
         if number := trainer.signals.number:
-            raise RunInterruptedError(number, f"{record.folder} had finished before the stop")
+            raise RunInterruptedError(number, f"{folder} had finished before the stop")
     return record
+
+
+def open_folder(
+    record: RunRecord,
+    checkpoints: Checkpoints,
+    device: torch.device,
+    files: Mapping[str, Path],
+    is_new: bool,
+) -> None:
+    """Load the last checkpoint of a resumed run, and write config, manifest and copies of files.
+
+    Nothing is written before all checks have passed.
+    """
+    folder, config = record.folder, record.config
+    try:
+        if is_new:
+            record.manifest = create_manifest(config["seed"], device)
+        else:
+            old, record.manifest = read_run_folder(folder)
+            checkpoints.restore(record)
+            if checkpoints.last_progress is not None:
+                status = str(record.manifest["status"])
+                check_resumed_budget(config, checkpoints.last_progress, status, int(old["budget"]))
+            session = {"threads": config["threads"], "from": checkpoints.last_progress}
+            record.manifest["resumed"].append(describe_process(device) | session)
+            record.manifest.pop("error", None)
+        checkpoints.synchronize()
+        remove_partial_files(folder)
+        copy_files(folder, files)
+        write_config(folder, config)
+        record.write_manifest(status="running", end=None)
+        record.truncate()
+    except BaseException:
+        with suppress(OSError):
+            record.file.close()
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)  # an incomplete folder can't be resumed
+        raise
+
+
+def check_resumed_budget(
+    config: Mapping[str, Any], progress: Mapping[str, int], status: str, old_budget: int
+) -> None:
+    """Raise a ConfigError if a resumed run has no budget left, or if its learning rate would be 0.
+
+    `progress` and `status` are those at the end of the run so far.
+    """
+    unit, budget = str(config["budget_unit"]), int(config["budget"])
+    is_done = status == "finished" and progress[unit] >= budget
+    if not is_done and budget <= old_budget:
+        return
+    if key := find_exhausted_learning_rate(config["algo"], "algo", old_budget):
+        raise ConfigError(
+            f"budget: {key} of this run falls to 0 within its {old_budget:,} {unit}, so a larger"
+            " budget would teach it nothing; start a new run with warm_start=FOLDER"
+        )
+    if is_done:
+        raise ConfigError(
+            f"budget: the run has already done {progress[unit]:,} of {budget:,} {unit}; give a"
+            " larger budget to resume"
+        )
 
 
 def format_train_command(request: ComposedConfig, option_dirs: Sequence[Path]) -> str:

@@ -57,7 +57,7 @@ class Trainer:
 
     def run(self) -> None:
         """Train until the budget is spent; raise RunInterruptedError at a stop signal."""
-        with self.signals:
+        with self.signals, self.convert_non_finite_probs():
             is_new = self.checkpoints.last_progress is None
             if self.record is not None:
                 if is_new:
@@ -89,8 +89,7 @@ class Trainer:
     def learn(self) -> None:
         """Call the algorithm's `learn` once, and add the returned metrics to the next row."""
         start = perf_counter()
-        with self.detect_divergence():
-            metrics = self.algorithm.learn()
+        metrics = self.algorithm.learn()
         self.check_finite(metrics)
         if self.record is not None:
             self.record.add_metrics(metrics, perf_counter() - start, self.step)
@@ -101,9 +100,7 @@ class Trainer:
             return
         start, progress = perf_counter(), self.algorithm.progress
         half_snapshot = self.checkpoints.find_snapshot_before(progress.decisions // 2)
-        with self.detect_divergence():
-            players = dict(self.algorithm.players())
-            results = self.evaluator.evaluate(players, half_snapshot, is_exact)
+        results = self.evaluator.evaluate(dict(self.algorithm.players()), half_snapshot, is_exact)
         self.check_finite(flatten_results(results))
         self.record.write_row(progress, results, perf_counter() - start)
 
@@ -131,7 +128,7 @@ class Trainer:
                 raise self.checkpoints.create_diverged_error(f"{tag} is {float(value)}")
 
     @contextmanager
-    def detect_divergence(self) -> Iterator[None]:
+    def convert_non_finite_probs(self) -> Iterator[None]:
         """Convert a NonFiniteProbsError in this context to a DivergedError."""
         try:
             yield

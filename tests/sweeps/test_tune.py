@@ -16,9 +16,9 @@ from processes import until
 
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
 from poker_rl.config.option_listing import list_options_by_group
-from poker_rl.sweeps import study_trials as trial_module
+from poker_rl.sweeps import study as trial_module
 from poker_rl.sweeps import tune as tune_module
-from poker_rl.sweeps.study_config import parse_search_space
+from poker_rl.sweeps.study import parse_search_space
 from poker_rl.sweeps.tune import check_search_space
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -157,14 +157,13 @@ def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "tune: missing; give tune=NAME, or out=FOLDER search_space={…} train_overrides=[…]"),
+        ([], "tune: missing; give tune=NAME, or out=FOLDER and the study's settings"),
         (["search_space={algo.alpa: {choices: [1]}}"], "algo.alpa: no such setting; "),
         ([HANDS.format("3")], f"{HANDS_KEY}: 3; allowed: {{"),
         ([HANDS.format("{low: 3, high: 2, log: true}")], f"{HANDS_KEY}: `low <= high` must hold"),
         (["search_space={seed: {choices: [1, 2]}}"], "seed: the study sets it"),
         (["train_overrides=[budget=40,+budget=40]"], "train_overrides: budget: given twice"),
         (["search_space={budget: {choices: [40, 80]}}"], "budget: is equal in all trials; "),
-        (["out=what?"], "out: what? can't hold a study; "),
     ],
 )
 def test_wrong_settings_create_no_files(arguments, message, get_refusal):

@@ -27,7 +27,7 @@ from poker_rl.training.signals import RunInterruptedError
 
 FORK = multiprocessing.get_context("fork")  # has all that a first run imports
 TRACED = ("trainer.py", "run_record.py", "run_checkpoints.py", "checkpoint.py", "run_folder.py")
-TRACED += ("open_run.py",)
+TRACED += ("train.py",)
 
 
 @pytest.fixture(autouse=True)

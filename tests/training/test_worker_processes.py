@@ -22,11 +22,10 @@ from tiny import same
 
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
-from poker_rl.training import launch_workers
+from poker_rl.training import worker_processes
 from poker_rl.training.device import prepare_process
-from poker_rl.training.launch_workers import ProcessRank
 from poker_rl.training.run_checkpoints import remove_old_worker_files
-from poker_rl.training.task_pool import run_tasks
+from poker_rl.training.worker_processes import ProcessRank, run_tasks
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -84,7 +83,9 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(monkeypatch, ca
         assert run_command(*command) == 143
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     capsys.readouterr()
-    monkeypatch.setattr(launch_workers, "GRACE_S", 1e6)  # the first process is to notice for itself
+    monkeypatch.setattr(
+        worker_processes, "GRACE_S", 1e6
+    )  # the first process is to notice for itself
     with signal_at_checkpoint(2, signal.SIGKILL):
         assert run_command("train", f"resume={folder}") == 1
     errors = capsys.readouterr().err.splitlines()
@@ -228,7 +229,7 @@ def test_they_end_with_the_process_that_shares_out(number, tmp_path):
         "from functools import partial\n"
         "from pathlib import Path\n"
         "from poker_rl.training.signals import interrupt_at_once\n"
-        "from poker_rl.training.task_pool import run_tasks\n"
+        "from poker_rl.training.worker_processes import run_tasks\n"
         "from test_worker_processes import LONG, begin\n"
         "if __name__ == '__main__':\n"
         "    with interrupt_at_once():\n"

@@ -1,43 +1,115 @@
-"""Trials of a study; a trial trains runs with the same settings, one run for each seed.
+"""A study of `poker-rl tune`: its settings, its search space and its trials.
 
-A process locks the byte N of the file `locks` while it runs trial N. The lock ends with the
-process, even if it is killed. So another process notices that a trial is lost, and puts it back
-into the queue; the next try of the trial resumes the runs of the earlier one.
+A trial trains runs with the same settings, one run for each seed. A process locks the byte N of the
+file `locks` while it runs trial N. The lock ends with the process, even if it is killed. So another
+process notices that a trial is lost, and puts it back into the queue; the next try of the trial
+resumes the runs of the earlier one.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
+import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from optuna import Study, TrialPruned
-from optuna.exceptions import StorageInternalError
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.trial import FrozenTrial, Trial, TrialState
-from sqlalchemy.exc import SQLAlchemyError
 
 from poker_rl.config.compose import compose_config, initialize_hydra
 from poker_rl.config.root_config import RootConfig
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeInt,
+    PositiveInt,
+    Probability,
+    Seed,
+    format_value,
+)
 from poker_rl.storage.disk import exclusive_lock, print_error, print_line
 from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
-from poker_rl.sweeps.study_config import SearchSpace, TuneConfig, format_overrides
 from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.train import train
 
-DATABASE = "study.db"
 LOCKS_FILE = "locks"
 MAX_TRIES = 5  # a trial is given up if its process was stopped or killed so often
 WAIT_S = 1.0  # time between two looks for lost trials, if all remaining trials are running
+
+SearchSpace = dict[str, BaseDistribution]
+Value = bool | int | float | str | None
+EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"
+
+
+@dataclass(kw_only=True, frozen=True)
+class TuneConfig:
+    """Settings of `poker-rl tune` without the search space; conf/tune.yaml explains them."""
+
+    tune: str | None
+    train_overrides: list[str]
+    seeds: list[Seed]
+    metric: str
+    direction: Literal["minimize", "maximize"]
+    trials: PositiveInt
+    startup_trials: NonNegativeInt
+    pruner: Literal["median", "hyperband", "none"]
+    warmup_share: Probability
+    out: str | None
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise ConfigError(f"seeds: {self.seeds}; give at least one, as [0], and each once")
+
+
+def parse_search_space(config: object) -> SearchSpace:
+    """Return Optuna's distribution for each dotted key of the setting `search_space`."""
+    if not isinstance(config, Mapping) or not config:
+        raise ConfigError(
+            f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"
+        )
+    return {
+        str(key): _parse_distribution(value, f"search_space.{key}") for key, value in config.items()
+    }
+
+
+def _parse_distribution(config: object, key: str) -> BaseDistribution:
+    try:
+        match config:
+            case {"choices": [_, *_] as choices, **rest} if not rest:
+                if all(isinstance(choice, Value) for choice in choices):
+                    return CategoricalDistribution(choices)
+            case {"low": int(low), "high": int(high), "log": bool(log), **rest} if not rest:
+                return IntDistribution(low, high, log=log)
+            case {
+                "low": int() | float() as low,
+                "high": int() | float() as high,
+                "log": bool(log),
+                **rest,
+            } if not rest:
+                return FloatDistribution(low, high, log=log)
+    except ValueError as error:
+        raise ConfigError(f"{key}: {error}") from None
+    raise ConfigError(f"{key}: {format_value(config)}; allowed: {EXAMPLE} or {{choices: [a, b]}}")
+
+
+def format_overrides(values: Mapping[str, Value]) -> list[str]:
+    """Return settings as overrides KEY=VALUE, with all digits of numbers."""
+    return [
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in values.items()
+    ]
 
 
 class TrialStoppedError(Exception):
@@ -54,25 +126,15 @@ class Objective:
 
     The runs of a trial train one after another. At each evaluation, Optuna gets the mean of the
     metric over the runs so far, and the sum of their steps. It compares trials at equal sums.
-
-    Attributes:
-        folder: the folder of the study.
-        root: root settings of the runs.
     """
 
-    folder: Path
+    folder: Path  # the folder of the study
     config: TuneConfig
-    root: RootConfig
+    root: RootConfig  # root settings of the runs
     option_dirs: Sequence[Path]
 
     def __call__(self, trial: Trial) -> float:
-        """Train the runs of a trial, and return the mean of their metric.
-
-        Raises:
-            TrialPruned: if the trial ends early, diverges, or has settings that are not allowed.
-            ConfigError: if settings are not allowed and no trial has completed so far.
-            TrialStoppedError: if a signal or a failure of the machine ended a run.
-        """
+        """Train the runs of a trial, and return the mean of their metric."""
         values: list[float] = []
         for seed in self.config.seeds:
             values.append(self.train_seed(trial, seed, values))
@@ -85,6 +147,11 @@ class Objective:
         """Train or resume the run of a seed, and return its metric at the end.
 
         `earlier_values` are the metrics of the trial's finished runs.
+
+        Raises:
+            TrialPruned: if the trial ends early, diverges, or has settings that are not allowed.
+            ConfigError: if settings are not allowed and no trial has completed so far.
+            TrialStoppedError: if a signal or a failure of the machine ended the run.
         """
         name = get_run_name(trial, seed)
         words = [*self.config.train_overrides, *format_overrides(trial.params)]
@@ -150,10 +217,9 @@ class TrialLogger(Logger):
             # Runs evaluate after slightly different numbers of steps. The number is rounded down,
             # so that Optuna can compare trials at equal numbers.
             steps = done // root.evaluate_every * root.evaluate_every
-            with name_database_in_errors(self.objective.folder):
-                mean = fmean([*self.earlier_values, value])
-                self.trial.report(mean, len(self.earlier_values) * root.budget + steps)
-                self.should_prune = self.trial.should_prune()
+            mean = fmean([*self.earlier_values, value])
+            self.trial.report(mean, len(self.earlier_values) * root.budget + steps)
+            self.should_prune = self.trial.should_prune()
             if self.should_prune:
                 raise RunInterruptedError(0, "ended early")
 
@@ -222,15 +288,3 @@ def requeue_lost_trials(study: Study, locks: BinaryIO) -> None:
 def get_run_name(trial: Trial | FrozenTrial, seed: int) -> str:
     """Return the name of a trial's run, which is the same in every try of the trial."""
     return f"trial-{trial.user_attrs.get('first_try', trial.number)}_seed-{seed}"
-
-
-@contextmanager
-def name_database_in_errors(folder: Path) -> Iterator[None]:
-    """Convert errors of the study's database to an OSError that names its file."""
-    try:
-        yield
-    except (StorageInternalError, SQLAlchemyError) as error:
-        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
-        reason = getattr(cause, "orig", None) or cause or error
-        message = f"the study's database fails: {reason}"
-        raise OSError(errno.EIO, message, str(folder / DATABASE)) from None

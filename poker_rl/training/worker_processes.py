@@ -1,4 +1,7 @@
-"""Processes of a distributed run, its workers, which torchrun starts, or else rank 0."""
+"""Worker processes: those of a distributed run, and those of a pool that runs numbered tasks.
+
+The processes of a distributed run are started by torchrun, or else by rank 0.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,13 +36,16 @@ from poker_rl.learning.collectives import (
 from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
-from poker_rl.training.task_pool import wait_for_parent_and_exit
 
 # The time limit of collective operations is long, because workers wait while rank 0 evaluates,
 # which may take hours. A killed process is detected sooner, by its closed connections.
 COLLECTIVE_TIMEOUT = timedelta(days=7)
 GRACE_S = 15.0  # after the loss of a worker, the training has so many seconds to report it
 WATCH_INTERVAL_S = 0.5
+
+TaskRunner = Callable[[int], None]  # function that runs the task with a number
+
+_run_task: TaskRunner | None = None  # in a process of a pool
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,7 @@ def join_process_group(worker: ProcessRank, device: torch.device, store: Store) 
 
 
 def open_torchrun_store() -> Store:
-    """Connect to torchrun's key-value store, by the address in the environment."""
+    """Connect to the key-value store whose address is in the environment, and report this rank."""
     address = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
     try:
         store, rank, _ = next(rendezvous("env://", timeout=timedelta(minutes=5)))
@@ -140,7 +148,7 @@ class ChildWorkers:
         has_core_each = count * torch.get_num_threads() <= count_cores()
         with name_path_in_errors("/dev/shm"):  # an error of a semaphore contains no path
             self.shm_all_reduce = ShmAllReduce(count, has_core_each, context)
-        self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
+        self.processes: list[tuple[SpawnProcess, Connection]] = []
         self._ended = threading.Event()
         for rank in range(1, count):
             environment = {
@@ -158,7 +166,7 @@ class ChildWorkers:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
             # Now only the child holds the sender, so that the receiver notices the child's end.
             sender.close()
-            self.processes[rank] = process, receiver
+            self.processes.append((process, receiver))
         threading.Thread(target=self._end_with_workers, daemon=True).start()
 
     def wait_until_ready(self) -> Store:
@@ -166,17 +174,31 @@ class ChildWorkers:
 
         If an error ends a process before, raise that error.
         """
-        while not all(self.store.check([f"here/{rank}"]) for rank in self.processes):
-            for process, receiver in self.processes.values():
-                if receiver.poll():
-                    raise _read_error(process, receiver)
+        ranks = range(1, len(self.processes) + 1)
+        while not all(self.store.check([f"here/{rank}"]) for rank in ranks):
+            for error in self._read_errors():
+                raise error
             time.sleep(0.02)
         return self.store
 
     def check(self) -> None:
         """Raise a ProcessLostError unless all processes are alive."""
-        if not all(process.is_alive() for process, _ in self.processes.values()):
+        if not all(process.is_alive() for process, _ in self.processes):
             raise ProcessLostError(PROCESS_LOST_MESSAGE)
+
+    def raise_cause(self) -> None:
+        """Raise the error that ended another process, if it sent one."""
+        self._ended.set()
+        wait([receiver for _, receiver in self.processes], GRACE_S)
+        for error in sorted(self._read_errors(), key=lambda one: isinstance(one, ProcessLostError)):
+            raise error from None
+
+    def kill(self) -> None:
+        """Kill these processes; nothing is lost, because their checkpoints are on the disk."""
+        self._ended.set()
+        for process, _ in self.processes:
+            process.kill()
+            process.join()
 
     def _end_with_workers(self) -> None:
         """End this process after a worker was killed.
@@ -184,39 +206,25 @@ class ChildWorkers:
         Usually the training detects the loss before, but it might wait for the worker forever.
         """
         while not self._ended.wait(WATCH_INTERVAL_S):
-            codes = [process.exitcode or 0 for process, _ in self.processes.values()]
-            if min(codes) < 0 and not self._ended.wait(GRACE_S):
-                write_to_stderr(f"\npoker-rl: {describe_exit(min(codes))}\n")
+            code = min(process.exitcode or 0 for process, _ in self.processes)
+            if code < 0 and not self._ended.wait(GRACE_S):
+                write_to_stderr(f"\npoker-rl: {describe_exit(code)}\n")
                 os._exit(1)
 
-    def raise_cause(self) -> None:
-        """Raise the error that ended another process, if it sent one."""
-        self._ended.set()
-        wait([receiver for _, receiver in self.processes.values()], GRACE_S)
-        causes = [_read_error(*one) for one in self.processes.values() if one[1].poll()]
-        for error in sorted(causes, key=lambda one: isinstance(one, ProcessLostError)):
-            raise error from None
-
-    def kill(self) -> None:
-        """Kill these processes; nothing is lost, because their checkpoints are on the disk."""
-        self._ended.set()
-        for process, _ in self.processes.values():
-            process.kill()
-            process.join()
-
-
-def _read_error(process: SpawnProcess, receiver: Connection) -> Exception:
-    """Return the error that a process sent before it ended, or else an error with its exit code."""
-    try:
-        outcome: RunOutcome = receiver.recv()
-    except (EOFError, ConnectionError):
-        process.join()
-        return ChildProcessError(describe_exit(process.exitcode or 0))
-    if outcome.exit_code == 2:
-        return ConfigError(outcome.message)
-    # A ProcessLostError is only a consequence: the process lost its connection to another one.
-    is_lost = outcome.message == PROCESS_LOST_MESSAGE
-    return (ProcessLostError if is_lost else ChildProcessError)(outcome.message)
+    def _read_errors(self) -> Iterator[Exception]:
+        """Yield the errors of the processes that have ended."""
+        for process, receiver in self.processes:
+            if not receiver.poll():
+                continue
+            try:
+                outcome: RunOutcome = receiver.recv()
+            except (EOFError, ConnectionError):
+                process.join()
+                outcome = RunOutcome("failed", 1, describe_exit(process.exitcode or 0))
+            # A ProcessLostError is only a consequence of the end of another process.
+            is_lost = outcome.message == PROCESS_LOST_MESSAGE
+            kind = ProcessLostError if is_lost else ChildProcessError
+            yield (ConfigError if outcome.exit_code == 2 else kind)(outcome.message)
 
 
 def describe_exit(code: int) -> str:
@@ -237,10 +245,56 @@ def _run_child(
 
     Ctrl-C is ignored until the training handles it.
     """
-    threading.Thread(target=wait_for_parent_and_exit, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     os.environ.update({name: str(value) for name, value in environment.items()})
     # Only rank 0 checks that all processes are alive.
     with use_shm_all_reduce(shm_all_reduce, rank, lambda: None):
         sender.send(run())
+
+
+def run_tasks(
+    create_task_runner: Callable[[], TaskRunner], tasks: Sequence[int], workers: int
+) -> Iterator[int]:
+    """Run tasks in a pool of processes, and yield the number of each finished task.
+
+    Each process calls `create_task_runner` once, and ends when this process ends, even if it is
+    killed. An error of a task is raised here.
+
+    Raises:
+        ChildProcessError: if a process was killed.
+    """
+    others = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")  # a fork would lack the threads of this process
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), context, _prepare_pool_process)
+    try:
+        task_by_future = {pool.submit(_run, create_task_runner, task): task for task in tasks}
+        for future in as_completed(task_by_future):
+            future.result()
+            yield task_by_future[future]
+    except BrokenProcessPool:
+        raise ChildProcessError("a worker process was ended, as by lack of memory") from None
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+
+
+def _prepare_pool_process() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _run(create_task_runner: Callable[[], TaskRunner], task: int) -> None:
+    global _run_task
+    _run_task = _run_task or create_task_runner()
+    _run_task(task)
+
+
+def _exit_with_parent() -> None:
+    """Wait until the parent process has ended, and then exit at once."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
