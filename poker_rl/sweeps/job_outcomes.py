@@ -33,7 +33,6 @@ class JobOutcome(RunOutcome):
     """Outcome of a job, with the last metrics of its run."""
 
     folder: str = ""  # the run folder; empty if it was not created
-    decisions: int | None = None
     metrics: dict[str, float] = field(default_factory=dict)  # last row of metrics.jsonl
     units: dict[str, str] = field(default_factory=dict)  # unit of each measurement, by tag
 
@@ -87,11 +86,9 @@ def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
         job = JobOutcome(status)
     elif job.status == "running":
         job = replace(job, status=RUNNING if status == "running" else status)
-    counts = (row.get("decisions"), (manifest.get("checkpoint") or {}).get("decisions"))
-    decisions = max((int(count) for count in counts if count is not None), default=None)
     measurements = manifest.get("measurements") or {}
     units = {tag: str(measurement["unit"]) for tag, measurement in measurements.items()}
-    return replace(job, folder=str(folder), decisions=decisions, metrics=row, units=units)
+    return replace(job, folder=str(folder), metrics=row, units=units)
 
 
 def format_job_count(count: int) -> str:
@@ -143,7 +140,7 @@ class JobOutcomes:
             tag = next((tag for tag in job.metrics if tag.startswith("eval/")), "")
             _, player, measure = (*tag.split("/", 2), "", "")[:3]
             own = " ".join(override for override in overrides if override not in shared)
-            decisions = "" if job.decisions is None else f"{job.decisions:,}"
+            decisions = f"{int(job.metrics.get('decisions', 0)):,}" if job.metrics else ""
             heading = f"{measure} ({job.units.get(tag, '')})".removesuffix(" ()")
             value = f"{job.metrics[tag]:.4g}" if tag else ""
             lines.append(([own, decisions, job.status, player], {heading: value}, job.folder))

@@ -36,11 +36,7 @@ def run_sweep(
 ) -> int:
     """Run every job of a sweep that is not finished; return the exit code.
 
-    Args:
-        overrides: all overrides on the command line.
-        jobs: the overrides of each job.
-        first: the composed settings of the first job.
-        launcher_overrides: the overrides of Hydra's launcher.
+    `jobs` has the overrides of each job, and `first` the composed settings of the first one.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")

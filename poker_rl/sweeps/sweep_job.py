@@ -12,13 +12,12 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import torch
 
@@ -56,9 +55,8 @@ def run_job(
 ) -> None:
     """Run one job, perhaps in another process, and save its outcome in the sweep's folder.
 
-    Args:
-        cwd: the folder to which relative paths refer.
-        stop_folder: folder of the sweep's stop signal; it may be missing on other machines.
+    Relative paths refer to `cwd`. The folder of the sweep's stop signal, `stop_folder`, may be
+    missing on other machines.
     """
     os.chdir(cwd)
     if read_stop_signal(stop_folder) is not None:
@@ -98,23 +96,19 @@ def find_run(
         request = name_run_by_settings(request, option_dirs)
     folder = compose_run_folder(request)[1]
     manifest = read_manifest(folder)
-    # A name that the user chose contains no digest, so the command and the settings are compared.
-    if not manifest or (has_own_name and not is_same_run(request, option_dirs, folder, manifest)):
+    if not manifest:
         return request, folder, False
+    if has_own_name:  # which contains no digest, so the command and the settings are compared
+        old, _ = read_run_folder(folder)
+        budget = {"budget": old.get("budget")}
+        new = convert_horizons_to_steps(to_plain_dict(request.config) | budget)
+        compared = [{key: one.get(key) for key in COMPARED_KEYS} for one in (old, new)]
+        has_same_command = manifest.get("command") == format_train_command(request, option_dirs)
+        if not has_same_command or find_differing_key(*compared):
+            return request, folder, False
     resume = {"resume": str(folder)}
     resumed = replace(request, config=request.config | resume, overrides=[f"resume={folder}"])
     return resumed, folder, manifest.get("status") == "finished"
-
-
-def is_same_run(
-    request: ComposedConfig, option_dirs: Sequence[Path], folder: Path, manifest: Mapping[str, Any]
-) -> bool:
-    """Return whether the run in a folder has the same command and settings as the request."""
-    if manifest.get("command") != format_train_command(request, option_dirs):
-        return False
-    old, _ = read_run_folder(folder)
-    new = convert_horizons_to_steps(to_plain_dict(request.config) | {"budget": old.get("budget")})
-    return all(find_differing_key(new.get(key), old.get(key)) is None for key in COMPARED_KEYS)
 
 
 def name_run_by_settings(request: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
@@ -131,10 +125,10 @@ def name_run_by_settings(request: ComposedConfig, option_dirs: Sequence[Path]) -
     )
     name = f"{label[: MAX_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
     parent = compose_run_folder(request)[1].parent
-    # An earlier run with equal settings has the same digest, but perhaps other overrides in its
-    # name; use that name.
-    names = sorted(path.name for path in parent.glob(f"*{digest}") if read_manifest(path))
-    name = name if name in names or not names else names[0]
+    # An earlier run with equal settings may have been named by other overrides.
+    names = [path.name for path in parent.glob(f"*{digest}") if read_manifest(path)]
+    if names and name not in names:
+        name = min(names)
     return replace(request, config=request.config | {"name": name})
 
 

@@ -63,8 +63,7 @@ class Checkpoints:
         Args:
             record: the run's record in rank 0; None in other processes.
             record_state: the state of the record to save; None for its present state.
-            is_regular: true if `checkpoint_every` causes this checkpoint, and not the end of the
-                run or a stop.
+            is_regular: true if `checkpoint_every` causes this checkpoint.
         """
         progress = asdict(self.algorithm.progress)
         if self.last_progress == progress:
@@ -189,7 +188,7 @@ def remove_old_worker_files(folder: Path, decisions: int) -> None:
 def split_state(
     state: Mapping[str, Any], names: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split nested dictionaries into two: the keys in `names`, at any depth, and all other keys."""
+    """Split nested dictionaries into two: the keys in `names`, at any depth, and the others."""
     own: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for name, part in state.items():

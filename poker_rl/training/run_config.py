@@ -25,8 +25,7 @@ from poker_rl.storage.run_folder import CONFIG_FILE, LOCATION_SETTINGS, read_run
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
-GROUPS = ("game", "algo", "evaluation")
-REQUIRED_PARTS = (*GROUPS, "logger", "names")
+REQUIRED_PARTS = ("game", "algo", "evaluation", "logger", "names")
 # Groups whose chosen option is recorded in the part `names`.
 NAMED_GROUPS = ("game", "algo", "net", "experiment")
 OPPONENT_KEYS = ("opponents", "evaluation.other_seats_player", "evaluation.opponents")
@@ -53,23 +52,16 @@ def collect_settings(
         return bundle_opponents(settings, opponents, option_dirs), folder, opponents
     options = request.option_by_group
     names = {group: options[group] for group in NAMED_GROUPS if options.get(group)}
-    for part in GROUPS:
-        if part not in request.config:
-            raise ConfigError(f"{part}: missing; give {part}=…")
     for group in ("game", "algo"):
         if group not in names:
-            raise ConfigError(f"{group}: give the name of one option")
+            raise ConfigError(f"{group}: missing; give {group}=NAME")
     settings = {"logger": {}} | to_plain_dict(request.config) | {"names": names}
     opponents = OpponentFiles()
     return bundle_opponents(settings, opponents, option_dirs), None, opponents
 
 
 def compose_resumed_config(old: Mapping[str, Any], request: ComposedConfig) -> dict[str, Any]:
-    """Return the config of a resumed run: the old config, changed by the user's overrides.
-
-    Raises:
-        ConfigError: if an override changes a setting that has to stay equal.
-    """
+    """Return the config of a resumed run: the old config, changed by the user's overrides."""
     keys = [parse_override_key(override) for override in request.overrides]
     # A reference such as `${budget}` in an override means the setting of the run.
     root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
@@ -152,12 +144,8 @@ def resolve_game_and_player(
 ) -> tuple[Game, str]:
     """Return the game, and a specification of the player for `load_player`.
 
-    Args:
-        run: a run folder; None if `game_config` and `player` are given instead.
-        checkpoint: number of decisions at a snapshot of the run; None for the newest one.
-        player: a player of the run, or None for its headline player; without `run` any player,
-            such as a name in conf/player.
-        game_config: settings with the key `game`; None for the game of the run.
+    The player is one of a run, at a snapshot by its number of decisions, or any player, such as a
+    name in conf/player, that plays the game of the settings `game_config`.
     """
     if run is not None:
         if game_config is not None:

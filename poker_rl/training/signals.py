@@ -56,15 +56,13 @@ def interrupt_at_once() -> Iterator[None]:
 
     Python's own handler would wait for compiled code to return, which may take minutes.
     """
-    is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
-    if is_main and before is signal.default_int_handler:
+    if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:
-        if is_main:
-            signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, before)
 
 
 class StopSignals:
@@ -73,12 +71,9 @@ class StopSignals:
     Python calls no signal handler while compiled code runs, which may take minutes. So a thread
     reads the signals too: at the first one it prints a message, and at the second one it ends the
     process without any cleanup.
-
-    Attributes:
-        number: number of the first signal; 0 before any signal.
     """
 
-    number = 0
+    number = 0  # number of the first signal; 0 before any signal
 
     def is_stop_requested(self) -> bool:
         """Return whether a process of the run has got a signal.

@@ -75,15 +75,7 @@ if TYPE_CHECKING:
 def train(
     request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
 ) -> RunOutcome:
-    """Train one run, and return its outcome, even after an error.
-
-    Args:
-        request: the settings, composed from conf/ and the command line.
-        loggers: loggers in addition to those of the config.
-
-    Raises:
-        KeyboardInterrupt, BrokenPipeError: the only errors that are not returned as an outcome.
-    """
+    """Train one run, and return its outcome, even after an error; `loggers` are additional ones."""
     sys.argv = shlex.split(format_train_command(request, option_dirs))
     try:
         with install_listener("numba:compile", CompilationNotice()):
@@ -186,10 +178,8 @@ def train_in_folder(
 ) -> RunRecord | None:
     """Train in a new run folder, or in the folder `resume`; return the record, or None if rank > 0.
 
-    Args:
-        config: the settings; its key `names` has the names of the options of game and algorithm.
-        files: source of each file to copy, by its path in the run folder.
-        overrides: the user's overrides, from which a new folder gets its name.
+    `files` has the source of each file to copy, by its path in the run folder. A new folder gets
+    its name from the user's `overrides`.
     """
     config = {**config, "resume": None}
     folder, record = Path(), None
@@ -261,10 +251,7 @@ def open_folder(
 def check_resumed_budget(
     config: Mapping[str, Any], progress: Mapping[str, int], status: str, old_budget: int
 ) -> None:
-    """Raise a ConfigError if a resumed run has no budget left, or if its learning rate would be 0.
-
-    `progress` and `status` are those at the end of the run so far.
-    """
+    """Raise a ConfigError if a resumed run has no budget left, or a learning rate of 0."""
     unit, budget = str(config["budget_unit"]), int(config["budget"])
     is_done = status == "finished" and progress[unit] >= budget
     if not is_done and budget <= old_budget:

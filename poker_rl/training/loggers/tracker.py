@@ -63,11 +63,8 @@ class Tracker(Logger, ABC):
         manifest, folder = read_manifest(folder), folder.resolve()
         self.run_id, self.is_resumed = str(manifest["tracker_id"]), bool(manifest["resumed"])
         self.names, self.hparams = dict(config["names"]), flatten_hparams(config)
-        location = (self.names["game"], self.names["algo"])
-        self.run_name = "/".join((*location, folder.name))
-        has_moved = folder.parent.parts[-2:] != location
-        outputs = Path(config["outputs"]).resolve() if has_moved else folder.parents[2]
-        self.files = outputs / self.package
+        self.run_name = "/".join((self.names["game"], self.names["algo"], folder.name))
+        self.files = folder.parents[2] / self.package
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._is_dropped = False
         self._thread = Thread(target=self._run_calls, daemon=True)
