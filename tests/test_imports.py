@@ -17,7 +17,7 @@ LAYERS += [{"games", "storage"}, {"config"}]
 # Libraries that only these modules or packages import.
 ONLY_IN = {
     "gymnasium": ("integrations.",),
-    "mlflow": ("training.loggers.mlflow",),
+    "mlflow": ("training.loggers.trackers",),
     "optuna": ("sweeps.",),
     "onnx": ("reports.export_weights",),
     "onnxruntime": ("reports.export_weights",),
@@ -27,10 +27,15 @@ ONLY_IN = {
     "safetensors": ("storage.checkpoint",),
     "stable_baselines3": ("integrations.sb3_env",),
     "rich": ("reports.watch",),
-    "trackio": ("training.loggers.trackio",),
-    "wandb": ("training.loggers.wandb",),
-    "hydra": ("config.compose", "config.hydra_launchers", "config.overrides"),
-    "omegaconf": ("config.compose", "config.hydra_launchers", "config.option_files"),
+    "trackio": ("training.loggers.trackers",),
+    "wandb": ("training.loggers.trackers",),
+    "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_overrides"),
+    "omegaconf": (
+        "config.build",
+        "config.compose",
+        "config.option_files",
+        "config.sweep_overrides",
+    ),
 }
 NEVER_IN_GAMES = {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from optuna import Study, TrialPruned
 from optuna.distributions import (
@@ -79,29 +79,24 @@ def parse_search_space(config: object) -> SearchSpace:
         raise ConfigError(
             f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"
         )
-    return {
-        str(key): _parse_distribution(value, f"search_space.{key}") for key, value in config.items()
-    }
+    search_space = {}
+    for key, values in config.items():
+        try:
+            search_space[str(key)] = create_distribution(values)
+        except ValueError as error:
+            raise ConfigError(f"search_space.{key}: {error}") from None
+        except (KeyError, TypeError):
+            problem = f"search_space.{key}: {format_value(values)}; allowed: {EXAMPLE}"
+            raise ConfigError(f"{problem} or {{choices: [a, b]}}") from None
+    return search_space
 
 
-def _parse_distribution(config: object, key: str) -> BaseDistribution:
-    try:
-        match config:
-            case {"choices": [_, *_] as choices, **rest} if not rest:
-                if all(isinstance(choice, Value) for choice in choices):
-                    return CategoricalDistribution(choices)
-            case {"low": int(low), "high": int(high), "log": bool(log), **rest} if not rest:
-                return IntDistribution(low, high, log=log)
-            case {
-                "low": int() | float() as low,
-                "high": int() | float() as high,
-                "log": bool(log),
-                **rest,
-            } if not rest:
-                return FloatDistribution(low, high, log=log)
-    except ValueError as error:
-        raise ConfigError(f"{key}: {error}") from None
-    raise ConfigError(f"{key}: {format_value(config)}; allowed: {EXAMPLE} or {{choices: [a, b]}}")
+def create_distribution(values: Mapping[str, Any]) -> BaseDistribution:
+    """Create Optuna's distribution of settings such as EXAMPLE or {choices: [a, b]}."""
+    if "choices" in values:
+        return CategoricalDistribution(**values)
+    is_integer = isinstance(values["low"], int) and isinstance(values["high"], int)
+    return (IntDistribution if is_integer else FloatDistribution)(**values)
 
 
 def format_overrides(values: Mapping[str, Value]) -> list[str]:

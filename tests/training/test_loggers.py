@@ -11,8 +11,8 @@ import pytest
 import tiny
 from commands import PROGRAM, run_command
 
-from poker_rl.training.loggers import tracker
-from poker_rl.training.loggers.tracker import Tracker
+from poker_rl.training.loggers import trackers
+from poker_rl.training.loggers.trackers import Tracker
 
 RUN = "outputs/kuhn/cfr_plus/run"
 
@@ -112,7 +112,7 @@ class BrokenTracker(Tracker):
 @pytest.mark.parametrize(("step", "hangs"), [(-1, False), (100, True)])
 def test_a_broken_tracker_is_dropped_with_one_warning(step, hangs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tracker, "TIMEOUT_S", 0.25)
+    monkeypatch.setattr(trackers, "TIMEOUT_S", 0.25)
     start = monotonic()
     last_row, _ = tiny.train(figures=False, loggers=[BrokenTracker(step, hangs)])
     assert monotonic() - start < 10
@@ -125,7 +125,7 @@ def test_a_broken_tracker_is_dropped_with_one_warning(step, hangs, tmp_path, mon
 
 def test_a_missing_library_is_named_before_anything_is_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tracker, "find_spec", lambda name: None)
+    monkeypatch.setattr(trackers, "find_spec", lambda name: None)
     for name in ("wandb", "mlflow", "trackio"):
         assert run_command("train", "game=kuhn", "algo=cfr_plus", f"logger=[{name}]") == 2
         expected = f"logger.{name}: needs more packages: pip install 'poker-rl[{name}]'"

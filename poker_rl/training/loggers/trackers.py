@@ -1,0 +1,260 @@
+"""Loggers for experiment trackers: Weights & Biases, MLflow and Trackio.
+
+A tracker works in its own thread, because its library may wait for a network. If the tracker fails
+or hangs, a warning is printed once, and the run continues without it. A resumed run writes rows
+after its checkpoint again; each tracker keeps only the first of equal rows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, ClassVar, Literal
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.storage.disk import print_error
+from poker_rl.storage.run_folder import flatten_hparams, read_manifest
+from poker_rl.training.loggers import Logger, Row
+
+RUN_STATUSES = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}  # of MLflow
+TIMEOUT_S = 60.0  # longest wait at the end of a run; starting a library can take 20 s
+
+
+class Tracker(Logger, ABC):
+    """Logger for an experiment tracker.
+
+    A subclass is a dataclass that defines `open_run`, `track` and `close_run`. They are called in
+    one thread, and may raise any exception.
+
+    Attributes:
+        package: name of the library and of the extra that installs it.
+        run_id: id of the run from its manifest, which a resumed run keeps.
+        run_name: game, algorithm and name of the run.
+        names: chosen option by group, such as game: kuhn.
+        hparams: the settings by dotted key.
+        files: folder for the tracker's files, which all runs in `outputs` share.
+        is_resumed: whether the run was resumed.
+    """
+
+    package: ClassVar[str]
+    _thread: Thread | None = None
+
+    def __post_init__(self) -> None:
+        if find_spec(self.package) is None:
+            raise ConfigError(f"needs more packages: pip install 'poker-rl[{self.package}]'")
+
+    @abstractmethod
+    def open_run(self, config: Mapping[str, Any]) -> None:
+        """Start the tracker's run, or continue the one with the id `run_id`."""
+
+    @abstractmethod
+    def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
+        """Write values and figures after `step` decisions; figures are PNG files."""
+
+    @abstractmethod
+    def close_run(self, status: str) -> None:
+        """End the tracker's run; `status` is finished, interrupted or failed."""
+
+    def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
+        """Start the thread and open the run in it."""
+        manifest, folder = read_manifest(folder), folder.resolve()
+        self.run_id, self.is_resumed = str(manifest["tracker_id"]), bool(manifest["resumed"])
+        self.names, self.hparams = dict(config["names"]), flatten_hparams(config)
+        self.run_name = "/".join((self.names["game"], self.names["algo"], folder.name))
+        self.files = folder.parents[2] / self.package
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._is_dropped = False
+        self._thread = Thread(target=self._run_calls, daemon=True)
+        self._thread.start()
+        self._add_call(partial(self.open_run, config))
+
+    def log(self, row: Row, step: int) -> None:
+        """Track the counters and the values, except half-widths of confidence intervals."""
+        headlines = {f"eval/{tag}": result.value for tag, result in row.headlines.items()}
+        values = {tag: one for tag, one in row.values.items() if not tag.endswith("/half_width")}
+        self._add_call(partial(self.track, {**row.counters, **headlines, **values}, {}, step))
+
+    def figure(self, name: str, path: Path, step: int) -> None:
+        """Track a figure."""
+        self._add_call(partial(self.track, {}, {f"figures/{name}": path}, step))
+
+    def close(self, status: str) -> None:
+        """Close the run and wait until everything is tracked, at most TIMEOUT_S."""
+        if self._thread is None:
+            return
+        self._add_call(partial(self.close_run, status))
+        self._calls.put(None)
+        self._thread.join(TIMEOUT_S)
+        if self._thread.is_alive():
+            self._drop(f"no answer for {TIMEOUT_S:g} s")
+
+    def _add_call(self, call: Callable[[], None]) -> None:
+        if not self._is_dropped:
+            self._calls.put(call)
+
+    def _run_calls(self) -> None:
+        try:
+            while (call := self._calls.get()) is not None:
+                call()
+        except (Exception, SystemExit) as error:
+            reason = str(error).strip().partition("\n")[0]
+            self._drop(f"{type(error).__name__}: {reason}")
+
+    def _drop(self, reason: str) -> None:
+        """Print a warning and ignore all further calls."""
+        if not self._is_dropped:
+            self._is_dropped = True
+            print_error(f"logger {self.package}: {reason}; the run continues without this logger")
+
+
+@dataclass
+class WandB(Tracker):
+    """Logger for Weights & Biases (W&B), whose files are in `outputs/wandb`."""
+
+    package = "wandb"
+    project: str
+    tags: list[str]
+    mode: Literal["offline", "online"]
+
+    def open_run(self, config: Mapping[str, Any]) -> None:
+        """Start a run in W&B, or continue the one with the id `run_id`."""
+        import wandb
+
+        self.files.mkdir(exist_ok=True)  # W&B would use a temporary folder if this one were missing
+        self._run = wandb.init(
+            project=self.project,
+            id=self.run_id,
+            name=self.run_name,
+            config=dict(config),
+            allow_val_change=True,  # the budget of a resumed run may be larger
+            tags=[*map(str, self.names.values()), *self.tags],
+            mode=self.mode,
+            dir=self.files.parent,
+            resume="allow",
+            settings=wandb.Settings(
+                silent=True,
+                console="off",
+                init_timeout=TIMEOUT_S,
+                finish_timeout=TIMEOUT_S,
+                finish_timeout_raises=True,
+            ),
+        )
+
+    def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
+        import wandb
+
+        images = {name: wandb.Image(str(path)) for name, path in figures.items()}
+        self._run.log({**values, **images}, step=step)
+
+    def close_run(self, status: str) -> None:
+        """Write the status into W&B's summary of the run, and end the run."""
+        self._run.summary["status"] = status
+        self._run.finish(exit_code=int(status == "failed"))
+
+
+@dataclass
+class MLflow(Tracker):
+    """Logger for MLflow, which stores runs on the server `tracking_uri` or in `outputs/mlflow`."""
+
+    package = "mlflow"
+    experiment: str
+    tags: list[str]
+    tracking_uri: str | None
+
+    def open_run(self, config: Mapping[str, Any]) -> None:
+        """Create a run in MLflow, or continue the one whose tag `tracker_id` is this run's id."""
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        import mlflow
+        from mlflow.entities import Param
+
+        uri = self.tracking_uri or self.files.as_uri()
+        mlflow.set_tracking_uri(uri)
+        experiment = mlflow.set_experiment(self.experiment).experiment_id
+        self._client = mlflow.MlflowClient(uri)
+        runs = []
+        if self.is_resumed:
+            runs = self._client.search_runs([experiment], f"tags.tracker_id = '{self.run_id}'")
+        if runs:
+            self._id, values = runs[0].info.run_id, runs[0].data.metrics
+            self._last_step = int(values.get("decisions", -1))
+            self._client.update_run(self._id, status="RUNNING")
+            return
+        tags = {"tracker_id": self.run_id, **self.names, **dict.fromkeys(self.tags, "true")}
+        run = self._client.create_run(experiment, tags=tags, run_name=self.run_name)
+        self._id, self._last_step = run.info.run_id, -1
+        # MLflow limits the length of values.
+        params = [Param(key, str(value)[:6000]) for key, value in self.hparams.items()]
+        self._client.log_batch(self._id, params=params)
+
+    def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
+        """Write values and figures after `step` decisions, except values that MLflow has already.
+
+        The tag `value/seat_0` becomes `value_seat_0` if there is also a tag `value`, because MLflow
+        uses tags as paths of files.
+        """
+        from mlflow.entities import Metric
+
+        metrics, timestamp = [], int(time.time() * 1000)
+        for tag, value in values.items() if step > self._last_step else ():
+            parent, _, last = tag.rpartition("/")
+            key = re.sub(r"[^\w./ -]", "_", f"{parent}_{last}" if parent in values else tag)
+            metrics.append(Metric(key, value, timestamp, step))
+        self._client.log_batch(self._id, metrics=metrics)
+        for path in figures.values():
+            self._client.log_artifact(self._id, str(path), "figures")
+
+    def close_run(self, status: str) -> None:
+        """Set the final status of the run in MLflow."""
+        self._client.set_terminated(self._id, RUN_STATUSES[status])
+
+
+@dataclass
+class Trackio(Tracker):
+    """Logger for Trackio, which stores runs in the Space `space_id` or in `outputs/trackio`."""
+
+    package = "trackio"
+    project: str
+    space_id: str | None
+
+    def open_run(self, config: Mapping[str, Any]) -> None:
+        """Start a run in Trackio whose name contains `run_id`, or continue the run of this name."""
+        os.environ.setdefault("TRACKIO_DIR", str(self.files))
+        # Trackio loses values while another thread imports matplotlib, so it is imported first.
+        import matplotlib.figure  # noqa: F401
+        import trackio
+
+        self._run = trackio.init(
+            self.project,
+            name=f"{self.run_name} {self.run_id}".replace("/", " "),
+            group=f"{self.names['game']} {self.names['algo']}",
+            space_id=self.space_id,
+            config=self.hparams,
+            resume="allow",
+            embed=False,
+        )
+        self._next_step = self._run._next_step if self.is_resumed else 0
+
+    def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
+        """Write values and figures after `step` decisions, except values that Trackio has already.
+
+        Figures are always written: they follow a row of the same step, which Trackio has already.
+        """
+        import trackio
+
+        images = {name: trackio.Image(str(path)) for name, path in figures.items()}
+        if figures or step >= self._next_step:
+            self._run.log({**values, **images}, step=step)
+
+    def close_run(self, status: str) -> None:
+        """End the run in Trackio."""
+        self._run.finish()
