@@ -63,9 +63,9 @@ def save_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | N
     """Save the present outcome of a job, and its run folder, in the sweep's folder."""
     # A refused job has no folder, but another run may have the name that the user gave to the job.
     # The path is relative, because other machines may mount the file system elsewhere.
-    has_folder = folder is not None and outcome.status != "refused"
-    state = asdict(outcome) | {"folder": os.path.relpath(folder, sweep) if has_folder else ""}
-    write_text_atomically(sweep / f"{number:06}.json", json.dumps(state))
+    path = "" if folder is None or outcome.status == "refused" else os.path.relpath(folder, sweep)
+    text = json.dumps(asdict(outcome) | {"folder": path})
+    write_text_atomically(sweep / f"{number:06}.json", text)
 
 
 def read_job_outcome(sweep: Path, number: int) -> JobOutcome:

@@ -14,12 +14,10 @@ import shlex
 import shutil
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import optuna
-import torch
 import yaml  # type: ignore[import-untyped]
 from optuna.distributions import CategoricalDistribution
 from optuna.exceptions import StorageInternalError
@@ -28,21 +26,12 @@ from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from poker_rl.algos.algorithm import build_algorithm
-from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config import option_files
+from poker_rl.config.build import convert_fields
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.nested_settings import find_differing_key
-from poker_rl.config.option_files import (
-    find_differing_key,
-    list_user_option_dirs,
-    load_option,
-    parse_override_key,
-    read_plain_yaml,
-)
-from poker_rl.config.schedules import convert_horizons_to_steps
+from poker_rl.config.root_config import RootConfig
 from poker_rl.config.validation import ConfigError, error_prefix
-from poker_rl.games.game import Game
-from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import (
     create_writable_folder,
     exclusive_lock,
@@ -81,7 +70,7 @@ def tune(
     settings = dict(settings)
     if settings["tune"] is not None:
         with error_prefix("tune"):
-            option = load_option("tune", str(settings["tune"]), option_dirs)
+            option = option_files.load_option("tune", str(settings["tune"]), option_dirs)
         settings |= {key: value for key, value in option.items() if key not in given_keys}
     definition = {key: settings[key] for key in DEFINITION_KEYS}
     search_space_config = settings.pop("search_space")
@@ -117,8 +106,9 @@ def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
     with error_prefix("out"):
         create_writable_folder(folder)
         with exclusive_lock(folder):  # another process may create the same study now
-            if (folder / DEFINITION_FILE).exists():
-                if key := find_differing_key(definition, read_plain_yaml(folder / DEFINITION_FILE)):
+            path = folder / DEFINITION_FILE
+            if path.exists():
+                if key := find_differing_key(definition, option_files.read_plain_yaml(path)):
                     raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")
                 return False
             if list_complete_files(folder):
@@ -126,20 +116,17 @@ def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
                     f"{folder} is no study's folder, there is no {DEFINITION_FILE}; give a new one"
                 )
             text = yaml.safe_dump(definition, sort_keys=False, allow_unicode=True)
-            write_text_atomically(folder / DEFINITION_FILE, text)
+            write_text_atomically(path, text)
             return True
 
 
 def check_search_space(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
-    """Build the algorithm with the lowest values, to find wrong settings before the trials.
-
-    Return the root settings of a run.
-    """
+    """Return the root settings of a run; raise ConfigError if a key is not allowed."""
     with error_prefix("train_overrides"):
-        check_keys_given_once(train_overrides)
-    for key in map(parse_override_key, (*train_overrides, *search_space)):
+        option_files.check_keys_given_once(train_overrides)
+    for key in map(option_files.parse_override_key, (*train_overrides, *search_space)):
         if key in STUDY_SETTINGS:
             raise ConfigError(
                 f"{key}: the study sets it; leave it out of train_overrides and search_space"
@@ -150,12 +137,8 @@ def check_search_space(
         key: one.choices[0] if isinstance(one, CategoricalDistribution) else one.low  # type: ignore[attr-defined]
         for key, one in search_space.items()
     }
-    config = compose_plain_config([*train_overrides, *format_overrides(lowest)], option_dirs)
-    root = build_root_config(config)
-    game: Game = build_instance_of(Game, config["game"], "game")
-    config = convert_horizons_to_steps(config | asdict(root))
-    build_algorithm(config, game, torch.device("cpu"), root.seed)
-    return root
+    words = [*train_overrides, *format_overrides(lowest)]
+    return build_root_config(compose_plain_config(words, option_dirs))
 
 
 def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> optuna.Study:
@@ -194,9 +177,14 @@ def print_best(study: optuna.Study, objective: Objective) -> None:
     runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
     # Overrides of keys in the search space are left out, because the best values replace them.
-    words = [word for word in config.train_overrides if parse_override_key(word) not in best.params]
+    words = [
+        word
+        for word in config.train_overrides
+        if option_files.parse_override_key(word) not in best.params
+    ]
     words += [*format_overrides(best.params), f"seed={seeds}"]
-    words += [f"--config-dir={path}" for path in list_user_option_dirs(objective.option_dirs)]
+    user_dirs = option_files.list_user_option_dirs(objective.option_dirs)
+    words += [f"--config-dir={path}" for path in user_dirs]
     sweep = ["-m"] if len(config.seeds) > 1 else []
     print_line(shlex.join(["poker-rl", "train", *sweep, *words]))
 

@@ -43,7 +43,7 @@ class Checkpoints:
         self, folder: Path, config: Mapping[str, Any], game: Game, algorithm: Algorithm
     ) -> None:
         self.folder, self.game, self.algorithm = folder, game, algorithm
-        self.settings, self.names = select_fixed_settings(config), dict(config["names"])
+        self.settings = select_fixed_settings(config)
         self.last_progress: dict[str, int] | None = None
         self.regular_steps: list[int] = []
 
@@ -89,7 +89,6 @@ class Checkpoints:
         checkpoint.save_atomically(
             self.path,
             {
-                "names": self.names,
                 "settings": self.settings,
                 "game": game,
                 "progress": progress,

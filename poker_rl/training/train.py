@@ -37,18 +37,12 @@ from poker_rl.learning.opponents import SELF, OpponentSettings
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
+from poker_rl.storage import run_folder
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import format_os_error, print_line, remove_partial_files
 from poker_rl.storage.progress_bar import CompilationNotice
 from poker_rl.storage.provenance import create_manifest, describe_process
-from poker_rl.storage.run_folder import (
-    LOCATION_SETTINGS,
-    copy_files,
-    create_folder_label,
-    create_run_folder,
-    read_run_folder,
-    write_config,
-)
+from poker_rl.training import worker_processes
 from poker_rl.training.device import choose_faster_device, prepare_process
 from poker_rl.training.loggers import Logger
 from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
@@ -62,11 +56,6 @@ from poker_rl.training.run_record import RunRecord
 from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.trainer import Trainer
 from poker_rl.training.warm_start import warm_start_from_run
-from poker_rl.training.worker_processes import (
-    connect_workers,
-    count_torchrun_processes,
-    find_process_rank,
-)
 
 if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
@@ -104,10 +93,10 @@ def build_and_train(
     """Build the algorithm and all that it needs, and train."""
     settings, resume, opponents = collect_settings(request, option_dirs)
     if resume is None and settings.get("workers") == 1:
-        settings["workers"] = count_torchrun_processes()
+        settings["workers"] = worker_processes.count_torchrun_processes()
     root = build_root_config(settings)
     config = convert_horizons_to_steps(settings | asdict(root))
-    worker = find_process_rank(root.workers)
+    worker = worker_processes.find_process_rank(root.workers)
     device = prepare_process(root.device, root.threads, root.seed, worker)
     game: Game = build_instance_of(Game, config["game"], "game")
     if root.device == "auto" and device.type == "cuda":
@@ -137,7 +126,7 @@ def build_and_train(
         with error_prefix("evaluation.exact_every"):
             for cost in evaluator.describe_exact_costs(algorithm.players()):
                 print_line(cost)
-    with connect_workers(worker, device, partial(train, request, option_dirs)):
+    with worker_processes.connect_workers(worker, device, partial(train, request, option_dirs)):
         train_in_folder(
             config,
             algorithm,
@@ -186,8 +175,9 @@ def train_in_folder(
     if collectives.is_main_process():
         names = config["names"]
         # The folder's name contains no settings that may change when the run is resumed.
-        label = create_folder_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
-        folder = resume or create_run_folder(
+        omitted = CHANGEABLE_SETTINGS | run_folder.LOCATION_SETTINGS
+        label = run_folder.create_folder_label(overrides, omitted)
+        folder = resume or run_folder.create_run_folder(
             Path(config["outputs"]), names["game"], names["algo"], config["name"], label
         )
         record = RunRecord(folder, config, loggers)
@@ -226,7 +216,7 @@ def open_folder(
         if is_new:
             record.manifest = create_manifest(config["seed"], device)
         else:
-            old, record.manifest = read_run_folder(folder)
+            old, record.manifest = run_folder.read_run_folder(folder)
             checkpoints.restore(record)
             if checkpoints.last_progress is not None:
                 status = str(record.manifest["status"])
@@ -236,8 +226,8 @@ def open_folder(
             record.manifest.pop("error", None)
         checkpoints.synchronize()
         remove_partial_files(folder)
-        copy_files(folder, files)
-        write_config(folder, config)
+        run_folder.copy_files(folder, files)
+        run_folder.write_config(folder, config)
         record.write_manifest(status="running", end=None)
         record.truncate()
     except BaseException:

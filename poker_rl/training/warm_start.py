@@ -29,17 +29,10 @@ EQUAL_ALGO_SETTINGS = (
 def warm_start_from_run(
     spec: str, config: Mapping[str, Any], algorithm: Algorithm, game: Game
 ) -> str:
-    """Load the networks and averages of another run into an algorithm.
+    """Load the networks and averages of another run into the algorithm of a new run.
 
-    Args:
-        spec: the other run's folder, or FOLDER@DECISIONS to require a certain checkpoint.
-        config, algorithm, game: those of the new run.
-
-    Returns:
-        FOLDER@DECISIONS of the checkpoint that was loaded.
-
-    Raises:
-        ConfigError: if the other run does not fit the new one, or has no such checkpoint.
+    `spec` is the other run's folder, or FOLDER@DECISIONS to require a certain checkpoint. Return
+    FOLDER@DECISIONS of the checkpoint that was loaded.
     """
     if not isinstance(algorithm, NetworkLearner):
         raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")

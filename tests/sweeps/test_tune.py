@@ -11,14 +11,20 @@ from statistics import fmean
 
 import optuna
 import pytest
+import torch
 from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, run_command
 from processes import until
 
+from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
 from poker_rl.config.option_listing import list_options_by_group
+from poker_rl.config.schedule_horizons import convert_horizons_to_steps
+from poker_rl.games import Game
 from poker_rl.sweeps import study as trial_module
 from poker_rl.sweeps import tune as tune_module
-from poker_rl.sweeps.study import parse_search_space
+from poker_rl.sweeps.study import format_overrides, parse_search_space
 from poker_rl.sweeps.tune import check_search_space
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -196,6 +202,16 @@ def test_the_folder_of_another_study_is_refused(get_refusal):
 
 @pytest.mark.parametrize("name", list_options_by_group([SHIPPED_OPTION_DIR])["tune"])
 def test_shipped_studies_can_be_trained(name):
+    """Build the algorithm with every bound and every choice."""
     settings = load_option("tune", name)
     search_space = parse_search_space(settings["search_space"])
     check_search_space(settings["train_overrides"], search_space, list_option_dirs(None))
+    values = {
+        key: getattr(one, "choices", None) or (one.low, one.high)
+        for key, one in search_space.items()
+    }
+    for number in range(max(map(len, values.values()))):
+        words = format_overrides({key: one[number % len(one)] for key, one in values.items()})
+        config = compose_plain_config([*settings["train_overrides"], *words])
+        game = build_instance_of(Game, config["game"], "game")
+        build_algorithm(convert_horizons_to_steps(config), game, torch.device("cpu"), 0)
