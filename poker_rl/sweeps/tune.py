@@ -9,7 +9,6 @@ outputs/tune/<name>/
 
 from __future__ import annotations
 
-import errno
 import shlex
 import shutil
 import warnings
@@ -20,11 +19,9 @@ from typing import Any
 import optuna
 import yaml  # type: ignore[import-untyped]
 from optuna.distributions import CategoricalDistribution
-from optuna.exceptions import StorageInternalError
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.trial import TrialState
-from sqlalchemy.exc import SQLAlchemyError
 
 from poker_rl.config import option_files
 from poker_rl.config.build import convert_fields
@@ -52,8 +49,6 @@ from poker_rl.training.run_config import build_root_config
 
 DEFINITION_FILE = "tune.yaml"
 STUDY_NAME = "poker-rl"
-DATABASE_TIMEOUT_S = 60
-DATABASE = "study.db"
 DEFINITION_KEYS = ("search_space", "train_overrides", "seeds", "metric", "direction")
 STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of runs that the study sets itself
 # Settings that have to be equal in all trials.
@@ -81,20 +76,16 @@ def tune(
     folder = Path(config.out or f"outputs/tune/{config.tune}")
     root = check_search_space(config.train_overrides, search_space, option_dirs)
     is_new = create_study_folder(folder, definition)
+    study = open_or_create_study(folder, config, root)
+    objective = Objective(folder, config, root, option_dirs)
     try:
-        study = open_or_create_study(folder, config, root)
-        objective = Objective(folder, config, root, option_dirs)
-        try:
-            code = run_trials(study, search_space, objective)
-        except ConfigError:
-            if is_new and len(study.get_trials(deepcopy=False)) == 1:
-                shutil.rmtree(folder)  # safe, because no other process has a trial in this study
-            raise
-        print_best(study, objective)
-        save_figures(study, objective)
-    except (StorageInternalError, SQLAlchemyError) as error:
-        message = f"the study's database fails: {error.__cause__ or error}"
-        raise OSError(errno.EIO, message, str(folder / DATABASE)) from None
+        code = run_trials(study, search_space, objective)
+    except ConfigError:
+        if is_new and len(study.get_trials(deepcopy=False)) == 1:
+            shutil.rmtree(folder)  # safe, because no other process has a trial in this study
+        raise
+    print_best(study, objective)
+    save_figures(study, objective)
     return code
 
 
@@ -153,7 +144,7 @@ def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> 
     with exclusive_lock(folder):
         return optuna.create_study(
             study_name=STUDY_NAME,
-            storage=f"sqlite:///{(folder / DATABASE).resolve()}?timeout={DATABASE_TIMEOUT_S}",
+            storage=f"sqlite:///{folder.resolve()}/study.db?timeout=60",
             sampler=TPESampler(n_startup_trials=config.startup_trials),
             pruner=pruner,
             direction=config.direction,

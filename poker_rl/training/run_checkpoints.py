@@ -8,8 +8,7 @@ checkpoint: `state.pt` and the files of workers for its number of decisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -133,7 +132,7 @@ class Checkpoints:
         if record.manifest["checkpoint"] is None and not path.exists():
             return  # a run without a checkpoint starts from the beginning
         state = checkpoint.load_checked(path)
-        with self._explain_misfit(path):
+        try:
             if key := find_differing_key(self.settings, state["settings"]):
                 config = self.folder / "config.yaml"
                 raise ConfigError(
@@ -143,6 +142,9 @@ class Checkpoints:
             record.load_state_dict(state["record"])
             self.regular_steps = list(state["regular"])
             self.last_progress = record.manifest["checkpoint"] = state["progress"]
+        except checkpoint.LOAD_STATE_ERRORS as error:
+            reason = str(error).partition("\n")[0]
+            raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
     def synchronize(self) -> None:
         """Copy the shared state from rank 0 to all other processes.
@@ -163,18 +165,8 @@ class Checkpoints:
                 own = checkpoint.load_checked(
                     self.get_worker_path(decisions, collectives.get_rank())
                 )
-            with self._explain_misfit(self.folder):
-                self.algorithm.load_state_dict(merge_states(shared, own))
+            self.algorithm.load_state_dict(merge_states(shared, own))
         collectives.wait_for_all_processes()
-
-    @contextmanager
-    def _explain_misfit(self, path: Path) -> Iterator[None]:
-        """Convert errors of loading a state in this context to a ConfigError that names `path`."""
-        try:
-            yield
-        except checkpoint.LOAD_STATE_ERRORS as error:
-            reason = str(error).partition("\n")[0]
-            raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
 
 def remove_old_worker_files(folder: Path, decisions: int) -> None:
