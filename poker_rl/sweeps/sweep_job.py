@@ -102,9 +102,9 @@ def find_run(
         old, _ = read_run_folder(folder)
         budget = {"budget": old.get("budget")}
         new = convert_horizons_to_steps(to_plain_dict(request.config) | budget)
-        compared = [{key: one.get(key) for key in COMPARED_KEYS} for one in (old, new)]
+        old, new = ({key: one.get(key) for key in COMPARED_KEYS} for one in (old, new))
         has_same_command = manifest.get("command") == format_train_command(request, option_dirs)
-        if not has_same_command or find_differing_key(*compared):
+        if not has_same_command or find_differing_key(old, new):
             return request, folder, False
     resume = {"resume": str(folder)}
     resumed = replace(request, config=request.config | resume, overrides=[f"resume={folder}"])

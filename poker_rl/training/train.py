@@ -151,7 +151,7 @@ def load_opponents(root: RootConfig, load: Callable[[str], Player]) -> OpponentS
         if len(set(names)) < len(names):
             raise ConfigError("a player is named twice; opponent_weights sets frequencies")
         players = {name: None if name == SELF else load(name) for name in names}
-    return OpponentSettings(players, weights, root.self_interval)
+    return OpponentSettings(players=players, weights=weights, self_interval=root.self_interval)
 
 
 def train_in_folder(

@@ -79,8 +79,8 @@ class TensorBoard(Logger):
             # Only the second of the three summaries is written, which gives this run its settings.
             # The first would hide settings that TensorBoard's first run lacks, and torch's
             # `add_hparams` would show the three summaries as a separate run.
-            hparams = summary.hparams(flatten_hparams(self._config), {})[1]
-            writer.file_writer.add_summary(hparams, 0)
+            hparams = summary.hparams(flatten_hparams(self._config), {})[1]  # type: ignore[no-untyped-call]
+            writer._get_file_writer().add_summary(hparams, 0)  # type: ignore[no-untyped-call]
             writer.add_custom_scalars(build_layout(self._game, list(results)))
         return writer
 
