@@ -1,9 +1,8 @@
 """A study of `poker-rl tune`: its settings, its search space and its trials.
 
-A trial trains runs with the same settings, one run for each seed. A process locks the byte N of the
-file `locks` while it runs trial N. The lock ends with the process, even if it is killed. So another
-process notices that a trial is lost, and puts it back into the queue; the next try of the trial
-resumes the runs of the earlier one.
+A process locks the byte N of the file `locks` while it runs trial N. The lock ends with the
+process, even if it is killed. So another process notices that a trial is lost, and puts it back
+into the queue; the next try of the trial resumes the runs of the earlier one.
 """
 
 from __future__ import annotations

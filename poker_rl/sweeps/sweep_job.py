@@ -1,8 +1,7 @@
 """One job of a sweep: start its run, resume it if it was interrupted, or skip it if it is finished.
 
-The name of a run contains its overrides and a digest of all its settings. So a sweep finds an
-earlier run with equal settings, even if the overrides were written differently. If an option file
-has been edited, the same overrides give other settings and therefore another run.
+The name of a run contains its overrides and a digest of all its settings, by which a sweep finds an
+earlier run with equal settings.
 """
 
 from __future__ import annotations

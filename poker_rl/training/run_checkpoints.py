@@ -1,9 +1,7 @@
 """Checkpoints of a run: state.pt, the players' snapshots and the files of other processes.
 
-`state.pt` contains the state that all processes of a run share, such as networks and counters, and
-the tables and buffers of rank 0. Each other rank saves its tables and buffers in
-`workers/<decisions>_<rank>.pt` before `state.pt` is replaced. So there is always a complete
-checkpoint: `state.pt` and the files of workers for its number of decisions.
+Each rank above 0 saves its own tables and buffers in `workers/<decisions>_<rank>.pt` before rank 0
+replaces `state.pt`, which has all other state. So there is always a complete checkpoint.
 """
 
 from __future__ import annotations
@@ -104,8 +102,8 @@ class Checkpoints:
         """Return an error that names a value that is not finite, and the last checkpoint."""
         last = "there was no checkpoint yet"
         if self.last_progress is not None:
-            at = f"{self.last_progress['decisions']:,} decisions"
-            last = f"the last good checkpoint is {self.path} ({at})"
+            last_decisions = self.last_progress["decisions"]
+            last = f"the last good checkpoint is {self.path} ({last_decisions:,} decisions)"
         decisions = self.algorithm.progress.decisions
         return DivergedError(f"{problem} after {decisions:,} decisions; {last}")
 

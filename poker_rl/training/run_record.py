@@ -1,7 +1,6 @@
 """Record of a run: rows of metrics.jsonl, loggers, figures and the status in the manifest.
 
-A run that was stopped and resumed writes the same rows as an uninterrupted one, to the bit, except
-for tags `time/...`.
+A resumed run writes the same rows as an uninterrupted one, to the bit, except for tags `time/...`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Training loop: learn, evaluate, log and save checkpoints.
 
-A run that is killed at any moment and resumed equals the uninterrupted run to the bit: checkpoints
-contain the algorithm's state and the sums for the next row of metrics.jsonl, and neither they nor
-evaluations change the algorithm's state.
+A run that is killed at any moment and resumed equals the uninterrupted run to the bit, because
+neither checkpoints nor evaluations change the algorithm's state.
 """
 
 from __future__ import annotations
