@@ -152,15 +152,14 @@ def resolve_game_and_player(
             raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")
         config = read_run_config(Path(run), "run")
         spec = run if checkpoint is None else f"{run}@{checkpoint}"
-        if player is not None:
-            spec += f":{player}"
+        spec += "" if player is None else f":{player}"
+    elif game_config is None:
+        raise ConfigError("run: missing; give run=FOLDER, or game=NAME player=NAME")
+    elif player is None:
+        raise ConfigError("player: missing; give player=NAME or player=FOLDER")
+    elif checkpoint is not None:
+        raise ConfigError("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
     else:
-        if game_config is None:
-            raise ConfigError("run: missing; give run=FOLDER, or game=NAME player=NAME")
-        if player is None:
-            raise ConfigError("player: missing; give player=NAME or player=FOLDER")
-        if checkpoint is not None:
-            raise ConfigError("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
         config, spec = dict(game_config), player
     game: Game = build_instance_of(Game, config["game"], "game")
     return game, spec

@@ -142,17 +142,18 @@ class RunRecord:
     def write_row(self, progress: Progress, results: Sequence[Result], evaluation_s: float) -> None:
         """Write a row to metrics.jsonl and the loggers, and reset the sums."""
         counters = asdict(progress)
-        means = {tag: total / self.counts[tag] for tag, total in self.sums.items()}
         rates = {
             f"time/{name}_per_second": (count - self.last_counters[name]) / self.learning_s
             for name, count in counters.items()
             if count > self.last_counters[name] and self.learning_s > 0
         }
-        times = {
+        values = {
+            **{tag: total / self.counts[tag] for tag, total in self.sums.items()},
+            **flatten_results(results),
+            **rates,
             "time/elapsed_s": self.elapsed_s + perf_counter() - self.start_time,
             "time/evaluation_s": evaluation_s,
         }
-        values = {**means, **flatten_results(results), **rates, **times}
         self.last_row = {**counters, **values}
         with name_path_in_errors(self.path):
             self.file.write(json.dumps(self.last_row, allow_nan=False).encode() + b"\n")
