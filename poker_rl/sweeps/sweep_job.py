@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from types import FrameType
 
 import torch
 
@@ -163,13 +162,9 @@ def stop_job_with_sweep(folder: Path) -> Iterator[None]:
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
     # Ctrl-C reaches all processes; jobs ignore it, because the sweep's process stops them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # raises KeyboardInterrupt
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
