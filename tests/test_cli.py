@@ -484,7 +484,7 @@ def test_a_config_that_was_edited(finished_run, get_refusal):
     assert get_refusal("train", f"resume={finished_run}", "budget=90") == message
     path.write_text(yaml.safe_dump(config | {"game": config["game"] | {"ranks": "TJQ"}}))
     assert "another kuhn: ranks" in get_refusal("evaluate", f"run={finished_run}")
-    assert "another game" in get_refusal("train", f"resume={finished_run}", "budget=90")
+    assert get_refusal("train", f"resume={finished_run}", "budget=90").startswith("game.ranks: ")
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,11 @@ PARTIAL_SUFFIX = ".part"  # suffix of a file that is not yet complete
 
 @contextmanager
 def name_path_in_errors(path: Path | str) -> Iterator[None]:
-    """Add `path` to an OSError that is raised in this context, unless it has a path."""
+    """Add `path` to an OSError that is raised in this context, unless it has a path as text."""
     try:
         yield
     except OSError as error:
-        if error.filename is None:
+        if not isinstance(error.filename, str):
             error.filename = str(path)
         raise
 

@@ -19,11 +19,10 @@ from poker_rl.storage.run_folder import read_run_folder
 
 # Settings of the algorithm that must be equal in both runs: they define the shapes of the networks,
 # the unit of their values, or the weights of iterations in the averages of deep_cfr.
-EQUAL_ALGO_SETTINGS = (
-    *("network_sharing", "instances", "shared_layers"),
+EQUAL_ALGO_SETTINGS = {
+    *("network_sharing", "instances", "shared_layers", "iteration_weight_power"),
     *("reward_type", "reward_power", "reward_scale", "reward_unit"),
-    "iteration_weight_power",
-)
+}
 
 
 def warm_start_from_run(
@@ -49,17 +48,21 @@ def warm_start_from_run(
                 f"{folder} is now at {decisions} decisions, not at {expected}, and only its latest"
                 " checkpoint can be used for a warm start"
             )
+        compared = []  # keys of settings that have to be equal, with the old and the new value
         for part in ("algo", "net"):
             names = old[part]["_target_"], config[part]["_target_"]
             is_same_class = load_class(names[0]) is load_class(names[1])
             if not is_same_class and names[0] not in algorithm.warm_start_sources:
-                check_equal(folder, f"{part}._target_", *names)
-        for name in state["game"] | game.to_dict():
-            check_equal(folder, f"game.{name}", state["game"].get(name), game.to_dict().get(name))
+                compared.append((f"{part}._target_", *names))
+        for name, value in game.to_dict().items():
+            compared.append((f"game.{name}", state["game"].get(name), value))
         for name in (old["net"] | config["net"]).keys() - {"_target_"}:
-            check_equal(folder, f"net.{name}", old["net"].get(name), config["net"].get(name))
-        for key in (one for one in EQUAL_ALGO_SETTINGS if one in config["algo"]):
-            check_equal(folder, f"algo.{key}", old["algo"].get(key), config["algo"][key])
+            compared.append((f"net.{name}", old["net"].get(name), config["net"].get(name)))
+        for name in sorted(EQUAL_ALGO_SETTINGS & config["algo"].keys()):
+            compared.append((f"algo.{name}", old["algo"].get(name), config["algo"][name]))
+        for key, old_value, value in compared:
+            if old_value != value:
+                raise ConfigError(f"{folder} has {key} {old_value}, and this run {value}")
         try:
             algorithm.warm_start(state["algorithm"])
         except RuntimeError as error:
@@ -69,9 +72,3 @@ def warm_start_from_run(
     except checkpoint.LOAD_STATE_ERRORS as error:
         raise ConfigError(f"{folder} does not contain a complete run: {error}") from error
     return f"{folder}@{decisions}"
-
-
-def check_equal(folder: Path, key: str, old: object, new: object) -> None:
-    """Raise a ConfigError if a setting of the run in `folder` differs from that of the new run."""
-    if old != new:
-        raise ConfigError(f"{folder} has {key} {old}, and this run {new}")

@@ -36,17 +36,17 @@ class TensorBoard(Logger):
 
     def log(self, row: Row, step: int) -> None:
         """Write a row as scalars, without half-widths of confidence intervals."""
-        # TensorBoard's x axis counts decisions, because runs may have different budget units.
-        writer = self._open(self._folder, row.measurements.values())
         values = {f"eval/{tag}": result.value for tag, result in row.headlines.items()}
         values |= {tag: value for tag, value in row.values.items() if not tag.startswith("eval/")}
-        for tag, value in values.items():
-            writer.add_scalar(tag, value, step)
-        for result in row.measurements.values():
-            writer = self._open(self._folder / PLAYERS_FOLDER / result.player)
-            writer.add_scalar(to_tensorboard_tag(self._game, result), result.value, step)
-        for folder, writer in self._writers.items():
-            with name_path_in_errors(folder):
+        results = row.measurements.values()
+        with name_path_in_errors(self._folder):
+            # TensorBoard's x axis counts decisions, because runs may have different budget units.
+            for tag, value in values.items():
+                self._open(self._folder, results).add_scalar(tag, value, step)
+            for result in results:
+                writer = self._open(self._folder / PLAYERS_FOLDER / result.player)
+                writer.add_scalar(to_tensorboard_tag(self._game, result), result.value, step)
+            for writer in self._writers.values():
                 writer.flush()
 
     def figure(self, name: str, path: Path, step: int) -> None:
