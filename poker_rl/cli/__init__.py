@@ -99,7 +99,7 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
         ("run", "hands", "out", "policy", "weights"),
     ),
     "tune": SettingsCommand(
-        "poker_rl.sweeps.study_config.TuneConfig",
+        "poker_rl.sweeps.study.TuneConfig",
         "poker_rl.sweeps.tune.tune",
         ("tune", "trials", "seeds", "metric", "out"),
         ("settings", "keys", "option_dirs"),

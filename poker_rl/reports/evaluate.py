@@ -31,9 +31,10 @@ from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
+    get_snapshot_opponent_name,
+    list_earlier_snapshots,
     load_player,
     load_players,
-    parse_spec,
     resolve_spec,
 )
 from poker_rl.reports.evaluation_report import (

@@ -26,8 +26,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from poker_rl.config.compose import compose_config, initialize_hydra
-from poker_rl.config.root_config import RootConfig
+from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeInt,
@@ -36,7 +35,8 @@ from poker_rl.config.validation import (
     Seed,
     format_value,
 )
-from poker_rl.storage.disk import exclusive_lock, print_error, print_line
+from poker_rl.storage.console import print_error, print_line
+from poker_rl.storage.disk import exclusive_lock
 from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
 from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.run_outcome import RunOutcome

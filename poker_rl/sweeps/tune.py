@@ -25,17 +25,17 @@ from optuna.trial import TrialState
 
 from poker_rl.config import option_files
 from poker_rl.config.build import convert_fields
-from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.nested_settings import find_differing_key
-from poker_rl.config.root_config import RootConfig
+from poker_rl.config.compose import RootConfig, compose_plain_config
+from poker_rl.config.option_files import find_differing_key
 from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import (
     create_writable_folder,
     exclusive_lock,
     list_complete_files,
     write_text_atomically,
 )
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
+from poker_rl.storage.run_folder import LOCATION_SETTINGS
 from poker_rl.sweeps.study import (
     Objective,
     SearchSpace,
@@ -115,8 +115,6 @@ def check_search_space(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
     """Return the root settings of a run; raise ConfigError if a key is not allowed."""
-    with error_prefix("train_overrides"):
-        option_files.check_keys_given_once(train_overrides)
     for key in map(option_files.parse_override_key, (*train_overrides, *search_space)):
         if key in STUDY_SETTINGS:
             raise ConfigError(

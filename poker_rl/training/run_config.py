@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from poker_rl.config.build import build_instance_of, convert_fields
-from poker_rl.config.nested_settings import MISSING, get_value, set_value
+from poker_rl.config.compose import RootConfig
 from poker_rl.config.option_files import (
+    MISSING,
+    get_value,
     list_option_files,
     list_user_option_dirs,
     parse_override_key,
+    set_value,
     to_plain_dict,
 )
-from poker_rl.config.root_config import RootConfig
-from poker_rl.config.threads import MAX_AUTO_THREADS, count_cores
+from poker_rl.config.process_setup import MAX_AUTO_THREADS, count_cores
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.players.opponent_files import OpponentFiles

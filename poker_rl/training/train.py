@@ -19,29 +19,25 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from poker_rl.algos.algorithm import Algorithm
-from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.algos.algorithm import Algorithm, build_algorithm
 from poker_rl.config.build import build_instance_of
+from poker_rl.config.compose import RootConfig
 from poker_rl.config.option_files import list_user_option_dirs
-from poker_rl.config.root_config import RootConfig
-from poker_rl.config.schedule_horizons import (
-    convert_horizons_to_steps,
-    find_exhausted_learning_rate,
-)
+from poker_rl.config.schedules import convert_horizons_to_steps, find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import select_first_results
 from poker_rl.games.game import Game
-from poker_rl.learning.distributed import collectives
+from poker_rl.learning import collectives
 from poker_rl.learning.opponents import SELF, OpponentSettings
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 from poker_rl.storage import run_folder
 from poker_rl.storage.checkpoint import STATE_FILE
-from poker_rl.storage.disk import format_os_error, print_line, remove_partial_files
-from poker_rl.storage.progress_bar import CompilationNotice
-from poker_rl.storage.provenance import create_manifest, describe_process
+from poker_rl.storage.console import announce_compilation, format_os_error, print_line
+from poker_rl.storage.disk import copy_files, remove_partial_files
+from poker_rl.storage.run_folder import create_manifest, describe_process
 from poker_rl.training import worker_processes
 from poker_rl.training.device import choose_faster_device, prepare_process
 from poker_rl.training.loggers import Logger
@@ -67,7 +63,7 @@ def train(
     """Train one run, and return its outcome, even after an error; `loggers` are additional ones."""
     sys.argv = shlex.split(format_train_command(request, option_dirs))
     try:
-        with install_listener("numba:compile", CompilationNotice()):
+        with announce_compilation():
             build_and_train(request, option_dirs, loggers)
     except ConfigError as error:
         status = "diverged" if isinstance(error, DivergedError) else "refused"
@@ -226,7 +222,7 @@ def open_folder(
             record.manifest.pop("error", None)
         checkpoints.synchronize()
         remove_partial_files(folder)
-        run_folder.copy_files(folder, files)
+        copy_files(folder, files)
         run_folder.write_config(folder, config)
         record.write_manifest(status="running", end=None)
         record.truncate()

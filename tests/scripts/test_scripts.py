@@ -1,5 +1,6 @@
 """Scripts: released players, tables of APU, equal metrics, and checks on a GPU."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,8 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch):
     assert about.endswith(": not yet measured")
     assert target.endswith(": poker_rl.players.bots.pretrained_bot.PretrainedBot")
     assert file == "file: mine.pt"
+    checksum = hashlib.sha256(Path("mine.pt").read_bytes()).hexdigest()
+    assert Path("SHA256SUMS").read_text() == f"{checksum}  mine.pt\n"
     tree = load_snapshot(Path("mine.pt"))
     assert list(tree["players"]) == ["weight_average"]
     weights = tree["players"]["weight_average"]["weights"].values()

@@ -13,14 +13,18 @@ import optuna
 import pytest
 import torch
 from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, run_command
+from poker_rl.algos.algorithm import build_algorithm
 from processes import until
 
-from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.compose import compose_plain_config
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
-from poker_rl.config.option_listing import list_options_by_group
-from poker_rl.config.schedule_horizons import convert_horizons_to_steps
+from poker_rl.config.option_files import (
+    SHIPPED_OPTION_DIR,
+    list_option_dirs,
+    list_options_by_group,
+    load_option,
+)
+from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.games import Game
 from poker_rl.sweeps import study as trial_module
 from poker_rl.sweeps import tune as tune_module
