@@ -1,8 +1,12 @@
-"""Means over seeds with Student's 95 % intervals, of numbers and of curves."""
+"""Means and interquartile means (IQM) over seeds, their 95 % intervals, and performance profiles.
+
+The IQM, the stratified bootstrap and the performance profile are those of rliable (Agarwal et al.,
+arXiv:2108.13264). A stratum consists of the runs of one game.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -11,10 +15,12 @@ import numpy as np
 from poker_rl.evaluation.plots.plotting import CurveLine
 
 Band = Literal["interval", "range"]
+Statistic = Literal["mean", "iqm"]
+RESAMPLE_COUNT = 2000  # number of bootstrap samples
 
 
 class Estimate(NamedTuple):
-    """Mean over seeds with its 95 % interval; a single seed has no interval."""
+    """Statistic over seeds with its 95 % interval; a single seed has no interval."""
 
     value: float
     low: float | None = None
@@ -26,37 +32,76 @@ class Estimate(NamedTuple):
         return None if self.high is None or self.low is None else (self.high - self.low) / 2
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """Return the mean of the values of all seeds, with its interval."""
-    columns = estimate_columns(np.array(values, float)[:, None])
-    mean, low, high = (column.item() for column in columns)
-    return Estimate(mean) if len(values) == 1 else Estimate(mean, low, high)
+def estimate(values: Sequence[float], statistic: Statistic = "mean") -> Estimate:
+    """Return a statistic of the values of all seeds, with its interval."""
+    columns = estimate_columns(np.array(values, float)[:, None], statistic)
+    center, low, high = (column.item() for column in columns)
+    return Estimate(center) if len(values) == 1 else Estimate(center, low, high)
 
 
-def estimate_columns(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean over the seeds of values [seeds, N], and the ends of its interval, [N]."""
+def estimate_columns(
+    values: np.ndarray, statistic: Statistic
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a statistic over the seeds of values [seeds, N], and the ends of its interval, [N]."""
     mean, count = values.mean(0), len(values)
     if count == 1:
         return mean, mean, mean
+    if statistic == "iqm":
+        return compute_iqm(values), *bootstrap_interval([values], compute_iqm)
     deviation = values.std(0, ddof=1) / np.sqrt(count)
     half_width = compute_student_quantile(count - 1) * deviation
     return mean, mean - half_width, mean + half_width
+
+
+def compute_iqm(values: np.ndarray) -> np.ndarray:
+    """Return the mean of the middle half of the values along the first axis."""
+    cut = len(values) // 4
+    return np.asarray(np.sort(values, axis=0)[cut : len(values) - cut].mean(0))
+
+
+def bootstrap_interval(
+    strata: Sequence[np.ndarray], compute: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return both ends [N] of the 95 % bootstrap interval of a statistic, [all runs, N] -> [N].
+
+    `strata` has the values of the runs of each game, [runs, N]; runs are resampled game by game.
+    """
+    generator = np.random.default_rng(0)  # a fixed seed, so that equal runs have equal intervals
+    samples = []
+    for _ in range(RESAMPLE_COUNT):
+        resampled = [part[generator.integers(len(part), size=len(part))] for part in strata]
+        samples.append(compute(np.concatenate(resampled)))
+    low, high = np.percentile(samples, (2.5, 97.5), axis=0)
+    return low, high
+
+
+def compute_profile(
+    strata: Sequence[np.ndarray], thresholds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the share of runs whose score exceeds each threshold [N], with its interval.
+
+    `strata` has the scores of the runs of each game, [runs].
+    """
+    exceeds = [(scores[:, None] > thresholds).astype(float) for scores in strata]
+    share, ends = np.concatenate(exceeds).mean(0), bootstrap_interval(exceeds, lambda r: r.mean(0))
+    return share, *ends
 
 
 def average_curves(
     legend_name: str,
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
     band: Band = "interval",
+    statistic: Statistic = "mean",
 ) -> CurveLine:
-    """Return the mean of curves (ascending x values and y values) where all of them have values.
+    """Return the mean or IQM of curves (ascending x values and y values) where all have values.
 
-    The band is the 95 % interval of the mean, or the range from the lowest to the highest run.
+    The band is the 95 % interval of it, or the range from the lowest to the highest run.
     """
     x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
     start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)
     x_values = x_values[(x_values >= start) & (x_values <= end)]
     values = np.stack([np.interp(x_values, run_x, run_values) for run_x, run_values in curves])
-    center, low, high = estimate_columns(values)
+    center, low, high = estimate_columns(values, statistic)
     if band == "range":
         low, high = values.min(0), values.max(0)
     return CurveLine(legend_name, x_values, center, ((band, low, high),) * (len(curves) > 1))
