@@ -8,19 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.plots.plotting import (
     FIGURE_DPI,
+    CurveLine,
     Panel,
     add_footnote,
     draw_panels,
     set_figure_title,
 )
 from poker_rl.evaluation.plots.run_figures import COUNTER_TAGS
+from poker_rl.evaluation.result import AGAINST, EXACT
 from poker_rl.reports.comparison import (
     IMAGE_SUFFIXES,
     LOWER_IS_BETTER,
@@ -28,6 +32,7 @@ from poker_rl.reports.comparison import (
     Comparison,
 )
 from poker_rl.reports.run_data import TAG_OF_AXIS, RunData, find_run_folders, read_run
+from poker_rl.reports.seed_statistics import compute_profile
 from poker_rl.reports.text_tables import to_csv
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import atomic_replacement, prepare_output_file, write_text_atomically
@@ -45,6 +50,8 @@ def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> 
     runs = [read_run(folder) for folder in find_run_folders(run_specs)]
     comparisons = build_comparisons(runs, config)
     outputs = {"out": config.out, "curves": config.curves}
+    if config.caption not in ("figure", "none"):
+        outputs["caption"] = config.caption
     output_paths = {key: Path(path) for key, path in outputs.items() if path is not None}
     for key, path in output_paths.items():
         with error_prefix(key):
@@ -77,11 +84,14 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
 
 
 def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -> None:
-    """Write one output file; `key` is the setting that names it: "out" or "curves"."""
+    """Write one output file; `key` is the setting that names it: "out", "curves" or "caption"."""
     if path.suffix in IMAGE_SUFFIXES:
         save_figure(draw_comparison(comparisons), path)
         return
-    if path.suffix == ".md":
+    if key == "caption":
+        text = f"{describe_figure(comparisons)}\n"
+        text = text.replace("%", r"\%") if path.suffix == ".tex" else text
+    elif path.suffix == ".md":
         text = "\n".join(comparison.format_markdown() for comparison in comparisons)
     elif path.suffix == ".json":
         text = json.dumps([comparison.to_dict() for comparison in comparisons], indent=2) + "\n"
@@ -96,36 +106,110 @@ def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -
 
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw a panel for every measure of every game, with a curve for each group."""
+    """Draw a panel for every measure of every game, with a curve or profile for each group."""
     config = comparisons[0].config
+    panels = list_profile_panels(comparisons) if config.profile else list_curve_panels(comparisons)
+    title = "" if config.title == "none" else config.title
+    if title is not None and len(panels) == 1:
+        panels = [replace(panels[0], title=title)]
+    figure = draw_panels(panels, "threshold" if config.profile else config.x_axis)
+    if title and len(panels) > 1:
+        set_figure_title(figure, title)
+    width = config.width or figure.get_figwidth()
+    if config.caption == "figure":
+        # The note is wrapped before its text is scaled.
+        figure.set_figwidth(width / config.font_scale)
+        add_footnote(figure, describe_figure(comparisons))
+    figure.set_figwidth(width)
+    figure.set_figheight(config.height or figure.get_figheight())
+    texts: Any = figure.findobj(Text)
+    for text in texts:
+        text.set_fontsize(config.font_scale * text.get_fontsize())
+    for ax in figure.axes:
+        ax.tick_params(labelsize=9 * config.font_scale)
+        ax.set(xlim=config.x_range, ylim=config.y_range)
+    return figure
+
+
+def list_curve_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
+    """Return a panel of curves over training for every measure of every game."""
     panels = []
     for comparison in comparisons:
         for measure in comparison.measures:
             curves = (comparison.build_group_curve(group, measure) for group in comparison.groups)
             lines, heading = list(filter(None, curves)), comparison.format_heading(measure)
             panels.append(Panel(comparison.game, lines, heading, measure.endswith(LOWER_IS_BETTER)))
-    title = "" if config.title == "none" else config.title
-    if title is not None and len(panels) == 1:
-        panels = [replace(panels[0], title=title)]
-    figure = draw_panels(panels, config.x_axis)
-    if title and len(panels) > 1:
-        set_figure_title(figure, title)
-    if config.caption == "figure":
-        add_footnote(figure, describe_figure(comparisons))
-    figure.set_figwidth(config.width or figure.get_figwidth())
-    figure.set_figheight(config.height or figure.get_figheight())
-    return figure
+    return panels
+
+
+def list_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
+    """Return a panel for each measure with performance profiles over the runs of all games.
+
+    A profile is the share of runs that are better than each threshold.
+    """
+    panels = []
+    for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):
+        strata_of_group = pool_scores(comparisons, measure)
+        scores = [score for strata in strata_of_group.values() for score in np.concatenate(strata)]
+        low, high = min(scores, default=0.0), max(scores, default=0.0)
+        margin = 0.05 * (high - low) or 0.05 * abs(high)
+        thresholds = np.linspace(low - margin, high + margin, 1001)
+        sign, relation = (-1, "below") if measure.endswith(LOWER_IS_BETTER) else (1, "above")
+        lines = []
+        for (label, color), strata in strata_of_group.items():
+            share, low_share, high_share = compute_profile(strata, thresholds)
+            band = "interval", low_share, high_share
+            lines.append(CurveLine(label, sign * thresholds, share, (band,), color=color))
+        title = f"{comparisons[0].game}: {comparisons[0].format_heading(measure)}"
+        if len(comparisons) > 1:
+            title = f"all games: {measure} / value before training"
+        panels.append(Panel(title, lines, f"share of runs {relation} the threshold"))
+    return panels
+
+
+def pool_scores(
+    comparisons: Sequence[Comparison], measure: str
+) -> dict[tuple[str, str | None], list[np.ndarray]]:
+    """Return for each label and color a list with the scores of its runs, [runs], in each game.
+
+    Larger scores are better: that of exploitability is its negative value. With several games, the
+    score of each run is divided by its value before training.
+    """
+    sign = -1 if measure.endswith(LOWER_IS_BETTER) else 1
+    strata_of_group: dict[tuple[str, str | None], list[np.ndarray]] = {}
+    for one in comparisons:
+        for group in one.groups if measure in one.measures else ():
+            scores = []
+            for run in group.counted_runs:
+                value = run.get_value(measure, one.x_axis, one.x_value)
+                if value is not None:
+                    first_value = abs(run.get_curve(measure, one.x_axis)[1][0])
+                    scores.append(sign * value / (first_value if len(comparisons) > 1 else 1))
+            if scores:
+                key = group.label, group.color
+                strata_of_group.setdefault(key, []).append(np.array(scores))
+    return strata_of_group
 
 
 def describe_figure(comparisons: Sequence[Comparison]) -> str:
-    """Return a note on the number of seeds and the bands; "" if no group has several seeds."""
+    """Return the caption: what is measured, over how many seeds, and what the bands show."""
+    config = comparisons[0].config
+    kinds = {record["kind"] for comparison in comparisons for record in comparison.records}
+    parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)
+    parts += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
     groups = [group for comparison in comparisons for group in comparison.groups]
     counts = sorted({len(group.counted_runs) for group in groups} - {0})
     if max(counts, default=0) < 2:
-        return ""
-    seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-    bands = {"interval": "95 % interval (Student)", "range": "lowest to highest run"}
-    return f"mean over {seeds} seeds; shaded: {bands[comparisons[0].config.band]}"
+        return "; ".join(parts)
+    seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) + " seeds"
+    if config.profile:
+        return "; ".join([*parts, seeds, "shaded: 95 % interval (stratified bootstrap)"])
+    names = {"mean": ("mean", "Student"), "iqm": ("interquartile mean", "stratified bootstrap")}
+    statistic, method = names[config.statistic]
+    bands = {"interval": f"95 % interval ({method})", "range": "lowest to highest run"}
+    parts += [f"{statistic} over {seeds}", f"shaded: {bands[config.band]}"]
+    parts.append("straight lines between the points of a run, to the end of the shortest run")
+    return "; ".join(parts)
 
 
 def save_figure(figure: Figure, path: Path) -> None:

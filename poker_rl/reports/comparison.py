@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib.colors import is_color_like
 
 from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveFloat
 from poker_rl.evaluation.plots.plotting import CurveLine, format_step_count
@@ -21,7 +23,7 @@ from poker_rl.reports.run_groups import (
     list_differing_keys,
     shorten_key,
 )
-from poker_rl.reports.seed_statistics import Band, average_curves, estimate
+from poker_rl.reports.seed_statistics import Band, Statistic, average_curves, estimate
 from poker_rl.reports.text_tables import (
     TextRows,
     TextTable,
@@ -30,7 +32,7 @@ from poker_rl.reports.text_tables import (
     format_text,
 )
 
-TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png")
+TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
 # A measure whose name ends like this is better if it is smaller.
 LOWER_IS_BETTER = ("exploitability", "nash_conv")
 
@@ -43,27 +45,42 @@ class CompareConfig:
     x_value: NonNegativeFloat | None = None
     x_axis: Literal["decisions", "hands", "updates", "iterations", "seconds"] = "decisions"
     unfinished: bool = False
+    statistic: Statistic = "mean"
     out: str | None = None
     curves: str | None = None
     overwrite: bool = False
+    profile: bool = False
     band: Band = "interval"
     title: str | None = None
     labels: list[str] | None = None
+    colors: list[str] | None = None
     width: PositiveFloat | None = None
     height: PositiveFloat | None = None
-    caption: Literal["figure", "none"] = "figure"
+    font_scale: PositiveFloat = 1.0
+    x_range: list[float] | None = None
+    y_range: list[float] | None = None
+    caption: str = "figure"
 
     def __post_init__(self) -> None:
         for key, path, suffixes in (
             ("out", self.out, (*TEXT_SUFFIXES, *IMAGE_SUFFIXES)),
             ("curves", self.curves, (".csv",)),
+            ("caption", self.caption, ("figure", "none", ".txt", ".md", ".tex")),
         ):
-            if path is not None and Path(path).suffix not in suffixes:
+            if path is not None and (Path(path).suffix or path) not in suffixes:
                 raise ConfigError(f"{key}: {path} ends in none of {', '.join(suffixes)}")
+        if self.out is not None and self.out.endswith(".pgf") and shutil.which("xelatex") is None:
+            raise ConfigError("out: .pgf needs xelatex, which is not installed; .pdf does not")
+        for key, limits in (("x_range", self.x_range), ("y_range", self.y_range)):
+            if limits is not None and (len(limits) != 2 or not limits[0] < limits[1]):
+                raise ConfigError(f"{key}: {limits} is not [LOW,HIGH]")
+        for color in self.colors or ():
+            if not is_color_like(color):
+                raise ConfigError(f"colors: {color} is no color; give one as red or '#0072B2'")
 
 
 class Comparison:
-    """Comparison of groups of runs of one game, by their means over seeds.
+    """Comparison of groups of runs of one game, by their means or IQMs over seeds.
 
     Attributes:
         measures: compared tags of metrics.jsonl, or measures of each run's headline player.
@@ -73,16 +90,16 @@ class Comparison:
         self.game, self.config = runs[0].game_name, config
         self.x_axis, self.x_value = config.x_axis, config.x_value
         self.groups = group_runs(runs, self._is_counted)
-        if config.labels is not None:
-            if len(config.labels) != len(self.groups):
-                names = ", ".join(group.label for group in self.groups)
+        names = ", ".join(group.label for group in self.groups)
+        for key, values in (("label", config.labels), ("color", config.colors)):
+            if values is None:
+                continue
+            if len(values) != len(self.groups):
                 raise ConfigError(
-                    f"labels: give {len(self.groups)}, one for each group of {self.game}: {names}"
+                    f"{key}s: give {len(self.groups)}, one for each group of {self.game}: {names}"
                 )
-            self.groups = [
-                replace(group, label=label)
-                for group, label in zip(self.groups, config.labels, strict=True)
-            ]
+            pairs: Any = zip(self.groups, values, strict=True)
+            self.groups = [replace(group, **{key: value}) for group, value in pairs]
         if config.tags is None:
             measures = [name for run in runs for name in run.headline_measures]
         else:
@@ -112,7 +129,8 @@ class Comparison:
         curves = [(x_values, values) for x_values, values in points if len(x_values)]
         if not curves:
             return None
-        return average_curves(group.label, curves, self.config.band)
+        line = average_curves(group.label, curves, self.config.band, self.config.statistic)
+        return replace(line, color=group.color)
 
     def list_curve_records(self) -> list[dict[str, Any]]:
         """Return a record for each point of each curve, for CSV."""
@@ -125,7 +143,7 @@ class Comparison:
                 low_and_high = line.bands[0][1:] if line.bands else (line.y, line.y)
                 for x, y, low, high in zip(line.x, line.y, *low_and_high, strict=True):
                     record = {"game": self.game, "group": group.label, "figure": measure}
-                    record |= {self.x_axis: x, "mean": y, "low": low, "high": high}
+                    record |= {self.x_axis: x, self.config.statistic: y, "low": low, "high": high}
                     records.append(record)
         return records
 
@@ -139,12 +157,16 @@ class Comparison:
         """The heading of the table."""
         is_final = self.x_value is None
         figures = "final figures" if is_final else f"figures at {self.x_value:,.0f} {self.x_axis}"
-        return f"{self.game}: {figures}, mean ± half the 95 % interval over seeds (Student)"
+        statistic = "mean ± half the 95 % interval over seeds (Student)"
+        if self.config.statistic == "iqm":
+            statistic = "interquartile mean [95 % interval over seeds, stratified bootstrap]"
+        return f"{self.game}: {figures}, {statistic}"
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
         """A record for each group and measure, for tables, CSV and JSON."""
         keys, records = list_differing_keys([group.config for group in self.groups]), []
+        statistic = self.config.statistic
         for group in self.groups:
             settings = {
                 f"settings/{shorten_key(key)}": format_setting(group.config, key) for key in keys
@@ -152,7 +174,7 @@ class Comparison:
             seconds = self.compute_mean(group, SECONDS_TAG)
             for measure in self.measures:
                 values = self.list_run_values(group, measure)
-                mean, low, high = estimate(values) if values else (None, None, None)
+                value, low, high = estimate(values, statistic) if values else (None,) * 3
                 record: dict[str, Any] = {
                     "game": self.game,
                     "group": group.label,
@@ -160,7 +182,7 @@ class Comparison:
                     "figure": measure,
                     "unit": group.get_measurement_field(measure, "unit"),
                     "kind": group.get_measurement_field(measure, "kind"),
-                    "mean": mean,
+                    statistic: value,
                     "low": low,
                     "high": high,
                     "seeds": len(values),
@@ -184,7 +206,7 @@ class Comparison:
                     group.label,
                     str(count) if counted == count else f"{counted} of {count}",
                     group.headline_player,
-                    *(format_cell(record, counted) for record in records),
+                    *(format_cell(record, self.config.statistic, counted) for record in records),
                     "-" if progress is None else format_step_count(progress),
                     format_minutes(minutes),
                 ]
@@ -241,13 +263,16 @@ class Comparison:
         return {"figures": self.records, "runs": runs, "notes": list(self.iterate_notes())}
 
 
-def format_cell(record: Mapping[str, Any], counted_runs: int) -> str:
-    """Format a mean with its interval, and the number of seeds unless all runs have a value."""
-    if record["mean"] is None:
+def format_cell(record: Mapping[str, Any], statistic: Statistic, counted_runs: int) -> str:
+    """Format a value with its interval, and the number of seeds unless all runs have a value."""
+    value, low, high = record[statistic], record["low"], record["high"]
+    if value is None:
         return "-"
     if record["seeds"] == 1:
-        return f"{format_number(record['mean'])} (1 seed)"
-    number = format_number(record["mean"], (record["high"] - record["low"]) / 2)
+        return f"{format_number(value)} (1 seed)"
+    number = format_number(value, (high - low) / 2)
+    if statistic == "iqm":
+        number = f"{value:.3g} [{low:.3g}, {high:.3g}]"
     return number if record["seeds"] == counted_runs else f"{number} ({record['seeds']} seeds)"
 
 

@@ -29,12 +29,14 @@ class RunGroup:
     Attributes:
         label: the settings that differ from those of other groups.
         counted_runs: those of `runs` that count in means, at most one for each seed.
+        color: color of the group in figures; None if its label determines it.
     """
 
     label: str
     config: FlatConfig
     runs: Sequence[RunData]
     counted_runs: Sequence[RunData]
+    color: str | None = None
 
     @property
     def headline_player(self) -> str:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ from poker_rl.reports.comparison import CompareConfig, Comparison
 from poker_rl.reports.run_data import find_run_folders, read_run
 from poker_rl.reports.seed_statistics import (
     average_curves,
+    bootstrap_interval,
+    compute_iqm,
+    compute_profile,
     estimate,
 )
 
@@ -36,10 +40,30 @@ def cells(out, first):
     return re.split(" {2,}", line)
 
 
-def test_means_and_their_intervals():
+def test_means_and_the_performance_profile():
     half = 4.3027 / 3**0.5
     assert estimate((1.0, 2.0, 3.0)) == pytest.approx((2, 2 - half, 2 + half), abs=1e-4)
-    assert estimate((1.0,)) == (1, None, None)
+    assert estimate((1.0,)) == estimate((1.0,), "iqm") == (1, None, None)
+    thresholds = np.array([0.0, 1.0, 2.5, 4.0])
+    share, low, high = compute_profile([np.array([1.0, 2.0]), np.array([3.0, 3.0])], thresholds)
+    assert share.tolist() == [1, 0.75, 0.5, 0]  # above the threshold, not at it
+    assert ((low <= share) & (share <= high)).all()
+
+
+def test_interquartile_mean_and_stratified_bootstrap():
+    """The definitions of rliable: a mean trimmed by a quarter at each end, percentiles."""
+    assert compute_iqm(np.array([9.0, 1, 2, 3, 4, -50, 5, 6])) == np.mean([2, 3, 4, 5])
+    stats = pytest.importorskip("scipy.stats")
+    values = np.random.default_rng(0).normal(size=(10, 3))
+    np.testing.assert_allclose(compute_iqm(values), stats.trim_mean(values, 0.25))
+    # Runs are resampled within their game: a game of equal runs adds no spread.
+    low, high = bootstrap_interval([np.zeros((5, 1)), np.ones((5, 1))], lambda rows: rows.mean(0))
+    assert (low, high) == (0.5, 0.5)
+    low, high = bootstrap_interval([values], compute_iqm)
+    trim = partial(stats.trim_mean, proportiontocut=0.25)
+    reference = stats.bootstrap((values,), trim, axis=0, method="percentile", rng=1)
+    np.testing.assert_allclose(low, reference.confidence_interval.low, atol=0.1)
+    np.testing.assert_allclose(high, reference.confidence_interval.high, atol=0.1)
 
 
 def test_curves_meet_only_where_all_of_them_are():
@@ -161,22 +185,33 @@ def test_a_figure_for_a_paper(capsys):
         rows = [make_row(0, 1), make_row(100, value)]
         write_run_folder(f"r/a{seed}", rows, seed=seed)
         write_run_folder(f"r/b{seed}", rows, seed=seed, warm_start="all/kuhn/ppo/mine@100")
-    out = said(capsys, "r", "labels=[ours,theirs]", "out=a.pdf", "curves=a.csv")
+        write_run_folder(f"s/a{seed}", rows, seed=seed, names={"game": "leduc"})
+    files = ["out=a.pdf", "curves=a.csv", "caption=a.tex"]
+    out = said(capsys, "r", "labels=[ours,theirs]", *files)
     assert cells(out, "theirs")[1] == "2"
     assert Path("a.pdf").read_bytes().startswith(b"%PDF")
+    assert r"exact; mean over 2 seeds; shaded: 95 \% interval" in Path("a.tex").read_text()
     rows = list(csv.DictReader(Path("a.csv").read_text().splitlines()))
     assert [row["group"] for row in rows] == ["ours"] * 2 + ["theirs"] * 2
     assert float(rows[1]["low"]) == pytest.approx(estimate((0.1, 0.3)).low)
     runs = [read_run(Path(f"r/{name}")) for name in ("a0", "a1", "b0", "b1")]
-    config = CompareConfig(title="A", caption="none", width=3.0, height=2.0)
+    layout = {"width": 3.0, "height": 2.0, "font_scale": 2.0, "x_range": [0.0, 50.0]}
+    config = CompareConfig(title="A", caption="none", colors=["black", "red"], **layout)
     comparison = Comparison(runs, config)
     assert [group.label for group in comparison.groups] == ["ppo", "warm_start=mine@100"]
     figure = draw_comparison([comparison])
     (ax,) = figure.axes
     assert (ax.get_title(loc="left"), figure.get_supxlabel()) == ("A", "")
-    assert tuple(figure.get_size_inches()) == (3, 2)
-    note = draw_comparison([Comparison(runs, CompareConfig())]).get_supxlabel()
-    assert note == "mean over 2 seeds; shaded: 95 % interval (Student)"
+    assert (tuple(figure.get_size_inches()), ax.get_xlim()) == ((3, 2), (0, 50))
+    assert [line.get_color() for line in ax.lines] == ["black", "red"]
+    sizes = {text.get_fontsize() for text in (*ax.get_xticklabels(), *ax.get_legend().texts)}
+    assert sizes == {18}
+    note = draw_comparison([Comparison(runs, CompareConfig(statistic="iqm"))]).get_supxlabel()
+    assert "interquartile mean over 2 seeds; shaded: 95 % interval (stratified boot" in note
+    assert "straight lines between the points" in " ".join(note.split())
+    out = said(capsys, "r/a*", "s", "statistic=iqm", "profile=true", "out=p.svg")
+    assert out.count("0.2 [0.1, 0.3]") == 2  # kuhn and leduc
+    assert "share of runs below the threshold" in Path("p.svg").read_text()
 
 
 @pytest.mark.parametrize(
@@ -187,8 +222,11 @@ def test_a_figure_for_a_paper(capsys):
         (["damaged"], "metrics.jsonl is damaged: line 1"),
         (["r", "tags=[y]"], "tags: no run has recorded y; there are eval/average/exploitability"),
         (["r", "x_axis=iterations"], "x_axis: r/a counts no iterations; it counts hands, dec"),
-        (["r", "out=a.txt"], "out: a.txt ends in none of .md, .csv, .json, .pdf, .svg, .png"),
+        (["r", "out=a.txt"], "out: a.txt ends in none of .md, .csv, .json, .pdf, .svg, .png, .pgf"),
         (["r", "labels=[a,b]"], "labels: give 1, one for each group of kuhn: ppo"),
+        (["r", "out=a.png", "colors=[bleu]"], "colors: bleu is no color"),
+        (["r", "out=a.png", "x_range=[2,1]"], "x_range: [2.0, 1.0] is not [LOW,HIGH]"),
+        (["r", "caption=a.pdf"], "caption: a.pdf ends in none of figure, none, .txt, .md, .tex"),
     ],
 )
 def test_bad_input_is_a_line(words, told, get_refusal):
