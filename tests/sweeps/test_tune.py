@@ -13,9 +13,9 @@ import optuna
 import pytest
 import torch
 from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, run_command
-from poker_rl.algos.algorithm import build_algorithm
 from processes import until
 
+from poker_rl.algos.algorithm import build_algorithm
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import (
