@@ -237,8 +237,7 @@ class PlayerEvaluator:
         """
         # matplotlib is imported late, because its import takes a while.
         from poker_rl.evaluation.plots import run_figures
-        from poker_rl.evaluation.plots.hand_grid_figures import build_hand_grid_figures
-        from poker_rl.evaluation.plots.policy_figures import draw_policy
+        from poker_rl.evaluation.plots.policy_figures import build_hand_grid_figures, draw_policy
 
         figures: dict[str, Figure | None] = {}
         if metrics is not None:

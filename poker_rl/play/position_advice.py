@@ -243,12 +243,10 @@ def print_advice(
         print_line(printed_advice.format_text(use_color), is_escaped=True)
     if config.figure is not None and advice.hand_grid is not None:
         # These modules are imported only here, because matplotlib loads slowly.
-        from poker_rl.evaluation.plots.hand_grid_figures import draw_hand_grids
         from poker_rl.evaluation.plots.plotting import save_png
-        from poker_rl.evaluation.plots.run_figures import shorten_player_name
+        from poker_rl.evaluation.plots.policy_figures import draw_hand_grids
 
-        title = f"Starting hands: {shorten_player_name(player_name)}"
-        figure = draw_hand_grids([advice.hand_grid], title, game.ranks)
+        figure = draw_hand_grids([advice.hand_grid], player_name, game.ranks)
         save_png(figure, Path(config.figure), f"{game.name}, {player_name}")
 
 

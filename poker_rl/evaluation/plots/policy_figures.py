@@ -1,9 +1,9 @@
-"""Figures of policies with a cell for each information set. Imports matplotlib."""
+"""Figures of policies, by information set or by starting hand. Imports matplotlib."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,16 +14,29 @@ from matplotlib.patches import Patch
 from poker_rl.evaluation.plots.plotting import (
     INK_COLOR,
     add_footnote,
+    create_panels,
     draw_cell_text,
     set_figure_title,
 )
+from poker_rl.evaluation.plots.run_figures import shorten_player_name
+from poker_rl.evaluation.starting_hand_grid import (
+    StartingHandGrid,
+    compute_hand_grid,
+    list_preflop_situations,
+    supports_hand_grid,
+)
+from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
+from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.players.player import Player
 
 ACTION_COLORS = (
     *("#C9D3DC", "#56B4E9", "#D55E00", "#009E73"),
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
+# Fold, check or call, bet or raise, in the order of a grid's cells from left to right
+ACTION_TYPE_NAMES = {2: "bet or raise", 1: "check or call", 0: "fold"}
 MAX_INFOSETS = 2000  # cells for more information sets would be too small
 PIXELS_PER_CELL = 50  # pixels across the width of a cell
 MAX_LABELED_COLUMNS = 8  # with more columns, probabilities do not fit in the cells
@@ -146,3 +159,54 @@ def draw_cells(
         prob, start = probs[row, column, action], probs[row, column, :action].sum()
         is_dark = colors[action] not in ACTION_COLORS[:2]
         draw_cell_text(ax, column + start + prob / 2, row + 0.5, f"{100 * prob:.0f}", is_dark)
+
+
+def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
+    """Return figures by name with each player's policy before the flop; {} if no hold'em.
+
+    In a game with a variable number of seats, the largest number is used. If a player has several
+    instances, the first is drawn.
+    """
+    if not supports_hand_grid(game):
+        return {}
+    assert isinstance(game, DisplayedPoker)
+    figures = {}
+    for name, player in players.items():
+        grids = [
+            compute_hand_grid(game, player.select_instance(0), record, [], title)
+            for title, record in list_preflop_situations(game, len(game.definitions) - 1)
+        ]
+        if grids:
+            figures[f"starting_hands_{name}"] = draw_hand_grids(grids, name, game.ranks)
+    return figures
+
+
+def draw_hand_grids(grids: Sequence[StartingHandGrid], player_name: str, ranks: str) -> Figure:
+    """Draw each grid in a panel, with each cell divided in proportion to action probabilities."""
+    figure, axes = create_panels(len(grids))
+    colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_NAMES]
+    positions, labels = np.arange(len(ranks)) + 0.5, list(ranks[::-1])
+    for grid, ax in zip(grids, axes, strict=True):
+        draw_cells(ax, grid.probs[..., list(ACTION_TYPE_NAMES)], colors)
+        ax.set_xticks(positions, labels)
+        ax.set_yticks(positions, labels)
+        ax.tick_params(length=0, labelsize=7, colors=INK_COLOR)
+        ax.set_title(grid.title, loc="left", fontsize=8, color=INK_COLOR, parse_math=False)
+    figure.legend(
+        [Patch(color=color) for color in colors],
+        list(ACTION_TYPE_NAMES.values()),
+        loc="outside upper right",  # a legend in the margin leaves the grids their width
+        ncols=len(ACTION_TYPE_NAMES),
+        borderpad=0,
+        frameon=False,
+        labelcolor=INK_COLOR,
+        fontsize=8,
+    )
+    set_figure_title(
+        figure, f"Starting hands: {shorten_player_name(player_name).replace('_', ' ')}"
+    )
+    add_footnote(
+        figure,
+        "exact, the policy's own probabilities; suited hands above the diagonal, offsuit below",
+    )
+    return figure
