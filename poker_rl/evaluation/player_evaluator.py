@@ -20,10 +20,7 @@ from poker_rl.evaluation.exact.exploitability import (
     compute_best_response_gains,
     compute_seat_values,
 )
-from poker_rl.evaluation.exact.public_tree_evaluator import (
-    describe_exact_cost,
-    evaluate_on_public_tree,
-)
+from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
 from poker_rl.evaluation.matches.duplicate_match import DealCount, get_result_unit, play_match
 from poker_rl.evaluation.result import EXACT, PERCENTILE_TAG_PATTERN, Result
 from poker_rl.evaluation.variance_reduction.variance_reducers import (
@@ -96,19 +93,6 @@ class PlayerEvaluator:
                 raise ConfigError(
                     "needs evaluation.other_seats_player=null: the player must have all seats"
                 )
-
-    def describe_exact_costs(self, players: Mapping[str, Player]) -> list[str]:
-        """Return a line for each player with the size and memory of its exact evaluation.
-
-        The list is empty if the game tree can be enumerated.
-        """
-        self.check_exact_possible()
-        if self.tree is not None:
-            return []
-        return [
-            f"{name}: {describe_exact_cost(self._game, player.select_instance(0))}"
-            for name, player in players.items()
-        ]
 
     @cached_property
     def tree(self) -> GameTree | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.evaluation.matches.playing_style import is_holdem
+from poker_rl.evaluation.matches.match_statistics import is_holdem
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes

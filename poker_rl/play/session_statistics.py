@@ -20,7 +20,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
     compute_half_width,
     get_result_unit,
 )
-from poker_rl.evaluation.matches.playing_style import compute_style
+from poker_rl.evaluation.matches.match_statistics import compute_style
 from poker_rl.games.game import Game
 from poker_rl.play.live_hand import PERSON_INDEX
 from poker_rl.play.session_file import SavedSession, read_session

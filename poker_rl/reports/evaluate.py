@@ -22,7 +22,7 @@ from poker_rl.evaluation.best_response.exploitability_bounds import (
     compute_trained_bound,
 )
 from poker_rl.evaluation.matches.duplicate_match import check_seat_count, play_mixed_table
-from poker_rl.evaluation.matches.match_results import measure_match
+from poker_rl.evaluation.matches.match_statistics import measure_match
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.games.game import Game
 from poker_rl.games.poker.phh_reader import read_decisions
@@ -197,7 +197,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
                 for name in players
             ]
     metrics_path = None if snapshot is None else snapshot.parents[1] / METRICS_FILE
-    _check_measurements(evaluation, players, metrics_path)
+    _check_measurements(evaluation, metrics_path)
     hand_tables = [] if config.hands is None else [_measure_agreement(evaluation, players)]
 
     measures = [
@@ -216,16 +216,13 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
         for name, other_name, other in pairings
     ]
     winnings = [result for match in matches for result in match.results]
-    returns = [result for match in matches for result in match.distribution.list_quantile_results()]
     styles = [result for match in matches for result in match.styles]
     protocol = PROTOCOLS[evaluator.variance_reduction]
     protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
-    returns_heading = f"what a {game.hand_noun} won: minimum, percentiles and maximum"
     evaluation.tables = [
         ResultTable(measures),
         ResultTable(bounds, "lower bounds on exploitability; 95 % interval"),
         ResultTable(winnings, f"{deals:,} {protocol}; 95 % interval", is_wide=True),
-        ResultTable(returns, returns_heading, is_wide=True),
         ResultTable(styles, "playing style", is_wide=True),
         *hand_tables,
     ]
@@ -235,8 +232,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
         if matches:
             from poker_rl.evaluation.plots.run_figures import draw_return_distributions
 
-            distributions = [match.distribution for match in matches]
-            figures["outcomes"] = draw_return_distributions(distributions)
+            figures["outcomes"] = draw_return_distributions(matches, game.unit)
         evaluation.save_figures(figures)
 
 
@@ -260,10 +256,8 @@ def _measure_agreement(evaluation: Evaluation, players: Mapping[str, Player]) ->
     return ResultTable(results, heading, is_wide=True)
 
 
-def _check_measurements(
-    evaluation: Evaluation, players: Mapping[str, Player], metrics_path: Path | None
-) -> None:
-    """Check that all measurements are possible, print their costs, and create the output folder."""
+def _check_measurements(evaluation: Evaluation, metrics_path: Path | None) -> None:
+    """Check that all measurements are possible, and create the output folder."""
     game, config = evaluation.game, evaluation.config
     if config.lbr:
         with error_prefix("lbr"):
@@ -275,6 +269,5 @@ def _check_measurements(
             read_metrics_rows(metrics_path)  # report a damaged metrics.jsonl before the matches
     if config.exact:
         with error_prefix("exact"):
-            for cost_line in evaluation.evaluator.describe_exact_costs(players):
-                print_line(cost_line)
+            evaluation.evaluator.check_exact_possible()
     evaluation.create_output_folder()

@@ -259,8 +259,6 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         **asdict(plan),
         "game": tournament.game.name,
         "results": [asdict(row) for row in results.results],
-        "explained_variance": results.explained_variance,
-        "cycle": results.cycle,
     }
     write_text_atomically(folder / "results.json", json.dumps(data, indent=2) + "\n")
     write_text_atomically(folder / "results.csv", to_csv(data["results"]))
@@ -285,4 +283,4 @@ def format_tournament(results: TournamentResults) -> str:
     cross_table = [["", *names]]
     cross_table += [[name, *(cell(name, f"won/{other}") for other in names)] for name in names]
     tables = TextTable(ranking, key_columns=2), TextTable(cross_table, results.cell_meaning)
-    return format_text([results.description, *tables, "\n".join(results.remarks)], names)
+    return format_text([results.description, *tables], names)

@@ -118,10 +118,6 @@ def build_and_train(
     if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
         with error_prefix("warm_start"):
             config["warm_start"] = warm_start_from_run(root.warm_start, config, algorithm, game)
-    if evaluator.exact_every is not None and worker.rank == 0:
-        with error_prefix("evaluation.exact_every"):
-            for cost in evaluator.describe_exact_costs(algorithm.players()):
-                print_line(cost)
     with worker_processes.connect_workers(worker, device, partial(train, request, option_dirs)):
         train_in_folder(
             config,

@@ -15,8 +15,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
     play_match,
     play_mixed_table,
 )
-from poker_rl.evaluation.matches.match_results import ReturnDistribution, measure_match
-from poker_rl.evaluation.matches.playing_style import STYLE_UNITS, StyleCounter
+from poker_rl.evaluation.matches.match_statistics import STYLE_UNITS, StyleCounter, measure_match
 from poker_rl.evaluation.variance_reduction.variance_reducers import (
     add_control_variates,
     build_reducer_factory,
@@ -196,39 +195,28 @@ def test_one_hand(hand, button, big_blind):
     assert styles["them"] == pytest.approx(big_blind)
 
 
-def count_returns(game, player, other, deals):
+def match_of(game, player, other, deals):
     load = loader(game)
-    match = measure_match(game, None, player, load(player), other, load(other), deals, 0, None)
-    winnings, win_rate = match.results
-    return winnings, win_rate, match.distribution
+    return measure_match(game, None, player, load(player), other, load(other), deals, 0, None)
 
 
 def test_a_player_that_always_bets_wins_every_hand_of_one_that_folds():
-    _, win_rate, found = count_returns(KUHN_3P, "raise", "fold", 50)
-    assert found.returns == [2]
-    assert found.hand_counts == [150]
+    match = match_of(KUHN_3P, "raise", "fold", 50)
+    assert match.returns.tolist() == [2] * 150
+    win_rate = match.results[1]
     assert win_rate == Result("raise", "hands_won/fold", 1, 0, "of hands", "against fold", 50)
-    _, win_rate, found = count_returns(HOLDEM, "fold", "raise", 50)
-    # Each blind on half the hands.
-    assert (found.returns, found.hand_counts) == ([-1, -0.5], [50, 50])
-    assert (win_rate.value, found.unit) == (0, "big blind")
+    match = match_of(HOLDEM, "fold", "raise", 50)
+    assert sorted(match.returns) == [-1] * 50 + [-0.5] * 50  # each blind on half the hands
+    assert match.results[1].value == 0
 
 
 def test_returns_sum_to_the_winnings():
-    winnings, win_rate, found = count_returns(BIG2, "lowest", "uniform", 100)
-    returns, hands = np.array(found.returns), np.array(found.hand_counts)
-    assert hands.sum() == 400
-    assert returns @ hands / 400 == pytest.approx(winnings.value)
-    assert win_rate.value == pytest.approx(hands[returns > 0].sum() / 400)
+    match = match_of(BIG2, "lowest", "uniform", 100)
+    (winnings, win_rate), returns = match.results, match.returns
+    assert len(returns) == 400
+    assert returns.mean() == pytest.approx(winnings.value)
+    assert win_rate.value == pytest.approx((returns > 0).mean())
     assert -13 <= returns.min() < returns.max() <= 39
     # A share p of n hands deviates by sqrt(p (1 - p) / n); those of a deal are nearly independent.
     p = win_rate.value
     assert win_rate.half_width == pytest.approx(1.96 * (p * (1 - p) / 400) ** 0.5, rel=0.4)
-
-
-def test_percentiles():
-    distribution = ReturnDistribution("us", "x", "point", [-2, -1, 3], [50, 20, 30])
-    assert distribution.compute_percentiles() == [-2, -2, -2, 3, 3]
-    results = distribution.list_quantile_results()
-    assert [result.value for result in results] == [-2, -2, -2, -2, 3, 3, 3]
-    assert results[1] == Result("us", "won_p5/x", -2, None, "point", "against x")

@@ -85,7 +85,7 @@ def test_a_report_in_three_forms(run, capsys):
     assert abs(winnings.value - exact.value) < 2 * winnings.half_width
     assert len([one for one in results if one.measure.startswith("hands_won/")]) == 4
     rows = list(csv.DictReader(kept.with_suffix(".csv").open()))
-    assert len(rows) == len(results) == 2 * 5 + 4 * (3 + 7)
+    assert len(rows) == len(results) == 2 * 5 + 4 * 3
     assert float(rows[0]["value"]) == pytest.approx(11 / 24)
     (row,) = [row for row in rows if row["measure"] == f"hands_won/{run}@1000:current"][:1]
     assert (row["n"], row["kind"]) == ("1000", f"against {run}@1000:current")

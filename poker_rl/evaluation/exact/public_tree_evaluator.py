@@ -16,10 +16,11 @@ permutation of the suits are evaluated once; so are hands, if the permutation ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import numba
 import numpy as np
@@ -32,7 +33,7 @@ from poker_rl.games.public.betting_lines import (
 )
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
-from poker_rl.players.range_policy import MIN_ROWS_PER_QUERY, BoardPolicy, RangePolicy
+from poker_rl.players.range_policy import BoardPolicy, RangePolicy
 from poker_rl.storage.console import create_progress_bar
 
 
@@ -49,16 +50,6 @@ def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.
         best_values, value = tree.evaluate_player(player, bar.update)
     seat_values = np.array([value, -value])
     return best_values - seat_values, seat_values
-
-
-def describe_exact_cost(game: Game, player: Player) -> str:
-    """Return a line with the number of policy queries and the memory of an exact evaluation."""
-    tree = PublicTreeEvaluator(game, player.is_suit_invariant)
-    suits_text = "merged" if player.is_suit_invariant else "distinguished"
-    return (
-        f"exact: {tree.count_queries():,} hands at public states, suits {suits_text}; about"
-        f" {tree.estimate_bytes() / 1e6:,.0f} MB of memory besides the player's own"
-    )
 
 
 class PublicTreeEvaluator(PublicTree):
@@ -82,21 +73,6 @@ class PublicTreeEvaluator(PublicTree):
             yield street_index, next_board
             if street_index + 1 < len(self.streets):
                 yield from self._iterate_boards(street_index + 1, next_board)
-
-    def estimate_bytes(self) -> int:
-        """Return the approximate memory of an evaluation in bytes, without the player's own."""
-        hands = len(self.ranges.hands)
-        boards_in_memory = [1] * (len(self.streets) - 1) + [numba.get_num_threads()]
-        line_entries = sum(
-            board_count * (6 * len(street.parent_line) + 2 * len(street.continuing_lines))
-            for street, board_count in zip(self.streets, boards_in_memory, strict=True)
-        )
-        max_queried_lines = max(len(street.decision_lines) for street in self.streets)
-        prob_bytes = 8 * self.game.action_count
-        bytes_per_query = self.streets[0].decision_records.itemsize + 2 * prob_bytes
-        walk_bytes = hands * (8 * line_entries + max_queried_lines * bytes_per_query)
-        group_bytes = 3 * MIN_ROWS_PER_QUERY * prob_bytes
-        return walk_bytes + group_bytes + self.boards.estimate_bytes()
 
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
@@ -136,7 +112,15 @@ class _PublicTreeWalk:
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
         boards = self.tree.boards.list_next_boards(previous_board, street_index)
-        values_of_boards = self.iterate_board_values(street_index, boards, reach)
+        policies = self.tree.range_policy.iterate_board_policies(
+            self.player, self.tree.streets[street_index].decision_records, boards, self.on_progress
+        )
+        # Only the last street uses threads: a thread with an earlier board would be idle until the
+        # boards that follow it are done.
+        is_last_street = street_index + 1 == len(self.tree.streets)
+        run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
+        evaluate_board = partial(self._evaluate_board, street_index, reach)
+        values_of_boards = chain.from_iterable(run_each(evaluate_board, each) for each in policies)
         for board, (board_values, board_value) in zip(boards, values_of_boards, strict=True):
             board_share = board.multiplicity / len(previous_board.suit_permutations)
             best_response_values += board_share * board_values
@@ -148,21 +132,7 @@ class _PublicTreeWalk:
         board_count = self.tree.boards.count_next_boards(street_index)
         return best_response_values / board_count, value / board_count
 
-    def iterate_board_values(
-        self, street_index: int, boards: Iterable[Board], reach: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, float]]:
-        """Yield the two values of `average_over_boards` for each board alone, in order."""
-        is_last_street = street_index + 1 == len(self.tree.streets)
-        # Only the last street uses threads: a thread with an earlier board would be idle until the
-        # boards that follow it are done.
-        run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
-        walk_board = partial(self._walk_board, street_index, reach)
-        states = self.tree.streets[street_index].decision_records
-        query = self.player, states, boards, self.on_progress
-        for policies in self.tree.range_policy.iterate_board_policies(*query):
-            yield from run_each(walk_board, policies)
-
-    def _walk_board(
+    def _evaluate_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
         """Return the two values of `average_over_boards` for the board of `policy` alone."""

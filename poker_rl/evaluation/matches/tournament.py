@@ -7,9 +7,10 @@ the intervals of their means suggest.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, log
 from typing import Literal
 
 import numpy as np
@@ -21,15 +22,13 @@ from poker_rl.evaluation.matches.duplicate_match import (
     get_result_unit,
     summarize_blocks,
 )
-from poker_rl.evaluation.matches.ratings import (
-    compute_explained_variance,
-    find_largest_cycle,
-    fit_elo,
-)
 from poker_rl.evaluation.result import AGAINST, Result
 from poker_rl.games.game import Game
 
 TableKind = Literal["one_against_rest", "mixed"]
+ELO_PER_LOG_ODDS = 400 / log(10)  # a rating higher by 400 wins ten of eleven deals
+MAX_NEWTON_STEPS = 1000
+CONVERGENCE_TOLERANCE = 1e-10
 
 
 def assign_players_to_tables(
@@ -71,7 +70,7 @@ def list_counted_players(seat_order: Sequence[int]) -> list[int]:
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TournamentResults:
     """Results of a finished tournament.
 
@@ -80,10 +79,6 @@ class TournamentResults:
         results: for each player its mean winnings per hand over its tables (`won`), how much more
             the player ranked above it won (`behind`) and, with two seats, its rating (`elo`). Then
             for each pair the winnings of one player at the tables of both (`won/<name>`).
-        explained_variance: share of the variance of the results that one rating for each player
-            explains; None for two players.
-        cycle: three players of whom each beats the next and the last beats the first; empty if
-            there are none.
     """
 
     game: Game
@@ -92,8 +87,6 @@ class TournamentResults:
     deals: int
     player_names: list[str]
     results: list[Result]
-    explained_variance: float | None
-    cycle: list[str]
 
     def find_result(self, player: str, measure: str) -> Result | None:
         """Return the result of a player for a measure; None if there is none."""
@@ -129,21 +122,6 @@ class TournamentResults:
             return "what the row's player won at the tables where the column's sat too"
         return f"what the row's player won alone against {self.game.seats - 1} of the column's"
 
-    @property
-    def remarks(self) -> list[str]:
-        """Sentences about the ratings and the largest cycle; empty if there are neither."""
-        sentences = []
-        if self.explained_variance is not None:
-            sentences.append(
-                f"One rating a player explains {100 * self.explained_variance:.1f} % of the"
-                " variance of the results; the rest is cycles and chance."
-            )
-        if self.cycle:
-            pairs = zip(self.cycle, [*self.cycle[1:], self.cycle[0]], strict=True)
-            wins = [f"{a} beats {b} by {self.format_cell(a, f'won/{b}')}" for a, b in pairs]
-            sentences.append(f"The largest cycle: {', '.join(wins)}.")
-        return sentences
-
 
 def compute_tournament_results(
     game: Game,
@@ -159,63 +137,36 @@ def compute_tournament_results(
     what its `list_counted_players` won in each deal, [counted players, deals] in chips a hand.
     """
     scale, unit = get_result_unit(game)
-    results_of_player: dict[int, list[np.ndarray]] = {}
-    results_of_pair: dict[tuple[int, int], list[np.ndarray]] = {}
-    design_rows, mean_results = [], []
+    blocks_of_player, blocks_of_pair = defaultdict(list), defaultdict(list)
     for seat_order, block in zip(seat_orders, blocks, strict=True):
-        for player, deal_results in zip(
-            list_counted_players(seat_order), block * scale, strict=True
-        ):
-            results_of_player.setdefault(player, []).append(deal_results)
-            for other in sorted(set(seat_order) - {player}):
-                results_of_pair.setdefault((player, other), []).append(deal_results)
-            design_row = -np.bincount(seat_order, minlength=len(names)) / (game.seats - 1)
-            design_row[player] = 1
-            design_rows.append(design_row)
-            mean_results.append(deal_results.mean())
-    centered_results = np.array(mean_results)
-    if game.seats > 2:
-        # Remove the advantage that any player may have alone against copies of another player.
-        centered_results -= centered_results.mean()
-    mean_of_player = {
-        player: np.mean(deal_results, axis=0) for player, deal_results in results_of_player.items()
-    }
-    ranked = sorted(mean_of_player, key=lambda player: -mean_of_player[player].mean())
+        for player, winnings in zip(list_counted_players(seat_order), block * scale, strict=True):
+            blocks_of_player[player].append(winnings)
+            for other in set(seat_order) - {player}:
+                blocks_of_pair[player, other].append(winnings)
+    mean_blocks = {player: np.mean(each, axis=0) for player, each in blocks_of_player.items()}
+    ranked = sorted(mean_blocks, key=lambda player: -mean_blocks[player].mean())
 
-    def summarize(player: int, measure: str, deal_results: np.ndarray, kind: str) -> Result:
-        return summarize_blocks(names[player], measure, deal_results, unit, kind)
+    def summarize(player: int, measure: str, winnings: np.ndarray, kind: str) -> Result:
+        return summarize_blocks(names[player], measure, winnings, unit, kind)
 
     ratings = _compute_ratings(names, seat_orders, blocks) if game.seats == 2 else []
     results = []
     for rank, player in enumerate(ranked):
-        results.append(summarize(player, "won", mean_of_player[player], "mean of all tables"))
+        results.append(summarize(player, "won", mean_blocks[player], "mean of all tables"))
         if rank > 0:
-            difference = mean_of_player[ranked[rank - 1]] - mean_of_player[player]
+            difference = mean_blocks[ranked[rank - 1]] - mean_blocks[player]
             results.append(summarize(player, "behind", difference, "behind"))
         results += [ratings[player]] if ratings else []
-    winnings_matrix, half_width_matrix = np.zeros((2, len(names), len(names)))
-    for a in ranked:
-        for b in ranked:
-            if (a, b) in results_of_pair:
-                deal_results, kind = np.mean(results_of_pair[a, b], axis=0), f"{AGAINST}{names[b]}"
-                results.append(summarize(a, f"won/{names[b]}", deal_results, kind))
-                winnings_matrix[a, b] = results[-1].value
-                half_width_matrix[a, b] = results[-1].half_width
-    is_pairwise = all(len(set(seat_order)) == 2 for seat_order in seat_orders)
-    cycle = find_largest_cycle(winnings_matrix, half_width_matrix) if is_pairwise else ()
-    explained_variance = None
-    if len(names) > 2:
-        explained_variance = compute_explained_variance(np.array(design_rows), centered_results)
-    return TournamentResults(
-        game=game,
-        table_kind=table_kind,
-        rounds=rounds,
-        deals=blocks[0].shape[1],
-        player_names=[names[player] for player in ranked],
-        results=results,
-        explained_variance=explained_variance,
-        cycle=[names[player] for player in cycle],
-    )
+    results += [
+        summarize(
+            a, f"won/{names[b]}", np.mean(blocks_of_pair[a, b], axis=0), f"{AGAINST}{names[b]}"
+        )
+        for a in ranked
+        for b in ranked
+        if (a, b) in blocks_of_pair
+    ]
+    deals, player_names = blocks[0].shape[1], [names[player] for player in ranked]
+    return TournamentResults(game, table_kind, rounds, deals, player_names, results)
 
 
 def _compute_ratings(
@@ -229,3 +180,39 @@ def _compute_ratings(
         Result(name, "elo", float(rating), compute_half_width(influence), "Elo", "fitted", deals)
         for name, rating, influence in zip(names, ratings, influences, strict=True)
     ]
+
+
+def fit_elo(
+    pairs: np.ndarray, scores: np.ndarray, player_count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit Elo ratings to the scores of all pairs by maximum likelihood, with Newton's method.
+
+    The model is that of Bradley and Terry (1952): with ratings r, player i wins a deal against
+    player j with probability 1 / (1 + 10 ** ((r_j - r_i) / 400)). A draw is added to the scores of
+    each pair, so that even a player who wins every deal has a finite rating.
+
+    Args:
+        pairs: indices of the players of each pair, [P, 2].
+        scores: score of each pair's first player in every deal, [P, deals]: 1 for a win, 1/2 for
+            a draw, 0 for a loss.
+
+    Returns:
+        Ratings [players] with mean 0, and influences of the deals and of the added draw on them,
+        [players, deals + 1]. To first order, the error of a rating is the mean of its influences,
+        so both have the same confidence interval.
+    """
+    design = np.zeros((len(pairs), player_count))
+    rows = np.arange(len(pairs))
+    design[rows, pairs[:, 0]], design[rows, pairs[:, 1]] = 1, -1
+    scores = np.column_stack([scores, np.full(len(scores), 0.5)])
+    mean_scores = scores.mean(1)
+    log_odds = np.zeros(player_count)
+    for _ in range(MAX_NEWTON_STEPS):
+        win_probs = 1 / (1 + np.exp(-(design @ log_odds)))
+        inverse = np.linalg.pinv(design.T @ (design * (win_probs * (1 - win_probs))[:, None]))
+        step = inverse @ (design.T @ (mean_scores - win_probs))
+        log_odds += step / max(1.0, float(np.ptp(step)))
+        if np.abs(step).max() < CONVERGENCE_TOLERANCE:
+            break
+    influences = inverse @ (design.T @ (scores - scores.mean(1, keepdims=True)))
+    return ELO_PER_LOG_ODDS * (log_odds - log_odds.mean()), ELO_PER_LOG_ODDS * influences

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from poker_rl.evaluation.matches.match_results import ReturnDistribution
+from poker_rl.evaluation.matches.match_statistics import MatchResults
 from poker_rl.evaluation.plots.plotting import (
     INK_COLOR,
     CurveLine,
@@ -136,23 +136,20 @@ def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
     return draw_measures(curves, x_axis, titles, f"won ({unit})", "matches")
 
 
-def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Figure:
+def draw_return_distributions(matches: Sequence[MatchResults], unit: str) -> Figure:
     """Draw the distribution of winnings in a hand, in per cent, with a panel for each match."""
-    figure, axes = create_panels(len(distributions))
-    styles = assign_styles(distribution.player for distribution in distributions)
-    for ax, distribution in zip(axes, distributions, strict=True):
-        player, opponent = distribution.player, distribution.opponent
-        returns, hand_counts = np.array(distribution.returns), np.array(distribution.hand_counts)
-        percent_of_hands = 100 * hand_counts / hand_counts.sum()
+    figure, axes = create_panels(len(matches))
+    styles = assign_styles(match.player for match in matches)
+    for ax, match in zip(axes, matches, strict=True):
+        returns, hand_counts = np.unique(match.returns, return_counts=True)
+        percent_of_hands = 100 * hand_counts / len(match.returns)
         bar_width = 0.9 * float(np.diff(returns).min(initial=1))
-        ax.bar(returns, percent_of_hands, bar_width, color=styles[player][0])
-        mean_return = float(returns @ hand_counts / hand_counts.sum())
+        ax.bar(returns, percent_of_hands, bar_width, color=styles[match.player][0])
+        mean_return = float(match.returns.mean())
         ax.axvline(mean_return, color=INK_COLOR, linestyle="--", label=f"mean {mean_return:.2f}")
         ax.legend(frameon=False, fontsize=9, labelcolor=INK_COLOR)
-        title = f"{player} against {shorten_player_name(opponent)}"
-        label_axes(
-            ax, title, f"won in a hand ({distribution.unit})", f"% of {hand_counts.sum():,} hands"
-        )
+        title = f"{match.player} against {shorten_player_name(match.opponent)}"
+        label_axes(ax, title, f"won in a hand ({unit})", f"% of {len(match.returns):,} hands")
     add_footnote(figure, "every hand of the matches")
     return figure
 

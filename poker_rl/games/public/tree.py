@@ -97,17 +97,6 @@ class Boards:
         ]
         return new_cards, np.stack(keys)
 
-    def estimate_bytes(self) -> int:
-        """Estimate the bytes of memory for building the boards of the street that needs most."""
-        shown_count = max_bytes = 0
-        for new_card_count in self._game.board_cards:
-            board_count = comb(self._game.deck_size - shown_count, new_card_count)
-            # The cards are in memory three times: as Python integers, as an array and sorted.
-            board_bytes = 8 * len(self.root.suit_permutations) + 24 * new_card_count + 80
-            max_bytes = max(max_bytes, board_count * board_bytes)
-            shown_count += new_card_count
-        return max_bytes
-
     def list_boards_by_street(self, cards: np.ndarray) -> list[Board]:
         """Return the board on each street of a hand with the board cards [n]; merge no boards."""
         boards, board = [], self.root

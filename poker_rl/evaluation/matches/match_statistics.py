@@ -1,4 +1,6 @@
-"""Statistics of playing style in hold'em.
+"""Statistics of a match: winnings, share of hands won and, in hold'em, the playing style.
+
+The statistics of playing style are:
 
 hands       number of hands dealt to the player
 vpip        share of hands in which it voluntarily put chips into the pot before the flop, by a
@@ -10,14 +12,25 @@ showdown    share of hands that it took to a showdown
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from poker_rl.evaluation.result import AGAINST, Result
+from poker_rl.evaluation.matches.duplicate_match import (
+    compute_exact_match_values,
+    get_result_unit,
+    play_match,
+    summarize_blocks,
+)
+from poker_rl.evaluation.result import AGAINST, EXACT, Result
+from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory, average_by_deal
 from poker_rl.games.game import Game, jit
+from poker_rl.games.game_tree import GameTree
 from poker_rl.games.poker.betting import CALL, MAX_SEATS, RAISE, can_fold, start, step
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables, copy_records
+from poker_rl.players.player import Player, compute_checked_probs
 
 HAND_COUNT, VPIP_COUNT, PFR_COUNT, RAISE_COUNT, CALL_COUNT, SHOWDOWN_COUNT = range(6)
 STYLE_UNITS = {
@@ -96,3 +109,67 @@ def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-unty
             player_index = 0 if seat == rotation[i] else 1
             for k in range(6):
                 counts[player_index, k] += hand_counts[seat, k]
+
+
+@dataclass(frozen=True)
+class MatchResults:
+    """Measurements of one match.
+
+    Attributes:
+        results: winnings of the player and the share of hands that it won.
+        styles: statistics of the playing style of both players; empty except in hold'em.
+        returns: what the player won in each hand, in the unit of the game such as "big blind".
+    """
+
+    player: str
+    opponent: str
+    results: list[Result]
+    styles: list[Result]
+    returns: np.ndarray
+
+
+def measure_match(
+    game: Game,
+    tree: GameTree | None,
+    player_name: str,
+    player: Player,
+    opponent_name: str,
+    opponent: Player,
+    deals: int,
+    seed: int,
+    reducer_factory: ReducerFactory | None,
+) -> MatchResults:
+    """Play a match, and measure winnings, hands won, playing styles and returns.
+
+    If `tree` is not None, the expected winnings are also computed. For the other arguments see
+    `play_match`.
+    """
+    payoffs: list[np.ndarray] = []  # chips that the first player wins in each hand
+    rotations: list[np.ndarray] = []
+
+    def add_hands(tables: Tables, rotation: np.ndarray) -> None:
+        payoffs.append(tables.payoffs()[np.arange(len(rotation)), rotation])
+        rotations.append(rotation)
+
+    observers, style_counter = [add_hands], StyleCounter() if is_holdem(game) else None
+    if style_counter is not None:
+        observers.append(style_counter.add_hands)
+    winnings = play_match(
+        game, player, opponent, opponent_name, deals, seed, observers, reducer_factory, player_name
+    )
+    results = [winnings]
+    if tree is not None:
+        policies = [
+            compute_checked_probs(game, policy_player, tree.infoset_records)
+            for policy_player in (player, opponent)
+        ]
+        values = compute_exact_match_values(tree, [policies[0]] + [policies[1]] * (game.seats - 1))
+        exact = float(values[0]) * get_result_unit(game)[0]
+        results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
+    all_payoffs = np.concatenate(payoffs)
+    hands_won = average_by_deal((all_payoffs > 0).astype(float), np.concatenate(rotations))
+    measure = f"hands_won/{opponent_name}"
+    results.append(summarize_blocks(player_name, measure, hands_won, "of hands", winnings.kind))
+    styles = [] if style_counter is None else style_counter.list_results(player_name, opponent_name)
+    returns = all_payoffs / game.unit_chips
+    return MatchResults(player_name, opponent_name, results, styles, returns)
