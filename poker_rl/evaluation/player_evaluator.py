@@ -20,22 +20,25 @@ from poker_rl.evaluation.exact.exploitability import (
     compute_best_response_gains,
     compute_seat_values,
 )
-from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
-from poker_rl.evaluation.matches.duplicate_match import DealCount, get_result_unit, play_match
-from poker_rl.evaluation.result import EXACT, PERCENTILE_TAG_PATTERN, Result
-from poker_rl.evaluation.variance_reduction.variance_reducers import (
+from poker_rl.evaluation.matches.duplicate_match import (
+    DealCount,
     VarianceReductionMethod,
-    build_reducer_factory,
+    get_result_unit,
+    play_match,
 )
+from poker_rl.evaluation.result import EXACT, Result
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
-from poker_rl.games.public.tree import PublicTree
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import get_snapshot_opponent_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
+
+# The public tree, variance reduction and matplotlib are imported where they are used, because few
+# trainings need them before the end.
 MAX_TREE_NODES = 20_000_000  # a larger tree needs more memory than `get_tree` allows
 
 
@@ -67,18 +70,16 @@ class PlayerEvaluator:
         with error_prefix("other_seats_player"):
             self._other_seats_player = None if others is None else load(others)
         with error_prefix("opponents"):
-            for name in self.opponents:
-                if self.opponents.count(name) > 1:
-                    raise ConfigError(f"{name} is named twice; name each player once")
-                if PERCENTILE_TAG_PATTERN.search(f"/{name}"):
-                    raise ConfigError(
-                        f"{name} ends like the tag of a percentile; name a player of it, as in"
-                        f" {name}:current"
-                    )
             self._opponents = {name: load(name) for name in self.opponents}
-        with error_prefix("control_player"):
-            control = None if self.control_player is None else load(self.control_player)
-        self.reducer_factory = build_reducer_factory(self.variance_reduction, game, control)
+        self.reducer_factory: ReducerFactory | None = None
+        if self.variance_reduction != "none":
+            from poker_rl.evaluation.variance_reduction.variance_reducers import (
+                build_reducer_factory,
+            )
+
+            with error_prefix("control_player"):
+                control = None if self.control_player is None else load(self.control_player)
+            self.reducer_factory = build_reducer_factory(self.variance_reduction, game, control)
         options: Any = {"deals": self.deals, "seed": seed, "reducer_factory": self.reducer_factory}
         self._play_match: Callable[..., Result] = partial(play_match, game, **options)
         if self.exact_every is not None:
@@ -88,6 +89,8 @@ class PlayerEvaluator:
     def check_exact_possible(self) -> None:
         """Raise `ConfigError` if exact values can't be computed."""
         if self.tree is None:
+            from poker_rl.games.public.tree import PublicTree
+
             PublicTree(self._game, merge_suits=True)  # ConfigError if the public tree is too large
             if self.other_seats_player is not None:
                 raise ConfigError(
@@ -132,15 +135,13 @@ class PlayerEvaluator:
     def evaluate_player(self, name: str, player: Player, exact: bool = False) -> list[Result]:
         """Return all results of a player: means and percentiles if it has several instances."""
         if self.tree is None:
-            walk = partial(evaluate_on_public_tree, self._game)
-            instances = [player.select_instance(k) for k in range(player.instance_count)]
             results_by_instance = [
-                (self._list_exact_results(name, *walk(instance)) if exact else [])
+                (self._evaluate_on_public_tree(name, instance) if exact else [])
                 + [
                     self._play_match(instance, opponent, opponent_name, player_name=name)
                     for opponent_name, opponent in self._opponents.items()
                 ]
-                for instance in instances
+                for instance in map(player.select_instance, range(player.instance_count))
             ]
         else:
             policies = self.compute_player_policies(self.tree, player)
@@ -153,8 +154,13 @@ class PlayerEvaluator:
         return [
             summary
             for results in zip(*results_by_instance, strict=True)
-            for summary in self.summarize_instances(results)
+            for summary in self._summarize_instances(results)
         ]
+
+    def _evaluate_on_public_tree(self, name: str, player: Player) -> list[Result]:
+        from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
+
+        return self._list_exact_results(name, *evaluate_on_public_tree(self._game, player))
 
     def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
         """Return the policy of each of a player's K instances, [K, I, A]."""
@@ -177,19 +183,20 @@ class PlayerEvaluator:
         others, seats = self.other_seats_player, range(self._game.seats)
         kind = EXACT if others is None else f"{EXACT}, beside {others}"
         nash_conv = seat_gains.sum() * scale
-        gains = {"exploitability": nash_conv / len(seats), "nash_conv": nash_conv}
-        values = {"value": seat_values[0]}
+        values_by_measure = {"value": seat_values[0]}
         if len(seats) > 2:
-            values |= {f"value/seat_{i}": seat_values[i] for i in seats}
-        seat_gains_by_measure = {f"gain/seat_{i}": seat_gains[i] * scale for i in seats}
-        tables = (gains, unit), (values, "chips a hand"), (seat_gains_by_measure, unit)
+            values_by_measure |= {f"value/seat_{i}": seat_values[i] for i in seats}
         return [
             Result(name, measure, float(value), None, unit_of_values, kind)
-            for numbers, unit_of_values in tables
-            for measure, value in numbers.items()
+            for values, unit_of_values in (
+                ({"exploitability": nash_conv / len(seats), "nash_conv": nash_conv}, unit),
+                (values_by_measure, "chips a hand"),
+                ({f"gain/seat_{i}": seat_gains[i] * scale for i in seats}, unit),
+            )
+            for measure, value in values.items()
         ]
 
-    def summarize_instances(self, results: Sequence[Result]) -> list[Result]:
+    def _summarize_instances(self, results: Sequence[Result]) -> list[Result]:
         """Return the mean and the percentiles of a measure over instances, from their results.
 
         The mean gets the mean half-width of the instances, which is an upper bound because they
@@ -204,12 +211,9 @@ class PlayerEvaluator:
         mean = replace(results[0], value=float(np.mean(values)), half_width=mean_half_width)
         wide = replace(mean, half_width=max(half_widths, default=None))
         percentile_values = np.percentile(values, self.percentiles).tolist()
-        return [
-            mean,
-            *(
-                replace(wide, measure=f"{mean.measure}/p{percent}", value=value)
-                for percent, value in zip(self.percentiles, percentile_values, strict=True)
-            ),
+        return [mean] + [
+            replace(wide, measure=f"{mean.measure}/p{percent}", value=value)
+            for percent, value in zip(self.percentiles, percentile_values, strict=True)
         ]
 
     def build_figures(
@@ -219,7 +223,6 @@ class PlayerEvaluator:
 
         If a player has several instances, the policy of the first is drawn.
         """
-        # matplotlib is imported late, because its import takes a while.
         from poker_rl.evaluation.plots import run_figures
         from poker_rl.evaluation.plots.policy_figures import build_hand_grid_figures, draw_policy
 

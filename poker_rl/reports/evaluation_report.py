@@ -22,10 +22,9 @@ from poker_rl.config.validation import (
     read_json,
 )
 from poker_rl.evaluation.best_response.exploitability_bounds import BOUND_PREFIX
-from poker_rl.evaluation.matches.duplicate_match import DealCount
+from poker_rl.evaluation.matches.duplicate_match import DealCount, VarianceReductionMethod
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import AGAINST, Result
-from poker_rl.evaluation.variance_reduction.variance_reducers import VarianceReductionMethod
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import parse_spec, read_headline_player, resolve_specs

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from big2_tables import BIG2
 from evaluations import HOLDEM, KUHN, LEDUC, Policies, evaluation, loader, random_policies
 
-from poker_rl.config import ConfigError
 from poker_rl.evaluation import nash_conv
 from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
 from poker_rl.games import get_tree
@@ -96,8 +94,3 @@ def test_a_player_plays_against_its_snapshot_at_half_the_decisions(tmp_path):
     assert found[tag].kind == "against itself at 400"
     assert found[tag].value == found["current/against/call"].value
     assert tag not in by_tag(one.evaluate({"current": raises}))
-
-
-def test_an_opponent_named_twice_is_refused():
-    with pytest.raises(ConfigError, match="opponents: call is named twice; name each player once"):
-        evaluation(BIG2, opponents="[uniform,call,call]")

@@ -16,7 +16,6 @@ Deviations from the paper:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import comb
@@ -28,7 +27,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player
 from poker_rl.players.range_policy import RangePolicy, RepresentativeHands
@@ -87,33 +86,22 @@ class LocalBestResponse:
         self.ranges = Ranges(self.game)
         self.boards = Boards(self.game, self.ranges, player.is_suit_invariant)
         self.range_policy = RangePolicy(game, self.ranges, self.boards)
-        self.tables = Tables(game, 1, 0)
-        self.tables.deal()
-        self._start_record = self.tables.records.copy()
+        tables = Tables(game, 1, 0)
+        tables.deal()
+        self._start_record = tables.records
         self._root_states = [self._create_root_state() for _ in range(2)]
 
-    def play_boards(
-        self,
-        board_count: int,
-        hands_per_board: int,
-        on_progress: Callable[[int], object] = lambda boards: None,
-    ) -> np.ndarray:
-        """Return the responder's mean winnings on each random board, in chips a hand, [boards].
+    def play_board(self, hand_count: int) -> float:
+        """Return the responder's mean winnings on a random board, in chips a hand.
 
-        On each board it plays `hands_per_board` hands, at most `max_hands`, in both seats.
+        It plays `hand_count` hands, at most `max_hands`, in both seats.
         """
-        results = np.empty(board_count)
-        for i in range(board_count):
-            cards = self.generator.permutation(self.game.deck_size)
-            board_cards = cards[: sum(self.game.board_cards)]
-            possible_hands = np.flatnonzero(self.ranges.mask_compatible_hands(board_cards))
-            own_hands = self.generator.permutation(possible_hands)[:hands_per_board]
-            play = ResponderPlay(self, board_cards, own_hands)
-            results[i] = np.mean(
-                [play.play_seat(seat, self.get_root_state(seat)) for seat in (0, 1)]
-            )
-            on_progress(1)
-        return results
+        cards = self.generator.permutation(self.game.deck_size)
+        board_cards = cards[: sum(self.game.board_cards)]
+        possible_hands = np.flatnonzero(self.ranges.mask_compatible_hands(board_cards))
+        own_hands = self.generator.permutation(possible_hands)[:hand_count]
+        play = ResponderPlay(self, board_cards, own_hands)
+        return float(np.mean([play.play_seat(seat) for seat in (0, 1)]))
 
     @property
     def max_hands(self) -> int:
@@ -137,17 +125,17 @@ class LocalBestResponse:
         """Return the `ResponderView` of a board for hands with these indices, [R]."""
         is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
         is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
-        win_margins = compute_win_margins(
-            self.game, self.ranges, own_hands, board.cards, self.generator
+        return ResponderView(
+            self.range_policy.find_representative_hands(board),
+            is_disjoint.astype(np.float64),
+            compute_win_margins(self.game, self.ranges, own_hands, board.cards, self.generator),
         )
-        representative_hands = self.range_policy.find_representative_hands(board)
-        return ResponderView(representative_hands, is_disjoint.astype(np.float64), win_margins)
 
     def step_record(self, record: np.ndarray, action: int) -> np.ndarray:
         """Return the record of a table after an action, [1]."""
-        self.tables.load_records(record.copy())
-        self.tables.step(np.array([action]))
-        return self.tables.records
+        tables = tables_from_records(self.game, record.copy())
+        tables.step(np.array([action]))
+        return tables.records
 
     def list_raises(self, record: np.ndarray) -> list[int]:
         """Return the raises that the responder considers at a table with this record.
@@ -155,8 +143,8 @@ class LocalBestResponse:
         In no-limit games these are the smallest and the largest raise and `POT_RAISE_SIZES`, in
         other games all legal raises.
         """
-        self.tables.load_records(record)
-        legal_raises = np.flatnonzero(self.tables.legal_mask()[0, RAISE:]) + RAISE
+        legal_mask = tables_from_records(self.game, record).legal_mask()[0]
+        legal_raises = np.flatnonzero(legal_mask[RAISE:]) + RAISE
         if self.game.raise_size_options != [] or not len(legal_raises):
             return [int(action) for action in legal_raises]
         table, min_raise, max_raise = record[0], int(legal_raises[0]), int(legal_raises[-1])
@@ -185,12 +173,12 @@ class ResponderPlay:
         # The responder chooses its actions with the board cards of the present street alone.
         last_street = len(self._boards) - 1
         view, rows = self._get_view_of_street(last_street), self.get_view_rows(last_street)
-        self._is_disjoint = view.is_disjoint[rows]
-        self._win_margins = view.win_margins[rows]
+        self._is_disjoint, self._win_margins = view.is_disjoint[rows], view.win_margins[rows]
 
-    def play_seat(self, seat: int, root: PublicState) -> float:
+    def play_seat(self, seat: int) -> float:
         """Return the mean winnings of the responder's hands in a seat, in chips."""
         payoffs = np.empty(len(self._own_hands))
+        root = self._responder.get_root_state(seat)
         self._play_from_state(root, seat, np.arange(len(self._own_hands)), payoffs)
         return float(payoffs.mean())
 
@@ -244,10 +232,8 @@ class ResponderPlay:
     def _get_action_probs(self, state: PublicState) -> np.ndarray:
         if state.action_probs is None:
             hands = self._get_view_of_street(int(state.record[0]["street"])).representative_hands
-            responder = self._responder
-            state.action_probs = responder.range_policy.compute_probs(
-                responder.player, state.record, hands
-            )[0]
+            query = self._responder.player, state.record, hands
+            state.action_probs = self._responder.range_policy.compute_probs(*query)[0]
         return state.action_probs
 
     def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
@@ -258,12 +244,12 @@ class ResponderPlay:
         view = self._get_view_of_street(int(record[0]["street"]))
         chips_in = record[0]["paid"][:2].astype(np.float64)
         reach_sum = view.is_disjoint @ state.reach
-        expected_margin = view.win_margins @ state.reach
-        actions = [CALL]
         record_after_call = step(record, CALL)
         table = record_after_call[0]
         if not table["over"] and table["paid"][table["to_act"]] < table["price"]:
             record_after_call = step(record_after_call, CALL)
+        expected_margin = view.win_margins @ state.reach
+        actions = [CALL]
         action_values = [expected_margin * compute_showdown_stake(record_after_call)]
         for action in self._responder.list_raises(record):
             raised_state = self.get_child_state(state, action)
@@ -292,9 +278,8 @@ class ResponderPlay:
 
         At a showdown this is the mean over the hands that the player may hold.
         """
-        tables = self._responder.tables
         if state.record[0]["live"] == 1:
-            tables.load_records(state.record)
+            tables = tables_from_records(self._responder.game, state.record)
             return np.full(len(hand_rows), tables.payoffs()[0, seat])
         reach_sum = self._is_disjoint[hand_rows] @ state.reach
         expected_margin = self._win_margins[hand_rows] @ state.reach

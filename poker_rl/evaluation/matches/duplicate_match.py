@@ -10,23 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from statistics import NormalDist
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
 from poker_rl.config.validation import ConfigError, Range
 from poker_rl.evaluation.exact.exploitability import compute_seat_values
 from poker_rl.evaluation.result import AGAINST, EXACT, Result
-from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 
+if TYPE_CHECKING:
+    from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
+
 MIN_DEALS = 30  # the mean of fewer deals is too far from normally distributed
 MAX_DEALS = 10_000_000  # a deal with nine seats takes 216 bytes, 2 GB in all
 DealCount = Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
+VarianceReductionMethod = Literal["none", "control_variate", "aivat"]
 MAX_TABLES = 16_384  # tables in a batch, of 0.8 kB each
 MAX_PROBS = 2**22  # number of action probabilities in a batch
 

@@ -14,7 +14,6 @@ not depend on the results that they adjust, and the mean stays unbiased.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 
-VarianceReductionMethod = Literal["none", "control_variate", "aivat"]
 MIN_SPREAD = 0.1  # lower bound of a column's standard deviation, in the game's unit or in equity
 PRIOR_WEIGHT_DEALS = 30  # the prior counts like 30 deals, because fits to few deals are noisy
 
@@ -105,15 +103,11 @@ ReducerFactory = Callable[[Sequence[Player], int], VarianceReducer]
 """Function that creates a reducer, given the player of each seat in rotation 0 and a seed."""
 
 
-def build_reducer_factory(
-    method: VarianceReductionMethod, game: Game, control_player: Player | None
-) -> ReducerFactory | None:
-    """Return a factory of reducers for matches of a game; None for the method "none".
+def build_reducer_factory(method: str, game: Game, control_player: Player | None) -> ReducerFactory:
+    """Return a factory of reducers for matches of a game by a `VarianceReductionMethod`.
 
     Without `control_player`, the first player of the match is its own control player.
     """
-    if method == "none":
-        return None
     if method == "aivat":
         check_is_poker(game)
         return lambda players, seed: AivatReducer(game, players)
