@@ -223,21 +223,18 @@ class PlayerEvaluator:
 
         If a player has several instances, the policy of the first is drawn.
         """
-        from poker_rl.evaluation.plots import run_figures
         from poker_rl.evaluation.plots.policy_figures import build_hand_grid_figures, draw_policy
+        from poker_rl.evaluation.plots.run_figures import build_run_figures, shorten_player_name
 
-        figures: dict[str, Figure | None] = {}
+        figures: dict[str, Figure] = {}
         if metrics is not None:
-            curves, unit = run_figures.read_curves(metrics), get_result_unit(self._game)[1]
-            figures["exploitability"] = run_figures.draw_exploitability(
-                curves, self.x_axis, unit, self.other_seats_player
-            )
-            figures["matches"] = run_figures.draw_matches(curves, self.x_axis, unit)
-            figures["losses"] = run_figures.draw_losses(curves, self.x_axis)
+            unit = get_result_unit(self._game)[1]
+            figures |= build_run_figures(metrics, self.x_axis, unit, self.other_seats_player)
         figures |= build_hand_grid_figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():
                 policy = self.compute_player_policies(self.tree, player)[0]
-                title = f"Policy: {run_figures.shorten_player_name(name).replace('_', ' ')}"
-                figures[f"policy_{name}"] = draw_policy(self.tree, policy, title)
-        return {name: figure for name, figure in figures.items() if figure is not None}
+                title = f"Policy: {shorten_player_name(name).replace('_', ' ')}"
+                if (figure := draw_policy(self.tree, policy, title)) is not None:
+                    figures[f"policy_{name}"] = figure
+        return figures

@@ -71,54 +71,55 @@ def play_deals(
     blocks = []
     for first_deal in range(0, deals, deals_per_batch):
         dealer.deal()
-        batch_deals = min(deals_per_batch, deals - first_deal)
-        blocks.append(
-            _play_rotations(dealer, batch_deals, players, generators, observers, duplicate)
-        )
+        seats_of_deal = dealer.count_seats()[: min(deals_per_batch, deals - first_deal)]
+        deal_of_table = np.repeat(np.arange(len(seats_of_deal)), seats_of_deal)  # [B]
+        first_table = np.cumsum(seats_of_deal) - seats_of_deal  # index of each deal's first table
+        rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
+        dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
+        tables = Tables(game, len(deal_of_table), 0)
+        tables.deal_unchecked(dealt["deck"], dealt["variant"])
+        play_tables(tables, rotation, players, generators)
+        for observer in observers:
+            observer(tables, rotation)
+        # A player without a seat in a deal wins nothing.
+        seats, player_index = tables.count_seats()[:, None], np.arange(game.seats)
+        seat_of_player = (player_index + rotation[:, None]) % seats
+        seat_of_player = np.where(player_index < seats, seat_of_player, player_index)
+        player_payoffs = np.take_along_axis(tables.payoffs(), seat_of_player, axis=1)
+        blocks.append(average_by_deal(player_payoffs, rotation))
     return np.concatenate(blocks)
 
 
-def _play_rotations(
-    dealer: Tables,
-    deals: int,
+def play_tables(
+    tables: Tables,
+    rotation: np.ndarray,
     players: Sequence[Player],
-    generators: list[np.random.Generator],
-    observers: Sequence[HandObserver],
-    duplicate: bool,
-) -> np.ndarray:
-    """Play a batch of deals and return each player's mean winnings in a deal, [deals, players]."""
-    game, seats_of_deal = dealer.game, dealer.count_seats()[:deals]
-    deal_of_table = np.repeat(np.arange(deals), seats_of_deal)  # [B]
-    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # index of each deal's first table
-    rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
-    dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
-    tables = Tables(game, len(deal_of_table), 0)
-    tables.deal(decks=dealt["deck"], variants=dealt["variant"])
+    generators: Sequence[np.random.Generator],
+) -> None:
+    """Play tables [B] to the end, with player 0 in seat `rotation` [B] of each."""
     first_occurrences = find_first_occurrences(players)  # each player is called once
-    seats_of_table = seats_of_deal[deal_of_table]
-    rows = np.arange(len(deal_of_table))
+    seats, rows = tables.count_seats(), np.arange(len(rotation))
     while len(rows):
         acting_player = first_occurrences[
-            (tables.records["to_act"][rows] - rotation[rows]) % seats_of_table[rows]
+            (tables.records["to_act"][rows] - rotation[rows]) % seats[rows]
         ]
         actions = np.empty(len(rows), np.int64)
         for i in np.unique(acting_player):
             is_players = acting_player == i
-            probs = compute_checked_probs(game, players[i], tables.records.take(rows[is_players]))
+            probs = compute_checked_probs(
+                tables.game, players[i], tables.records.take(rows[is_players])
+            )
             actions[is_players] = sample_from_probs(probs, generators[i].random(len(probs)))
         tables.step(actions, rows)
         rows = rows[tables.records["over"][rows] == 0]
-    for observer in observers:
-        observer(tables, rotation)
-    player_index = np.arange(game.seats)  # a player without a seat in a deal wins nothing
-    seat_of_player = np.where(
-        player_index < seats_of_table[:, None],
-        (player_index + rotation[:, None]) % seats_of_table[:, None],
-        player_index,
-    )
-    player_payoffs = np.take_along_axis(tables.payoffs(), seat_of_player, axis=1)
-    sums = np.add.reduceat(player_payoffs, np.flatnonzero(rotation == 0))
-    means: np.ndarray = sums / seats_of_deal[:, None]
+
+
+def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """Return the mean over the hands of each deal, [deals, ...]; a deal begins with rotation 0."""
+    first_hand = np.flatnonzero(rotation == 0)
+    hand_count = np.diff(first_hand, append=len(rotation))
+    hand_count = hand_count.reshape(-1, *[1] * (hand_values.ndim - 1))
+    means: np.ndarray = np.add.reduceat(hand_values, first_hand) / hand_count
     return means
 
 
@@ -201,9 +202,8 @@ def play_mixed_table(
             name: compute_checked_probs(game, player, tree.infoset_records)
             for name, player in players.items()
         }
-        exact_by_seat = (
-            compute_exact_match_values(tree, [policies[name] for name in seat_order]) * scale
-        )
+        exact = compute_exact_match_values(tree, [policies[name] for name in seat_order])
+        exact_by_seat = exact * scale
     results = []
     for name in dict.fromkeys(seat_order):
         seats = [seat for seat, other in enumerate(seat_order) if other == name]
@@ -211,8 +211,8 @@ def play_mixed_table(
         mean_blocks = blocks[:, seats].mean(1)
         results.append(summarize_blocks(name, "table", mean_blocks, unit, "at the table"))
         if exact_by_seat is not None:
-            exact = float(exact_by_seat[seats].mean())
-            results.append(Result(name, "table", exact, None, unit, EXACT))
+            exact_mean = float(exact_by_seat[seats].mean())
+            results.append(Result(name, "table", exact_mean, None, unit, EXACT))
     return results
 
 

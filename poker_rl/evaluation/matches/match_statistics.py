@@ -17,13 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.evaluation.matches.duplicate_match import (
+    average_by_deal,
     compute_exact_match_values,
     get_result_unit,
     play_match,
     summarize_blocks,
 )
 from poker_rl.evaluation.result import AGAINST, EXACT, Result
-from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory, average_by_deal
+from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
 from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.poker.betting import CALL, MAX_SEATS, RAISE, can_fold, start, step

@@ -50,12 +50,11 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
     columns are the actions so far. Return None if there are too many cells, or if the names of
     information sets do not have the form "seat cards actions".
     """
-    game = tree.game
+    game, seats = tree.game, tree.game.seats
     if tree.infoset_count > MAX_INFOSETS or game.action_count > len(ACTION_COLORS):
         return None
-    # The name of an information set is its seat, its cards, and the actions so far.
     name_parts = [(*name.split(" "), "")[:3] for name in tree.infoset_names]
-    card_counts = [len(cards) for _, cards, _ in name_parts]
+    round_of_infoset = np.unique([len(name[1]) for name in name_parts], return_inverse=True)[1]
     # Suits matter only for flushes, which hands of one or two cards can't make.
     merges_suits = (
         isinstance(game, PokerGame)
@@ -67,8 +66,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
         name_parts = [
             (seat, card_pattern.sub(r"\1", cards), line) for seat, cards, line in name_parts
         ]
-    round_of_infoset = np.unique(card_counts, return_inverse=True)[1]
-    rounds, seats = int(round_of_infoset.max()) + 1, game.seats
+    rounds = int(round_of_infoset.max()) + 1
     panels = [
         np.flatnonzero((round_of_infoset == round_index) & (tree.infoset_seat == seat))
         for round_index in range(rounds)
@@ -85,26 +83,21 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
     axes = figure.subplots(rounds, seats, squeeze=False, height_ratios=round_rows)
     for i, (panel, ax) in enumerate(zip(panels, axes.ravel(), strict=True)):
         panel_title = f"seat {i % seats}" + f", round {i // seats + 1}" * (rounds > 1)
-        draw_policy_panel(ax, [name_parts[infoset] for infoset in panel], probs[panel], panel_title)
-    action_names = [game.action_name(a) for a in range(game.action_count)]
-    used_actions = np.flatnonzero(tree.legal_mask.any(0))
-    figure.legend(
-        [Patch(color=ACTION_COLORS[a]) for a in used_actions],
-        [action_names[a] for a in used_actions],
-        loc="outside right upper",
-        frameon=False,
-        labelcolor=INK_COLOR,
+        _draw_panel(ax, [name_parts[infoset] for infoset in panel], probs[panel], panel_title)
+    used_actions = np.flatnonzero(tree.legal_mask.any(0)).tolist()
+    _add_color_legend(
+        figure, {game.action_name(a): ACTION_COLORS[a] for a in used_actions}, "outside right upper"
     )
     set_figure_title(figure, f"{title}, in per cent")
-    add_footnote(
-        figure,
+    note = (
         "exact, the policy's own probabilities; rows are the cards seen, columns the actions so far"
-        " by their first letters" + "; mean over suits, which have no meaning here" * merges_suits,
+        " by their first letters"
     )
+    add_footnote(figure, note + "; mean over suits, which have no meaning here" * merges_suits)
     return figure
 
 
-def draw_policy_panel(
+def _draw_panel(
     ax: Axes, name_parts: Sequence[tuple[str, ...]], probs: np.ndarray, title: str
 ) -> None:
     """Draw the policy [N, A] at N information sets, named by seat, cards and actions so far.
@@ -119,18 +112,36 @@ def draw_policy_panel(
     cells = np.full((len(card_labels), len(action_labels), probs.shape[1]), np.nan)
     for position in set(positions):
         cells[position] = probs[[position == other for other in positions]].mean(0)
-    is_crowded = max(len(action_labels), len(card_labels)) > 12
-    draw_cells(ax, cells, ACTION_COLORS, len(action_labels) <= MAX_LABELED_COLUMNS)
-    ax.set_xticks(np.arange(len(action_labels)) + 0.5, [text or "start" for text in action_labels])
-    ax.set_yticks(np.arange(len(card_labels)) + 0.5, card_labels, parse_math=False)
-    ax.tick_params(length=0, labelsize=7 if is_crowded else 9, colors=INK_COLOR)
-    if len(action_labels) > MAX_LABELED_COLUMNS:
+    is_labelled = len(action_labels) <= MAX_LABELED_COLUMNS
+    draw_cells(ax, cells, ACTION_COLORS, title, is_labelled)
+    _label_cells(ax, card_labels, [text or "start" for text in action_labels])
+    if not is_labelled:
         ax.tick_params(axis="x", rotation=90)
-    ax.set_title(title, loc="left", fontsize=9, color=INK_COLOR)
+
+
+def _label_cells(ax: Axes, row_labels: Sequence[str], column_labels: Sequence[str]) -> None:
+    is_crowded = max(len(row_labels), len(column_labels)) > 12
+    ax.set_xticks(np.arange(len(column_labels)) + 0.5, column_labels)
+    ax.set_yticks(np.arange(len(row_labels)) + 0.5, row_labels, parse_math=False)
+    ax.tick_params(length=0, labelsize=7 if is_crowded else 9, colors=INK_COLOR)
+
+
+def _add_color_legend(
+    figure: Figure, color_by_name: Mapping[str, str], position: str, columns: int = 1
+) -> None:
+    figure.legend(
+        [Patch(color=color) for color in color_by_name.values()],
+        list(color_by_name),
+        loc=position,
+        ncols=columns,
+        borderpad=0,
+        frameon=False,
+        labelcolor=INK_COLOR,
+    )
 
 
 def draw_cells(
-    ax: Axes, probs: np.ndarray, colors: Sequence[str], is_labelled: bool = False
+    ax: Axes, probs: np.ndarray, colors: Sequence[str], title: str, is_labelled: bool = False
 ) -> None:
     """Draw cells [rows, columns, A], divided from the left in proportion to their probabilities.
 
@@ -155,6 +166,7 @@ def draw_cells(
     ax.vlines(np.arange(columns + 1), 0, rows, color="white", linewidth=1.5)
     ax.grid(False)
     ax.spines[:].set_visible(False)
+    ax.set_title(title, loc="left", fontsize=9, color=INK_COLOR, parse_math=False)
     for row, column, action in np.argwhere(probs >= 0.25) if is_labelled else ():
         prob, start = probs[row, column, action], probs[row, column, :action].sum()
         is_dark = colors[action] not in ACTION_COLORS[:2]
@@ -184,29 +196,16 @@ def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[s
 def draw_hand_grids(grids: Sequence[StartingHandGrid], player_name: str, ranks: str) -> Figure:
     """Draw each grid in a panel, with each cell divided in proportion to action probabilities."""
     figure, axes = create_panels(len(grids))
-    colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_NAMES]
-    positions, labels = np.arange(len(ranks)) + 0.5, list(ranks[::-1])
+    color_by_name = {name: ACTION_COLORS[action] for action, name in ACTION_TYPE_NAMES.items()}
     for grid, ax in zip(grids, axes, strict=True):
-        draw_cells(ax, grid.probs[..., list(ACTION_TYPE_NAMES)], colors)
-        ax.set_xticks(positions, labels)
-        ax.set_yticks(positions, labels)
-        ax.tick_params(length=0, labelsize=7, colors=INK_COLOR)
-        ax.set_title(grid.title, loc="left", fontsize=8, color=INK_COLOR, parse_math=False)
-    figure.legend(
-        [Patch(color=color) for color in colors],
-        list(ACTION_TYPE_NAMES.values()),
-        loc="outside upper right",  # a legend in the margin leaves the grids their width
-        ncols=len(ACTION_TYPE_NAMES),
-        borderpad=0,
-        frameon=False,
-        labelcolor=INK_COLOR,
-        fontsize=8,
-    )
+        cells = grid.probs[..., list(ACTION_TYPE_NAMES)]
+        draw_cells(ax, cells, list(color_by_name.values()), grid.title)
+        _label_cells(ax, ranks[::-1], ranks[::-1])
+    # A legend in the margin leaves the grids their width.
+    _add_color_legend(figure, color_by_name, "outside upper right", columns=len(color_by_name))
     set_figure_title(
         figure, f"Starting hands: {shorten_player_name(player_name).replace('_', ' ')}"
     )
-    add_footnote(
-        figure,
-        "exact, the policy's own probabilities; suited hands above the diagonal, offsuit below",
-    )
+    note = "exact, the policy's own probabilities; suited hands above the diagonal, offsuit below"
+    add_footnote(figure, note)
     return figure

@@ -38,14 +38,29 @@ def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
     return {tag: np.array([row.get(tag, np.nan) for row in rows], float) for tag in tags}
 
 
-def list_players(curves: Curves, measure: str) -> list[str]:
-    """Return the names of the players whose curves include a measure."""
-    tag_suffix = f"/{measure}"
-    return [
-        tag[5 : -len(tag_suffix)]
-        for tag in curves
-        if tag.startswith("eval/") and tag.endswith(tag_suffix)
-    ]
+def build_run_figures(
+    metrics_path: Path, x_axis: str, unit: str, other_seats_player: str | None
+) -> dict[str, Figure]:
+    """Return figures by name with a run's exploitability, matches and losses, if recorded."""
+    curves = read_curves(metrics_path)
+    exact_note = "exact, over the whole game tree"
+    if other_seats_player is not None:
+        exact_note += f"; {shorten_player_name(other_seats_player)} in every seat but the first"
+    opponents = [match[1] for tag in curves if (match := AGAINST_TAG_PATTERN.fullmatch(tag))]
+    match_titles = {f"against/{name}": f"Against {shorten_player_name(name)}" for name in opponents}
+    figures = {
+        "exploitability": _draw_measures(
+            curves,
+            x_axis,
+            {"exploitability": "Distance to Nash"},
+            f"exploitability ({unit})",
+            exact_note,
+            log_scale=True,
+        ),
+        "matches": _draw_measures(curves, x_axis, match_titles, f"won ({unit})", "matches"),
+        "losses": _draw_losses(curves, x_axis),
+    }
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def build_player_line(curves: Curves, x_axis: str, player: str, measure: str) -> CurveLine:
@@ -79,18 +94,12 @@ def build_player_line(curves: Curves, x_axis: str, player: str, measure: str) ->
     return CurveLine(f"{line_name}, {center_name}", curves[x_axis], y, bands, player)
 
 
-def list_opponents(curves: Curves) -> list[str]:
-    """Return the opponents of the players of a run."""
-    names = [match[1] for tag in curves if (match := AGAINST_TAG_PATTERN.fullmatch(tag))]
-    return list(dict.fromkeys(names))
-
-
 def shorten_player_name(player: str) -> str:
     """Return a player's name without the folders of its path, for a title."""
     return player.rpartition("/")[2]
 
 
-def draw_measures(
+def _draw_measures(
     curves: Curves,
     x_axis: str,
     titles: Mapping[str, str],
@@ -98,42 +107,19 @@ def draw_measures(
     note: str,
     log_scale: bool = False,
 ) -> Figure | None:
-    """Draw a panel for each measure that was recorded, with a curve for each player.
-
-    `titles` holds the title of each measure. Return None if no measure was recorded.
-    """
+    """Draw a panel for each measure in `titles` that was recorded, with a curve for each player."""
     panels = []
     for measure, title in titles.items():
-        players = list_players(curves, measure)
+        tag_pattern = re.compile(f"eval/(.+)/{re.escape(measure)}")
+        players = [match[1] for match in map(tag_pattern.fullmatch, curves) if match]
         lines = [build_player_line(curves, x_axis, player, measure) for player in players]
         panels += [Panel(title, lines, y_label, log_scale)] if lines else []
     if not panels:
         return None
     figure = draw_panels(panels, x_axis)
-    lines = [line for panel in panels for line in panel.lines]
-    bands = dict.fromkeys(name for line in lines for name, _, _ in line.bands)
-    add_footnote(figure, note + (f"; shaded: {', '.join(bands)}" if bands else ""))
+    bands = [name for panel in panels for line in panel.lines for name, _, _ in line.bands]
+    add_footnote(figure, note + (f"; shaded: {', '.join(dict.fromkeys(bands))}" if bands else ""))
     return figure
-
-
-def draw_exploitability(
-    curves: Curves, x_axis: str, unit: str, other_seats_player: str | None
-) -> Figure | None:
-    """Draw the exploitability of every player during the run, with logarithmic axes."""
-    note = "exact, over the whole game tree"
-    if other_seats_player is not None:
-        note += f"; {shorten_player_name(other_seats_player)} in every seat but the first"
-    titles = {"exploitability": "Distance to Nash"}
-    y_label = f"exploitability ({unit})"
-    return draw_measures(curves, x_axis, titles, y_label, note, log_scale=True)
-
-
-def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
-    """Draw what every player wins from each opponent during the run, with 95 % intervals."""
-    titles = {
-        f"against/{name}": f"Against {shorten_player_name(name)}" for name in list_opponents(curves)
-    }
-    return draw_measures(curves, x_axis, titles, f"won ({unit})", "matches")
 
 
 def draw_return_distributions(matches: Sequence[MatchResults], unit: str) -> Figure:
@@ -154,17 +140,16 @@ def draw_return_distributions(matches: Sequence[MatchResults], unit: str) -> Fig
     return figure
 
 
-def draw_losses(curves: Curves, x_axis: str) -> Figure | None:
+def _draw_losses(curves: Curves, x_axis: str) -> Figure | None:
     """Draw every training loss during the run in its own panel."""
-    tags = [tag for tag in curves if tag.startswith("loss/")]
-    if not tags:
-        return None
     panels = []
-    for tag in tags:
+    for tag in (tag for tag in curves if tag.startswith("loss/")):
         is_recorded = np.isfinite(curves[tag])
         x, y = curves[x_axis][is_recorded], curves[tag][is_recorded]
         title = f"{tag[5:].replace('_', ' ').capitalize()} loss"
         panels.append(Panel(title, [CurveLine(tag, x, y, player="loss")], "loss"))
+    if not panels:
+        return None
     figure = draw_panels(panels, x_axis)
     add_footnote(figure, "each point is the mean of the updates since the point before it")
     return figure

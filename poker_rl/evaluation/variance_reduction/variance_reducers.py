@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.matches.duplicate_match import average_by_deal, play_tables
 from poker_rl.evaluation.variance_reduction.aivat import check_is_poker, compute_aivat_terms
 from poker_rl.evaluation.variance_reduction.pot_equity_value import EquityValueFunction
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
+from poker_rl.players.player import Player, find_first_occurrences
 
 MIN_SPREAD = 0.1  # lower bound of a column's standard deviation, in the game's unit or in equity
 PRIOR_WEIGHT_DEALS = 30  # the prior counts like 30 deals, because fits to few deals are noisy
@@ -43,14 +43,9 @@ class ControlPlayerReducer:
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Play the deals of finished tables [B] again, with the control player in every seat."""
         control_tables = Tables(self._game, len(rotation), 0)
-        control_tables.deal(decks=tables.records["deck"], variants=tables.records["variant"])
-        rows = np.arange(len(rotation))
-        while len(rows):
-            probs = compute_checked_probs(
-                self._game, self._control_player, control_tables.records.take(rows)
-            )
-            control_tables.step(sample_from_probs(probs, self._generator.random(len(rows))), rows)
-            rows = rows[control_tables.records["over"][rows] == 0]
+        control_tables.deal_unchecked(tables.records["deck"], tables.records["variant"])
+        players = [self._control_player] * self._game.seats
+        play_tables(control_tables, rotation, players, [self._generator])
         control_payoffs = control_tables.payoffs()[np.arange(len(rotation)), rotation].astype(float)
         self._control_results.append(average_by_deal(control_payoffs[:, None], rotation))
 
@@ -119,15 +114,6 @@ def build_reducer_factory(method: str, game: Game, control_player: Player | None
     return lambda players, seed: ControlPlayerReducer(
         game, players[0] if control_player is None else control_player, seed
     )
-
-
-def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Return the mean over the hands of each deal, [deals, ...]; a deal begins with rotation 0."""
-    first_hand = np.flatnonzero(rotation == 0)
-    hand_count = np.diff(first_hand, append=len(rotation))
-    hand_count = hand_count.reshape(-1, *[1] * (hand_values.ndim - 1))
-    means: np.ndarray = np.add.reduceat(hand_values, first_hand) / hand_count
-    return means
 
 
 def add_control_variates(
