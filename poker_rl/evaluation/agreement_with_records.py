@@ -31,11 +31,7 @@ def allow_all_amounts(game: Game) -> Game:
 
 
 def to_full_game_player(game: Game, player: Player) -> Player:
-    """Convert a player of a game to a player of `allow_all_amounts(game)` with the same policy.
-
-    Raises:
-        ConfigError: if the player is of a kind that can't be converted, see `BetSizesPlayer`.
-    """
+    """Convert a player of a game to a player of `allow_all_amounts(game)`, by `BetSizesPlayer`."""
     full_game = allow_all_amounts(game)
     return player if full_game is game else BetSizesPlayer(full_game, game, player)
 
@@ -51,15 +47,11 @@ def compute_action_type_probs(game: Game, player: Player, records: np.ndarray) -
 def measure_recorded_decisions(
     game: Game, player: Player, player_name: str, decisions: RecordedDecisions, kind: str
 ) -> list[Result]:
-    """Measure how well a player predicts recorded actions.
+    """Measure how well a player of the full game of `decisions` predicts recorded actions.
 
     Return the mean log-likelihood of the recorded actions under the player's policy, and the share
     of decisions in which the recorded action is the policy's most likely one. Intervals are over
     hands, because only different hands are independent.
-
-    Args:
-        game: the full game that `decisions` belong to.
-        kind: `Result.kind` of the results, which names the recorded player.
     """
     probs = compute_action_type_probs(game, player, decisions.records)
     types = game.action_types[decisions.actions]

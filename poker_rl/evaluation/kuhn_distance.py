@@ -23,7 +23,6 @@ from poker_rl.players.player import Player
 
 # Actions so far in each situation: first move, after a check, after check-bet, after a bet
 SITUATION_LINES = ((), (CALL,), (CALL, RAISE), (RAISE,))
-SITUATIONS_BY_PLAYER = {"first": [0, 2], "second": [1, 3]}
 
 
 def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
@@ -46,8 +45,8 @@ def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
     """
     squared_errors = (bet_probs - compute_equilibrium_bet_probs(bet_probs[0, 2] / 3)) ** 2
     return {
-        position: float(squared_errors[situations].sum())
-        for position, situations in SITUATIONS_BY_PLAYER.items()
+        "first": float(squared_errors[[0, 2]].sum()),
+        "second": float(squared_errors[[1, 3]].sum()),
     }
 
 
@@ -60,9 +59,7 @@ class KuhnDistanceEvaluator(PlayerEvaluator):
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
         if not is_kuhn(game):
-            raise ConfigError(
-                f"_target_: {type(self).__name__} is for Kuhn poker, not for {game.name}"
-            )
+            raise ConfigError(f"_target_: the evaluation is of Kuhn poker, not of {game.name}")
         super().__post_init__(game, load, seed)
 
     def evaluate_policy(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:

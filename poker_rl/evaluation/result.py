@@ -21,11 +21,8 @@ class Result:
         measure: path such as "exploitability", "against/call" or "exploitability/p50".
         half_width: half the 95 % interval; None if nothing was sampled.
         unit: such as "ante/hand", "mbb/hand" or "chips a hand".
-        kind: "exact"; "exact, beside <player>" if that player has every other seat; "against
-            <player>" for a match; "at the table" for a table of several players; "lower_bound";
-            "lower_bound, vacuous"; "fitted"; "hands of <player>" for recorded hands; in a
-            tournament also "mean of all tables", and "behind" for the distance to the player ranked
-            above.
+        kind: such as "exact", "exact, beside <player>" if that player has every other seat,
+            "against <player>" for a match, "lower_bound" or "hands of <player>" for recorded hands.
         n: number of sampled deals; None if nothing was sampled.
     """
 
@@ -51,19 +48,11 @@ class Result:
 
     @property
     def is_percentile(self) -> bool:
-        """Return whether the value is a percentile over the instances of the player."""
+        """True if the value is a percentile over the instances of the player."""
         return PERCENTILE_TAG_PATTERN.search(self.measure) is not None
 
     def __str__(self) -> str:
         return f"{self.formatted_value} {self.unit} ({self.kind})"
-
-    def format_after_tag(self) -> str:
-        """Return the result as text to print after its tag.
-
-        The kind is left out if the tag already names the opponent.
-        """
-        tag_names_opponent = self.measure == self.kind.replace(" ", "/", 1)
-        return f"{self.formatted_value} {self.unit}" if tag_names_opponent else str(self)
 
 
 def flatten_results(results: Iterable[Result]) -> dict[str, float]:
@@ -87,16 +76,15 @@ def select_first_results(results: Iterable[Result]) -> list[Result]:
 def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
     """Return the main results of the headline player, the first player of a learner, by tag.
 
-    The tags are the same for every learner, because they do not contain the player's name:
-    "exploitability", "nash_conv" and "return/<opponent>".
+    Tags don't contain the player's name: "exploitability", "nash_conv" and "return/<opponent>".
     """
-    headlines = {}
-    for result in results:
-        if result.player == results[0].player and not result.is_percentile:
-            tag = result.measure.replace("against/", "return/")
-            if tag in ("exploitability", "nash_conv") or tag.startswith("return/"):
-                headlines[tag] = result
-    return headlines
+    return {
+        result.measure.replace("against/", "return/"): result
+        for result in results
+        if result.player == results[0].player
+        and not result.is_percentile
+        and result.measure.startswith(("exploitability", "nash_conv", "against/"))
+    }
 
 
 def format_number(value: float, half_width: float | None = None) -> str:

@@ -88,12 +88,12 @@ def compute_hand_grid_of_table(
     """
     variant_game = game.get_variant_game(record)
     board_text = variant_game.infoset_name(record).split(" ")[1].partition("|")[2]
-    actions_text = format_actions(game, record)
     board_start = variant_game.seats * variant_game.hole_cards
     board_cards = record["deck"][board_start : board_start + len(board_text) // 2].tolist()
     title = describe_seat(variant_game, int(record["to_act"]))
     title += f", board {board_text}" * bool(board_text)
-    title += f", after {actions_text}" * bool(actions_text)
+    if actions_text := format_actions(game, record):
+        title += f", after {actions_text}"
     return compute_hand_grid(game, player, record, board_cards, title)
 
 
@@ -118,20 +118,18 @@ def describe_seat(game: PokerGame, seat: int) -> str:
 
 def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
     """Format a grid for a terminal: the most likely action of each cell and its percentage."""
+
+    def format_cell(probs: np.ndarray) -> str:
+        if np.isnan(probs[0]):
+            return ".  "
+        action_type, prob = int(probs.argmax()), probs.max()
+        text = f"{'fcr'[action_type]}{'' if prob > 0.995 else f'{100 * prob:.0f}':<2}"
+        return f"{ANSI_COLORS[action_type]}{text}{ANSI_RESET}" if use_color else text
+
     lines = ["   " + "".join(f"{rank:<4}" for rank in ranks[::-1]).rstrip()]
-    for row_index, row_probs in enumerate(grid.probs):
-        cells = [_format_cell(probs, use_color) for probs in row_probs]
-        lines.append(f"{ranks[MAX_RANKS - 1 - row_index]}  " + " ".join(cells).rstrip())
+    for rank, row_probs in zip(ranks[::-1], grid.probs, strict=True):
+        lines.append(f"{rank}  {' '.join(map(format_cell, row_probs))}".rstrip())
     return "\n".join(lines)
-
-
-def _format_cell(probs: np.ndarray, use_color: bool) -> str:
-    if np.isnan(probs[0]):
-        return ".  "
-    action_type = int(probs.argmax())
-    prob = probs[action_type]
-    text = f"{'fcr'[action_type]}{'' if prob > 0.995 else f'{100 * prob:.0f}':<2}"
-    return f"{ANSI_COLORS[action_type]}{text}{ANSI_RESET}" if use_color else text
 
 
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str, np.void]]:

@@ -18,12 +18,7 @@ from gymnasium.vector.utils import batch_space
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.integrations.learner_tables import (
-    LearnerTables,
-    OpponentSpecs,
-    check_render_mode,
-    to_game,
-)
+from poker_rl.integrations.learner_tables import LearnerTables, OpponentSpecs, to_game
 
 
 def build_observation_space(game: Game) -> spaces.Box:
@@ -50,7 +45,7 @@ class GameEnv(Env):
         render_mode: "ansi" or None.
 
     Raises:
-        ConfigError: if a game, a setting, a player, the seat or the render mode does not exist.
+        ConfigError: if a game, a setting, a player or the seat does not exist.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
@@ -63,9 +58,7 @@ class GameEnv(Env):
         overrides: Sequence[str] = (),
         render_mode: str | None = None,
     ) -> None:
-        check_render_mode(render_mode)
-        self.game = to_game(game, overrides)
-        self.render_mode = render_mode
+        self.game, self.render_mode = to_game(game, overrides), render_mode
         self.observation_space = build_observation_space(self.game)
         self.action_space = spaces.Discrete(self.game.action_count)
         self._hand = LearnerTables(self.game, 1, opponents, seat)
@@ -75,7 +68,7 @@ class GameEnv(Env):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Deal a new hand; return the learner's observation [features] and `info`."""
         super().reset(seed=seed)
-        self._hand.start(self.np_random, is_seeded=seed is not None)
+        self._hand.start(self.np_random)
         return self._hand.tables.observe()[0], build_info(self._hand.mask[0], False)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -93,9 +86,8 @@ class GameEnv(Env):
 
     def render(self) -> str | None:
         """Return the learner's information set, see `Game.infoset_name`."""
-        if self.render_mode is None:
-            return None
-        return self.game.infoset_name(self._hand.tables.records[0])
+        record = self._hand.tables.records[0]
+        return None if self.render_mode is None else self.game.infoset_name(record)
 
 
 class GameVectorEnv(VectorEnv):
@@ -142,7 +134,7 @@ class GameVectorEnv(VectorEnv):
         if options and "reset_mask" in options:
             raise ValueError("options: reset_mask is not supported; each hand that ends is reset")
         super().reset(seed=seed)
-        self._hands.start(self.np_random, is_seeded=seed is not None)
+        self._hands.start(self.np_random)
         info = build_info(self._hands.mask, np.zeros(self.num_envs, np.bool_))
         return self._hands.tables.observe(), info
 

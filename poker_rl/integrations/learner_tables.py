@@ -23,12 +23,6 @@ def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
     return load_game(game, *overrides) if isinstance(game, str) else game
 
 
-def check_render_mode(render_mode: str | None) -> None:
-    """Raise ConfigError if no environment has this render mode."""
-    if render_mode not in (None, "ansi"):
-        raise ConfigError(f"render_mode: {render_mode!r}; allowed: 'ansi', None")
-
-
 def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
     """Return the players of the other seats, in the order of play after the learner.
 
@@ -46,9 +40,6 @@ def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
             f"opponents: {len(opponents)} given; allowed: one for all, or {game.seats - 1}, one for"
             f" each other seat of {game.name}"
         )
-    for item in opponents:
-        if not isinstance(item, str) and not hasattr(item, "action_probs"):
-            raise ConfigError(f"opponents: {item!r}; allowed: players and names of players")
     player_by_spec = {spec: load_player(spec, game) for spec in opponents if isinstance(spec, str)}
     return [player_by_spec[item] if isinstance(item, str) else item for item in opponents]
 
@@ -57,43 +48,27 @@ class LearnerTables:
     """Batch of tables at which fixed opponents play until the learner has to act at every table.
 
     A hand that ends before the learner's first decision is replaced by a new one, because the
-    learner can't learn from it.
-
-    Args:
-        count: number of tables, B.
-        opponents: the players of the other seats, see `load_opponents`.
-        seat: the learner's seat; None to sample it for each hand.
-
-    Raises:
-        ConfigError: if the game has no such seat or an opponent can't be loaded.
+    learner can't learn from it. The arguments are those of `GameVectorEnv`.
     """
 
     def __init__(self, game: Game, count: int, opponents: OpponentSpecs, seat: int | None) -> None:
-        self.game, self.count = game, count
-        self._definition_seats = game.definitions["seats"].astype(np.int64)
-        max_seat = int(self._definition_seats.min()) - 1
+        self.game, self.count, self.tables = game, count, Tables(game, count, 0)
+        max_seat = int(game.definitions["seats"].min()) - 1
         if seat is not None and seat not in range(max_seat + 1):
             raise ConfigError(f"seat: {seat}; allowed: 0 to {max_seat}, or None for a random seat")
         self._fixed_seat = seat
         self._opponents = load_opponents(game, opponents)
         self._first_occurrences = find_first_occurrences(self._opponents)
-        self._tables: Tables | None = None
+        self._generator: np.random.Generator | None = None
 
-    def start(self, generator: np.random.Generator, is_seeded: bool) -> None:
-        """Deal new hands at all tables; if `is_seeded`, take a new seed from the generator."""
-        self._generator = generator
-        if is_seeded or self._tables is None:
-            self._tables = Tables(self.game, self.count, int(generator.integers(2**63)))
+    def start(self, generator: np.random.Generator) -> None:
+        """Deal new hands at all tables; a new generator also gives the cards a new seed."""
+        if generator is not self._generator:
+            self._generator = generator
+            self.tables = Tables(self.game, self.count, int(generator.integers(2**63)))
         self.seats = np.zeros(self.count, np.int64)
         self.deal(np.arange(self.count))
         self.update_mask()
-
-    @property
-    def tables(self) -> Tables:
-        """The tables, which `start` creates."""
-        if self._tables is None:
-            raise RuntimeError("call reset() before the first hand")
-        return self._tables
 
     def update_mask(self) -> None:
         """Set `mask`, which actions are legal, [B, actions] bool; none after the end of a hand."""
@@ -106,10 +81,11 @@ class LearnerTables:
         Raises:
             ConfigError: if all hands end before, for example because all opponents always fold.
         """
+        assert self._generator is not None
         for _ in range(MAX_DEALS):
             self.tables.deal(rows)
             if self._fixed_seat is None:
-                self.seats[rows] = self._generator.integers(self._count_seats(rows))
+                self.seats[rows] = self._generator.integers(self.tables.count_seats(rows))
             else:
                 self.seats[rows] = self._fixed_seat
             self._play_opponents(rows)
@@ -127,10 +103,6 @@ class LearnerTables:
         Returns:
             rewards, [B] float64: what the learner won in hands that have ended, in the game's unit.
             is_illegal, [B] bool: true where the first legal action replaced an illegal one.
-
-        Raises:
-            RuntimeError: before the first hand, or if a hand has ended.
-            ValueError: if an action is not in the action space.
         """
         if self.tables.records["over"].any():
             raise RuntimeError("the hand is over: call reset() for the next one")
@@ -152,22 +124,19 @@ class LearnerTables:
         return rewards / self.game.unit_chips, is_illegal
 
     def find_finished_tables(self) -> np.ndarray:
-        """Return the indices of the tables whose hand has ended."""
+        """Return the indices of the tables whose hand is over."""
         return np.flatnonzero(self.tables.records["over"])
-
-    def _count_seats(self, rows: np.ndarray) -> np.ndarray:
-        seats: np.ndarray = self._definition_seats[self.tables.records["variant"][rows]]
-        return seats
 
     def _play_opponents(self, rows: np.ndarray) -> None:
         """Let opponents act at some tables until the learner is to act or the hand has ended."""
+        assert self._generator is not None
         records = self.tables.records
         while True:
             is_learners = records["to_act"][rows] == self.seats[rows]
             rows = rows[~is_learners & (records["over"][rows] == 0)]
             if not len(rows):
                 return
-            distance = (records["to_act"][rows] - self.seats[rows]) % self._count_seats(rows)
+            distance = (records["to_act"][rows] - self.seats[rows]) % self.tables.count_seats(rows)
             acting_opponent = self._first_occurrences[distance - 1]
             actions = np.empty(len(rows), np.int64)
             for i in np.unique(acting_opponent):

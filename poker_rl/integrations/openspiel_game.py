@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from math import lcm
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,15 @@ MAX_DEALS = 10_000  # more deals are an error, because each table stores a numbe
 MAX_BYTES = 2**31 - 1  # largest size of a NumPy record, which contains the whole tree
 Parameter = bool | int | float | str
 Prefix = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
+
+
+class TabulatedTree(NamedTuple):
+    """Tree of a game: the arrays of `tabulated_rules.build_definitions`, its depth and names."""
+
+    definitions: np.ndarray
+    max_moves: int
+    action_names: list[str]
+    infoset_names: list[str]
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -47,26 +56,26 @@ class OpenSpielGame(Game):
     infoset_key_size = 4
 
     def __post_init__(self) -> None:
-        _ = self._tabulation  # read the tree now, so that its errors are raised before any hand
+        _ = self._tree  # read the tree now, so that its errors are raised before any hand
 
     @cached_property
-    def _tabulation(self) -> TabulatedTree:
+    def _tree(self) -> TabulatedTree:
         return tabulate_tree(self.name, tuple(self.params.items()), self.unit_chips, self.max_nodes)
 
     @property
     def definitions(self) -> np.ndarray:
         """The game tree, as an array with one record."""
-        return self._tabulation.definitions
+        return self._tree.definitions
 
     @cached_property
     def table_dtype(self) -> np.dtype[np.void]:
         """The dtype of the record of a table."""
-        return tabulated_rules.build_table_dtype(self.count_deals(), self._tabulation.max_moves)
+        return tabulated_rules.build_table_dtype(self.count_deals(), self._tree.max_moves)
 
     @property
     def action_count(self) -> int:
         """Number of actions."""
-        return len(self._tabulation.action_names)
+        return len(self._tree.action_names)
 
     @property
     def observation_size(self) -> int:
@@ -83,33 +92,16 @@ class OpenSpielGame(Game):
         return np.arange(self.count_deals(), dtype=np.int16)[:, None]
 
     def action_name(self, action: int) -> str:
-        """Return OpenSpiel's name of an action, or its number if the name depends on the state."""
-        return self._tabulation.action_names[action]
+        """Return OpenSpiel's name of an action, or its number if names depend on the state."""
+        return self._tree.action_names[action]
 
     def infoset_name(self, record: np.void) -> str:
         """Return the seat to act and OpenSpiel's name of its information set."""
         tree, node, seat = self.definitions[0], int(record["node"]), int(record["to_act"])
         # OpenSpiel names only the information set of the seat to act.
         is_to_act = tree["owner"][node] == seat
-        name = self._tabulation.infoset_names[tree["index"][node]] if is_to_act else ""
+        name = self._tree.infoset_names[tree["index"][node]] if is_to_act else ""
         return f"{seat} {'_'.join(name.split())}".strip()
-
-
-@dataclass
-class TabulatedTree:
-    """Tree of a game in arrays, with names.
-
-    Attributes:
-        definitions: the tree, see `tabulated_rules.build_definitions`.
-        max_moves: largest number of moves in a hand.
-        action_names: the name of each action, [actions].
-        infoset_names: the name of each information set, [information sets].
-    """
-
-    definitions: np.ndarray
-    max_moves: int
-    action_names: list[str]
-    infoset_names: list[str]
 
 
 def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
@@ -123,21 +115,13 @@ def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
     kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
     if name not in kinds:
         raise ConfigError(f"name: OpenSpiel has no game {name!r}; {suggest_allowed(name, kinds)}")
-    allowed = kinds[name].parameter_specification
-    for key in params:
-        if key not in allowed:
-            raise ConfigError(
-                f"params.{key}: no parameter of {name}; {suggest_allowed(key, allowed)}"
-            )
     try:
         game = pyspiel.load_game(name, params)
     except pyspiel.SpielError as error:
         raise ConfigError(f"params: {' '.join(str(error).split())}") from None
-    kind = game.get_type()
-    if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
-        kind = game.get_type()
-    problem = None
+    kind, problem = game.get_type(), None
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
         problem = "has no turns"
     elif kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
@@ -155,13 +139,8 @@ def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
 def tabulate_tree(
     name: str, params: tuple[tuple[str, Parameter], ...], unit_chips: int, max_nodes: int
 ) -> TabulatedTree:
-    """Read the whole tree of a game of OpenSpiel into arrays.
-
-    Raises:
-        ConfigError: see `OpenSpielGame`.
-    """
+    """Read the whole tree of a game of OpenSpiel into arrays."""
     game = load_turn_based_game(name, dict(params))
-    estimate = estimate_node_count(game)
     seats, actions = game.num_players(), game.num_distinct_actions()
     has_tensor = game.get_type().provides_information_state_tensor
     action_names: dict[int, str] = {}
@@ -177,11 +156,8 @@ def tabulate_tree(
     stack: list[tuple[Any, int, Prefix, int, tuple[int, ...]]]
     stack = [(game.new_initial_state(), 0, (), 0, (-1,) * seats)]
     while stack:
-        if len(owner) > max_nodes or estimate > 100 * max_nodes:
-            count = max(estimate, len(owner))
-            raise ConfigError(
-                f"max_nodes: {name} has about {count:.1g} nodes; allowed: {max_nodes:,}"
-            )
+        if len(owner) > max_nodes:
+            raise ConfigError(f"max_nodes: {name} has more nodes than {max_nodes:,}")
         state, node, prefix, moves, last_edges = stack.pop()
         if state.is_terminal():
             owner[node], index[node] = tabulated_rules.OVER, len(payoffs)
@@ -247,20 +223,6 @@ def tabulate_tree(
         [action_names.get(action, str(action)) for action in range(actions)],
         [infoset_name for _, infoset_name in infosets],
     )
-
-
-def estimate_node_count(game: Any, samples: int = 100) -> float:
-    """Estimate the number of nodes of a game tree from random playouts (Knuth 1975)."""
-    generator, total = np.random.default_rng(0), 0.0
-    for _ in range(samples):
-        state, level_size = game.new_initial_state(), 1.0
-        total += 1
-        while not state.is_terminal() and level_size < 1e30:
-            legal = state.legal_actions()
-            level_size *= len(legal)
-            total += level_size
-            state.apply_action(legal[generator.integers(len(legal))])
-    return total / samples
 
 
 def to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from pettingzoo import AECEnv
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.integrations.gymnasium import build_observation_space
-from poker_rl.integrations.learner_tables import check_render_mode, to_game
+from poker_rl.integrations.learner_tables import to_game
 
 
 class GameAECEnv(AECEnv):
@@ -28,12 +28,25 @@ class GameAECEnv(AECEnv):
     The agents are `player_0`, `player_1` and so on, by seat. If the number of players varies from
     hand to hand, `agents` are those in the present hand. `render()` returns the information set of
     the agent to act as text, if `render_mode` is "ansi".
+
+    Args:
+        game: a game or its name, such as `limit_holdem_6p`.
+        overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
+        render_mode: "ansi" or None.
+
+    Raises:
+        ConfigError: if there is no such game, or a setting is invalid.
     """
 
-    def __init__(self, game: Game, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        game: str | Game = "kuhn",
+        overrides: Sequence[str] = (),
+        render_mode: str | None = None,
+    ) -> None:
         super().__init__()
-        check_render_mode(render_mode)
-        self.game, self.render_mode = game, render_mode
+        self.game = game = to_game(game, overrides)
+        self.render_mode = render_mode
         self.metadata = {
             "name": f"poker_rl_{game.name}_v0",
             "render_modes": ["ansi"],
@@ -132,17 +145,4 @@ class GameAECEnv(AECEnv):
         self.infos[self.agent_selection] = {"action_mask": mask}
 
 
-def env(
-    game: str | Game = "kuhn", overrides: Sequence[str] = (), render_mode: str | None = None
-) -> GameAECEnv:
-    """Return the environment of a game.
-
-    Args:
-        game: a game or its name, such as `limit_holdem_6p`.
-        overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
-        render_mode: "ansi" or None.
-
-    Raises:
-        ConfigError: if there is no such game, or a setting is invalid.
-    """
-    return GameAECEnv(to_game(game, overrides), render_mode)
+env = GameAECEnv

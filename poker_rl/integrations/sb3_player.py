@@ -9,67 +9,47 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from poker_rl.config.validation import ConfigError, open_regular_file
 from poker_rl.games.game import Game
-from poker_rl.integrations.mlp_player import Activation, build_policy
-from poker_rl.players.bots.basic_bots import Bot
-from poker_rl.storage.checkpoint import (
-    MACHINE_MEMORY_BYTES,
-    UNREADABLE_FILE_ERRORS,
-)
+from poker_rl.integrations.mlp_player import Activation, LinearLayersPlayer
+from poker_rl.storage.checkpoint import MACHINE_MEMORY_BYTES, UNREADABLE_FILE_ERRORS
 from poker_rl.storage.disk import name_path_in_errors
 
 POLICY_MODULE = "sb3_contrib.common.maskable.policies"
-POLICY_PREFIXES = ("mlp_extractor.policy_net.", "action_net.")
 CRITIC_PREFIXES = ("mlp_extractor.value_net.", "value_net.")
+TANH_CLASS = "<class 'torch.nn.modules.activation.Tanh'>"
 ACTIVATION_BY_CLASS: dict[str, Activation] = {
-    "<class 'torch.nn.modules.activation.Tanh'>": "tanh",
+    TANH_CLASS: "tanh",
     "<class 'torch.nn.modules.activation.ReLU'>": "relu",
 }
 
 
 @dataclass(kw_only=True)
-class MaskablePPOPlayer(Bot):
+class MaskablePPOPlayer(LinearLayersPlayer):
     """Player with the weights from a file that `MaskablePPO.save` wrote.
 
     The policy has to be an `MlpPolicy` with tanh or ReLU that was trained in `GameEnv` or
     `GameVectorEnv`. Only its weights are read, which needs no Stable-Baselines3 and runs no code
     that the file may contain, unlike `MaskablePPO.load`.
-
-    Raises:
-        ConfigError: if the file does not contain such a policy for this game.
     """
-
-    file: str
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         weights, settings = read_saved_model(Path(self.file))
         policy_class, policy_settings = settings["policy_class"], settings["policy_kwargs"]
-        activation = ACTIVATION_BY_CLASS.get(
-            policy_settings.get("activation_fn", "<class 'torch.nn.modules.activation.Tanh'>")
-        )
+        activation = ACTIVATION_BY_CLASS.get(policy_settings.get("activation_fn", TANH_CLASS))
         if policy_class.get("__module__") != POLICY_MODULE or activation is None:
             raise ConfigError(
                 f"file: {self.file} is not of an MlpPolicy of MaskablePPO with tanh or ReLU"
             )
         actor = {k: v for k, v in weights.items() if not k.startswith(CRITIC_PREFIXES)}
-        self._policy = build_policy(game, self.file, actor, activation)
-
-    def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probabilities of all actions at tables [B] as an array [B, actions]."""
-        return self._policy.action_probs(records)
+        self.set_layers(actor, activation)
 
 
 def read_saved_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Return the weights of a saved MaskablePPO by name, and the settings of its policy.
-
-    Raises:
-        ConfigError: if the file is missing, damaged or not of Stable-Baselines3.
-    """
+    """Return the weights of a saved MaskablePPO by name, and the settings of its policy."""
     try:
         with (
             name_path_in_errors(path),

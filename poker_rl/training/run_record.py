@@ -167,7 +167,7 @@ class RunRecord:
         row = Row(counters, values, measurements, select_headline_results(results))
         for logger in self.loggers:
             logger.log(row, progress.decisions)
-        headlines = (f"{one.tag} {one.format_after_tag()}" for one in select_first_results(results))
+        headlines = (f"{one.tag} {one}" for one in select_first_results(results))
         self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
 
     def save_figures(self, figures: Mapping[str, Any]) -> None:

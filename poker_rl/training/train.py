@@ -186,7 +186,7 @@ def train_in_folder(
     if record is not None:
         for index, result in enumerate(select_first_results(record.results)):
             headline = " (headline player)" if index == 0 else ""
-            print_line(f"{result.tag}{headline}: {result.format_after_tag()}")
+            print_line(f"{result.tag}{headline}: {result}")
         if number := trainer.signals.number:
             raise RunInterruptedError(number, f"{folder} had finished before the stop")
     return record

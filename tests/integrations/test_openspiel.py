@@ -101,8 +101,8 @@ def test_learners_train(tmp_path, monkeypatch):
     ("overrides", "message"),
     [
         (["game.name=kuhn"], r"game\.name: OpenSpiel has no game 'kuhn'; allowed: 2048, "),
-        (["+game.params.dice=2"], r"game\.params\.dice: no parameter of liars_dice; .*numdice"),
-        (["+game.params.numdice=2"], r"game\.max_nodes: .* about 5e\+09 nodes; allowed: 1,000,000"),
+        (["+game.params.dice=2"], r"game\.params: Unknown parameter 'dice'\..* numdice"),
+        (["game.max_nodes=9"], r"game\.max_nodes: liars_dice has more nodes than 9"),
         (["game.name=goofspiel", FOR_THREE], r"game\.unit_chips: 1; .* need 2"),
         (["game.name=first_sealed_auction"], r"game\.name: .* chance that depends on the moves"),
         (["game.name=backgammon"], r"game\.name: backgammon has no information states"),

@@ -145,13 +145,13 @@ def test_files_of_no_such_network_are_errors():
             MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC)
 
     for tree in ({}, {"a": torch.ones(3)}, {"weight": 1}, {"0.weight": torch.ones(3, 36)}):
-        expect(r"file: actor.pt holds other weights than those of", tree)
+        expect("file: actor.pt: holds other weights than those of", tree)
     for sizes in ((5, 3), (36, 8), (36, 8, 4)):
         network = build_network(*sizes)
         expect("from the 36 features of an observation of leduc to", network.state_dict())
     network = build_network(36, 3)
     network[0].bias.data[0] = torch.nan
-    expect(r"file: actor\.pt 0\.bias is not finite", network.state_dict())
+    expect(r"file: actor\.pt: 0\.bias is not finite", network.state_dict())
     Path("actor.pt").unlink()
     with pytest.raises(ConfigError, match=r"actor\.pt: no such file"):
         MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC)

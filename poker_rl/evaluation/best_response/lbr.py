@@ -140,8 +140,7 @@ class LocalBestResponse:
     def list_raises(self, record: np.ndarray) -> list[int]:
         """Return the raises that the responder considers at a table with this record.
 
-        In no-limit games these are the smallest and the largest raise and `POT_RAISE_SIZES`, in
-        other games all legal raises.
+        In no-limit games they are the smallest, the largest and `POT_RAISE_SIZES`, else all.
         """
         legal_mask = tables_from_records(self.game, record).legal_mask()[0]
         legal_raises = np.flatnonzero(legal_mask[RAISE:]) + RAISE
@@ -191,7 +190,7 @@ class ResponderPlay:
         return self._views_by_street[street]
 
     def get_view_rows(self, street: int) -> np.ndarray:
-        """Return the index of each of the G hands along the axis R of a street's view, [G]."""
+        """Return the index of each of the G hands on the axis R of a street's view, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 
@@ -215,10 +214,7 @@ class ResponderPlay:
             self._play_from_state(child, seat, hand_rows[actions == action], payoffs_out)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
-        """Return the state after an action.
-
-        If the player acts in the state, `state.action_probs` must have been computed.
-        """
+        """Return the state after an action; `state.action_probs` is known if the player acts."""
         if action in state.children:
             return state.children[action]
         probs = state.action_probs
@@ -266,18 +262,12 @@ class ResponderPlay:
         return state.best_actions
 
     def compute_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Return the player's action probabilities given each of the responder's hands, [n, A].
-
-        They are means over the hands that the player may hold beside the responder's hand.
-        """
+        """Return the mean policy over the player's hands beside each responder's hand, [n, A]."""
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))
 
     def compute_payoffs(self, state: PublicState, seat: int, hand_rows: np.ndarray) -> np.ndarray:
-        """Return what each hand of the responder wins at a terminal state, in chips, [n].
-
-        At a showdown this is the mean over the hands that the player may hold.
-        """
+        """Return what each hand wins at a terminal state, the mean over the player's hands, [n]."""
         if state.record[0]["live"] == 1:
             tables = tables_from_records(self._responder.game, state.record)
             return np.full(len(hand_rows), tables.payoffs()[0, seat])

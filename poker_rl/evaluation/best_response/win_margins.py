@@ -39,26 +39,20 @@ def compute_win_margins(
     remaining_cards = np.setdiff1d(np.arange(game.deck_size), board_cards)
     cards_to_come = sum(game.board_cards) - len(board_cards)
     if comb(len(remaining_cards), cards_to_come) > MAX_ENUMERATED_BOARDS:
-        completions = generator.permuted(np.tile(remaining_cards, (SAMPLED_BOARDS, 1)), axis=1)[
-            :, :cards_to_come
-        ]
+        samples = generator.permuted(np.tile(remaining_cards, (SAMPLED_BOARDS, 1)), axis=1)
+        completions = samples[:, :cards_to_come]
     else:
-        completions = np.array(
-            list(combinations(remaining_cards.tolist(), cards_to_come)), np.int64
-        )
+        completions = np.array(list(combinations(remaining_cards.tolist(), cards_to_come)), int)
     boards = np.hstack([np.tile(board_cards, (len(completions), 1)), completions]).astype(np.int8)
-    opponent_ranks = np.empty((len(boards), len(ranges.hands)), np.uint16)
-    own_ranks = np.empty(opponent_ranks.shape, np.uint16)
-    _fill_ranks(
-        ranges.hands, boards, len(game.suits), game.ranking == SHORT_DECK, opponent_ranks, own_ranks
-    )
+    opponent_ranks, own_ranks = np.empty((2, len(boards), len(ranges.hands)), np.uint16)
+    rules = len(game.suits), game.ranking == SHORT_DECK
+    _fill_ranks(ranges.hands, boards, *rules, opponent_ranks, own_ranks)
     net_wins = np.zeros((len(own_hands), len(ranges.hands)), np.int16)
     _accumulate_net_wins(own_hands, opponent_ranks, own_ranks, net_wins)
     is_possible = (own_ranks > 0).astype(np.float32)  # float32 counts exactly up to 2**24
     board_counts = is_possible[:, own_hands].T @ is_possible
-    margins: np.ndarray = (
-        net_wins * ranges.mask_disjoint_hands(own_hands) / np.maximum(board_counts, 1)
-    )
+    is_disjoint = ranges.mask_disjoint_hands(own_hands)
+    margins: np.ndarray = net_wins * is_disjoint / np.maximum(board_counts, 1)
     return margins
 
 

@@ -77,11 +77,10 @@ class PublicTreeEvaluator(PublicTree):
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
     ) -> tuple[np.ndarray, float]:
-        """Return the exact values of a player whose `instance_count` is 1, in chips a hand.
+        """Return what each seat wins with its best response, [2], and the first seat by the policy.
 
-        The first value [2] is what each seat wins with its best response. The second is what the
-        first seat wins if both seats play the player's policy. `on_progress` is called with the
-        number of policy queries after each batch.
+        Both are in chips a hand; the player's `instance_count` is 1. `on_progress` is called with
+        the number of policy queries after each batch.
         """
         reach = np.ones((2, 1, len(self.ranges.hands)))
         with ThreadPoolExecutor(numba.get_num_threads()) as threads:

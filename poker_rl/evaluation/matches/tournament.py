@@ -63,10 +63,7 @@ def assign_players_to_tables(
 
 
 def list_counted_players(seat_order: Sequence[int]) -> list[int]:
-    """Return the players whose results at a table count in the tournament.
-
-    These are all players, or only the first one if another player has several seats.
-    """
+    """Return the players whose results count: all, or the first if another has several seats."""
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 
 
@@ -90,8 +87,7 @@ class TournamentResults:
 
     def find_result(self, player: str, measure: str) -> Result | None:
         """Return the result of a player for a measure; None if there is none."""
-        matching = (r for r in self.results if (r.player, r.measure) == (player, measure))
-        return next(matching, None)
+        return next((r for r in self.results if (r.player, r.measure) == (player, measure)), None)
 
     def format_cell(self, player: str, measure: str) -> str:
         """Return the value of a result as text; "-" if the player has no such measure."""

@@ -34,21 +34,17 @@ def draw_cross_table(results: TournamentResults) -> Figure:
     winnings_matrix = np.full((player_count, player_count), np.nan)
     for position, result in cells.items():
         winnings_matrix[position] = result.value
-    max_abs_winnings = float(np.nanmax(np.abs(winnings_matrix))) or 1.0
+    limit = float(np.nanmax(np.abs(winnings_matrix))) or 1.0
     # On a linear color scale, one very large result would make all other cells pale.
-    norm = SymLogNorm(
-        LINEAR_SHARE * max_abs_winnings, vmin=-max_abs_winnings, vmax=max_abs_winnings
-    )
+    norm = SymLogNorm(LINEAR_SHARE * limit, vmin=-limit, vmax=limit)
     side_length = CELL_WIDTH * player_count
-    figure = Figure(
-        figsize=(max(2.6 + side_length, 5.5), 2.2 + 0.62 * side_length), layout="constrained"
-    )
+    size = max(2.6 + side_length, 5.5), 2.2 + 0.62 * side_length
+    figure = Figure(figsize=size, layout="constrained")
     ax = figure.subplots()
     ax.imshow(winnings_matrix, cmap="PuOr", norm=norm, aspect="auto")
     for (row, column), result in cells.items():
-        cell_text = result.formatted_value.replace("-", "\N{MINUS SIGN}")
-        sign = "+" if result.value > 0 else ""
-        text = (sign + cell_text).replace(" ± ", "\n± ")
+        text = "+" * (result.value > 0) + result.formatted_value.replace(" ± ", "\n± ")
+        text = text.replace("-", "\N{MINUS SIGN}")
         draw_cell_text(ax, column, row, text, is_dark=abs(norm(result.value) - 0.5) > 0.3)
     wrapped_names = [wrap_text(shorten_player_name(name), NAME_LINE_LENGTH) for name in names]
     ax.set_xticks(
@@ -61,8 +57,8 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         label.set_parse_math(False)
     ax.tick_params(length=0, labelsize=9, colors=INK_COLOR)
     ax.spines[:].set_visible(False)
+    borders = np.arange(1, player_count) - 0.5
     for draw_lines in (ax.hlines, ax.vlines):
-        borders = np.arange(1, player_count) - 0.5
         draw_lines(borders, -0.5, player_count - 0.5, color="white", linewidth=2)
     title = f"{results.game.name}: {results.cell_meaning}, {results.results[0].unit}"
     set_figure_title(figure, title)

@@ -42,10 +42,9 @@ MIN_LOG_RATIO = 4  # a logarithmic axis needs this ratio of the largest to the s
 
 
 def assign_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return a color and a line style for each name.
+    """Return a color, that of `PLAYER_COLORS` if it has one, and a line style for each name.
 
-    A player in `PLAYER_COLORS` and its instances, such as `average.7`, have the color given there;
-    other names have the next free color. Names of the same color differ in their line styles.
+    Instances of a player, such as `average.7`, have its color and other line styles.
     """
     names = list(dict.fromkeys(names))
     own_colors = {name: PLAYER_COLORS.get(name.partition(".")[0]) for name in names}
@@ -145,59 +144,53 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
     """
     lines = list(lines)
     styles = assign_styles(line.player or line.name for line in lines)
-    positive_x = [x for line in lines for x in line.x[line.x > 0].tolist()]
-    positive_y = [y for line in lines for y in line.y[line.y > 0].tolist()]
-    log_x, log_y = (log_scale and is_wide_range(values) for values in (positive_x, positive_y))
-    x_values: set[float] = set()
+    all_x = np.concatenate([*(line.x for line in lines), []])
+    all_y = np.concatenate([*(line.y for line in lines), []])
+    positive_x, positive_y = all_x[all_x > 0], all_y[all_y > 0]
+    log_x, log_y = (
+        log_scale and len(values) > 0 and values.max() >= MIN_LOG_RATIO * values.min()
+        for values in (positive_x, positive_y)
+    )
     for i, line in enumerate(lines):
         color, line_style = styles[line.player or line.name]
         color = line.color or color
         is_visible = np.isfinite(line.y) & ((line.y > 0) | (not log_y))
         x, y = line.x[is_visible], line.y[is_visible]
-        x_values |= set(x.tolist())
         marker = "o" if len(x) == 1 else None
         label = wrap_text(line.name, LEGEND_LINE_LENGTH)
         ax.plot(x, y, line_style, color=color, linewidth=1.8, marker=marker, label=label)
         for n, (name, low, high) in enumerate(line.bands):
-            alpha, label = 0.15 + 0.2 * n, name if len(lines) == 1 else ""
-            low, high = low[is_visible], high[is_visible]
-            if len(x) == 1:
-                width = 3 * (len(lines) - i + n)  # thinner than bars drawn before
-                ax.vlines(
-                    x, low, high, colors=color, alpha=alpha + 0.3, linewidth=width, label=label
-                )
+            interval = x, low[is_visible], high[is_visible]
+            options: Any = {"color": color, "alpha": 0.2 * n + (0.45 if len(x) == 1 else 0.15)}
+            options["label"] = name if len(lines) == 1 else ""
+            if len(x) == 1:  # thinner than bars drawn before
+                ax.vlines(*interval, linewidth=3 * (len(lines) - i + n), **options)
             else:
-                ax.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0, label=label)
-    if any((line.y < 0).any() for line in lines):
+                ax.fill_between(*interval, linewidth=0, **options)
+    if (all_y < 0).any():
         ax.axhline(0, color=INK_COLOR, linewidth=0.8)
     if log_x:
-        linear_decades = 0.3 if 0 in x_values else 0.01
-        ax.set_xscale("symlog", linthresh=min(positive_x), linscale=linear_decades)
-        set_log_ticks(ax.xaxis, positive_x, [0.0] * (0 in x_values))
-    elif len(x_values) == 1:
-        ax.set_xticks(list(x_values))
+        first_tick, least = [0.0] if 0 in all_x else [], float(positive_x.min())
+        ax.set_xscale("symlog", linthresh=least, linscale=0.3 if first_tick else 0.01)
+        set_log_ticks(ax.xaxis, 0.95 * least, first_tick)
+    elif len(unique_x := np.unique(all_x)) == 1:
+        ax.set_xticks(unique_x)
     else:
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     if log_y:
         ax.set_yscale("log")
-        set_log_ticks(ax.yaxis, positive_y)
+        set_log_ticks(ax.yaxis)
     handles, names = ax.get_legend_handles_labels()
     if len(names) > 1:
-        outside_placement: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
         is_large = len(names) > MAX_LEGEND_NAMES_INSIDE or any("\n" in name for name in names)
-        placement = outside_placement if is_large else {}
+        placement: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if is_large else {}
         ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK_COLOR, **placement)
 
 
-def is_wide_range(values: Sequence[float]) -> bool:
-    """Return whether positive values differ enough for a logarithmic axis."""
-    return max(values, default=0) >= MIN_LOG_RATIO * min(values, default=1)
-
-
-def set_log_ticks(axis: Axis, values: Sequence[float], more_ticks: Sequence[float] = ()) -> None:
+def set_log_ticks(axis: Axis, low: float = 0.0, more_ticks: Sequence[float] = ()) -> None:
     """Set the ticks of a logarithmic axis: powers of ten and, if these are few, values between."""
-    start, end = axis.get_view_interval()  # the view includes margins and bands
-    low, high = start if start > 0 else 0.95 * min(values), end
+    start, high = axis.get_view_interval()  # the view includes margins and bands
+    low = start if start > 0 else low
     multiples = (1, 2, 3, 5) if high < 10 * low else (1, 3) if high < 1000 * low else (1,)
     log_ticks = np.array(LogLocator(subs=multiples).tick_values(low, high))
     is_inside = (log_ticks >= low) & (log_ticks <= high)

@@ -26,7 +26,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory, TablePacker, replay_hand
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.record_dtypes import MAX_STREETS
-from poker_rl.games.tables import Tables, copy_records
+from poker_rl.games.tables import copy_records, tables_from_records
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_BATCH = 2**16  # tables in a batch; a table of no-limit poker takes 1.5 kB
@@ -46,13 +46,10 @@ def compute_luck_adjusted_payoff(
     `players` are those of all seats, with None for an unknown policy, such as that of a human.
     """
     *_, record = replay_hand(game, history)
-    final_tables = Tables(game, 0, 0)
-    final_tables.load_records(record)
-    player_by_seat = np.arange(game.seats)[None]
-    aivat_terms = compute_aivat_terms(
-        game, record, np.array([seat]), players, player_by_seat, EquityValueFunction(game)
-    )
-    return float(final_tables.payoffs()[0, seat] + aivat_terms[:, :, 0].sum())
+    hands = record, np.array([seat]), players, np.arange(game.seats)[None]
+    aivat_terms = compute_aivat_terms(game, *hands, EquityValueFunction(game))
+    payoffs = tables_from_records(game, record).payoffs()
+    return float(payoffs[0, seat] + aivat_terms[:, :, 0].sum())
 
 
 def compute_aivat_terms(
@@ -133,8 +130,7 @@ def _compute_batch_terms(
     action_probs[decisions, taken_actions] = np.maximum(taken_probs, 1e-300)
 
     decision_of_branch, action_of_branch = np.nonzero(action_probs)
-    tables = Tables(game, 0, 0)
-    tables.load_records(before[decision_of_branch])
+    tables = tables_from_records(game, before[decision_of_branch])
     tables.step(action_of_branch)
     branch_values = _select_seat(
         value_function.compute_values(tables.records, board_cards_known[decision_of_branch]),

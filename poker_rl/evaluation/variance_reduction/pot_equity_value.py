@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.cards import evaluate_hand
-from poker_rl.games.game import Game, hash_bytes, jit, random_bits
-from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_SEATS, payoffs
+from poker_rl.games.game import Game, hash_bytes, jit, random_below
+from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_SEATS
+from poker_rl.games.poker.pots import payoffs, rank_hands
 from poker_rl.games.poker.record_dtypes import has_stacks
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
@@ -24,17 +24,15 @@ HOLE_CARDS_UNKNOWN = -1  # number of known board cards before hole cards are dea
 class EquityValueFunction:
     """Value function of poker that returns two values for each seat.
 
-    The first value is equity times pot minus the seat's stake, in chips. The second value is the
-    equity itself; with a fitted weight it estimates the effect of bets on later streets, which
-    hardly depends on the present pot.
+    The first is equity times pot minus the seat's stake, in chips. The second is the equity itself;
+    with a fitted weight it estimates the effect of bets on later streets.
 
-    Boards that can still come are enumerated if there are at most `max_boards`. Otherwise
-    `max_boards` of them are sampled by a generator whose seed is a hash of the deal, so that a hand
-    always has the same value.
+    Boards that can still come are enumerated if there are at most `MAX_BOARDS`. Otherwise this
+    number is sampled with a hash of the deal as seed, so that a hand always has the same value.
     """
 
-    def __init__(self, game: Game, max_boards: int = MAX_BOARDS) -> None:
-        self._definitions, self._seats, self._max_boards = game.definitions, game.seats, max_boards
+    def __init__(self, game: Game) -> None:
+        self._definitions, self._seats = game.definitions, game.seats
 
     def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
         """Return the value in chips and the equity of each seat at tables [B], [B, seats, 2].
@@ -46,12 +44,12 @@ class EquityValueFunction:
         values = np.zeros((len(records), self._seats, 2))
         known, scratch_table = board_cards_known.astype(np.int64), np.empty(1, records.dtype)
         definitions = self._definitions[records["variant"]]
-        _fill_values(definitions, records, known, self._max_boards, scratch_table, values)
+        _fill_values(definitions, records, known, scratch_table, values)
         return values
 
 
 @jit
-def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_table, values_out):
+def _fill_values(definitions, tables, board_cards_known, scratch_table, values_out):
     """Write the values [B, seats, 2] of tables [B]; see `EquityValueFunction.compute_values`."""
     cached_shares = np.empty((MAX_CACHED_SHARES, MAX_SEATS))
     mean_payoffs = np.empty(MAX_SEATS)
@@ -79,9 +77,7 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
             cache_slot = min(cache_slot, MAX_CACHED_SHARES - 1)
             cache_size = cache_slot + 1
             cache_keys[cache_slot, 0], cache_keys[cache_slot, 1] = known_cards, folded_bits
-            _average_over_boards(
-                game, table, known_cards, max_boards, False, cached_shares[cache_slot]
-            )
+            _average_over_boards(game, table, known_cards, False, cached_shares[cache_slot])
         pot = 0
         for seat in range(game.seats):
             pot += _compute_called_stake(game, table, seat)
@@ -91,7 +87,7 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
             values_out[i, seat, 1] = share
         if table.over:
             scratch_table[0] = tables[i]  # `_average_over_boards` changed the deck
-            _average_over_boards(game, table, known_cards, max_boards, True, mean_payoffs)
+            _average_over_boards(game, table, known_cards, True, mean_payoffs)
             for seat in range(game.seats):
                 values_out[i, seat, 0] = mean_payoffs[seat]
 
@@ -117,7 +113,7 @@ def _compute_called_stake(game, table, seat):
 
 
 @jit
-def _average_over_boards(game, table, board_cards_known, max_boards, use_payoffs, means_out):
+def _average_over_boards(game, table, board_cards_known, use_payoffs, means_out):
     """Write the mean share of the pot of each seat over the boards that can still come.
 
     If `use_payoffs`, write its mean payoff in a finished hand instead. The table's deck changes.
@@ -137,15 +133,14 @@ def _average_over_boards(game, table, board_cards_known, max_boards, use_payoffs
     table.key, table.draws = hash_bytes(table.deck[: game.dealt], np.uint64(0)), np.uint64(0)
     unseen_count = _list_unseen_cards(game, table, known_count, unseen_cards)
     combination_count = _count_combinations(unseen_count, cards_to_come)
-    is_sampled = combination_count > max_boards
-    board_count = max_boards if is_sampled else combination_count
+    is_sampled = combination_count > MAX_BOARDS
+    board_count = min(combination_count, MAX_BOARDS)
     for j in range(cards_to_come):
         chosen_positions[j] = j
     for _ in range(board_count):
         for j in range(cards_to_come):
             if is_sampled:
-                bits = random_bits(table) >> np.uint64(32)
-                k = j + np.int64(bits * np.uint64(unseen_count - j) >> np.uint64(32))
+                k = j + random_below(table, unseen_count - j)
                 unseen_cards[j], unseen_cards[k] = unseen_cards[k], unseen_cards[j]
             table.deck[known_count + j] = unseen_cards[chosen_positions[j]]
         if use_payoffs:
@@ -198,22 +193,14 @@ def _advance_combination(positions, size, count):
 @jit
 def _add_pot_shares(game, table, shares_out):
     """Add to `shares_out` each seat's share of a pot that all live seats contest."""
-    hole_card_count = game.seats * game.hole
-    board_size = game.dealt - hole_card_count
-    for i in range(board_size):
-        table.hand[game.hole + i] = table.deck[hole_card_count + i]
+    rank_hands(game, table)
     best_rank, winner_count = -1, 0
     for seat in range(game.seats):
-        rank = -1
-        if not table.folded[seat]:
-            for i in range(game.hole):
-                table.hand[i] = table.deck[seat * game.hole + i]
-            rank = evaluate_hand(table.hand, game.hole + board_size, game.suits, game.short_deck)
+        rank = table.rank[seat]
         if rank > best_rank:
             best_rank, winner_count = rank, 1
         elif rank == best_rank:
             winner_count += 1
-        table.rank[seat] = rank
     for seat in range(game.seats):
         if table.rank[seat] == best_rank:
             shares_out[seat] += 1 / winner_count

@@ -51,10 +51,8 @@ class ControlPlayerReducer:
 
     def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
         """Return results [deals], each minus a fitted multiple of the control player's result."""
-        min_spread = np.array([MIN_SPREAD * self._game.unit_chips])
-        return add_control_variates(
-            blocks, np.concatenate(self._control_results), np.zeros(1), min_spread
-        )
+        columns, spread = np.concatenate(self._control_results), MIN_SPREAD * self._game.unit_chips
+        return add_control_variates(blocks, columns, np.zeros(1), np.array([spread]))
 
 
 class AivatReducer:
