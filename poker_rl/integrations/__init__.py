@@ -7,9 +7,17 @@ which one seat learns against fixed players, and `sb3_env` adapts them for Stabl
 `poker_rl/Leduc-v0`.
 """
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 from poker_rl.config.option_files import list_option_dirs, list_option_files
+from poker_rl.games.game import Game
+from poker_rl.games.game_loader import load_game
+
+
+def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
+    """Load a game by its name with overrides such as `game.ante=2`, or return the given game."""
+    return load_game(game, *overrides) if isinstance(game, str) else game
 
 
 def to_env_id(game_name: str) -> str:

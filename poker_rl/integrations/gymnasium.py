@@ -1,9 +1,7 @@
 """Gymnasium environments in which the learner has one seat against fixed players.
 
-An episode is a hand. Observations are those of `Tables.observe`. The reward at the end of the hand
-is what the learner won, in the game's unit. `action_masks()` and `info["action_mask"]` say which
-actions are legal. If the learner chooses an illegal action, `info["illegal_action"]` is True and
-the first legal action is played instead: in poker a fold, or a check if there is no bet.
+An episode is a hand, and its reward at the end is what the learner won, in the game's unit. The
+first legal action, in poker a fold or a check, replaces an illegal one.
 """
 
 from __future__ import annotations
@@ -18,7 +16,15 @@ from gymnasium.vector.utils import batch_space
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.integrations.learner_tables import LearnerTables, OpponentSpecs, to_game
+from poker_rl.games.tables import Tables
+from poker_rl.integrations import to_game
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
+from poker_rl.players.player_loader import load_player
+
+MAX_DEALS = 1000  # an error is raised after so many hands without a decision of the learner
+
+OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 
 
 def build_observation_space(game: Game) -> spaces.Box:
@@ -34,12 +40,123 @@ def build_info(mask: np.ndarray, is_illegal: Any) -> dict[str, Any]:
     return {"action_mask": mask.astype(np.int8), "illegal_action": is_illegal}
 
 
+def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
+    """Return the players of the other seats, in the order of play after the learner.
+
+    `opponents` are one player, or its name, for all of them, or a list with one for each seat.
+    """
+    if not isinstance(opponents, list | tuple):
+        opponents = [opponents] * (game.seats - 1)
+    if len(opponents) != game.seats - 1:
+        raise ConfigError(
+            f"opponents: {len(opponents)} given; allowed: one for all, or {game.seats - 1}, one for"
+            f" each other seat of {game.name}"
+        )
+    player_by_spec = {spec: load_player(spec, game) for spec in opponents if isinstance(spec, str)}
+    return [player_by_spec[item] if isinstance(item, str) else item for item in opponents]
+
+
+class LearnerTables:
+    """Batch of tables at which fixed opponents play until the learner has to act at every table.
+
+    A hand that ends before the learner's first decision is replaced by a new one, because the
+    learner can't learn from it. The arguments are those of `GameVectorEnv`.
+    """
+
+    def __init__(self, game: Game, count: int, opponents: OpponentSpecs, seat: int | None) -> None:
+        self.game, self.count, self.tables = game, count, Tables(game, count, 0)
+        max_seat = int(game.definitions["seats"].min()) - 1
+        if seat is not None and seat not in range(max_seat + 1):
+            raise ConfigError(f"seat: {seat}; allowed: 0 to {max_seat}, or None for a random seat")
+        self._fixed_seat = seat
+        self._opponents = load_opponents(game, opponents)
+        self._first_occurrences = find_first_occurrences(self._opponents)
+        self._generator: np.random.Generator | None = None
+
+    def start(self, generator: np.random.Generator) -> None:
+        """Deal new hands at all tables; a new generator also gives the cards a new seed."""
+        if generator is not self._generator:
+            self._generator = generator
+            self.tables = Tables(self.game, self.count, int(generator.integers(2**63)))
+        self.seats = np.zeros(self.count, np.int64)
+        self.deal(np.arange(self.count))
+        self.update_mask()
+
+    def update_mask(self) -> None:
+        """Set `mask`, which actions are legal, [B, actions] bool; none after the end of a hand."""
+        self.mask = self.tables.legal_mask()
+        self.mask[self.find_finished_tables()] = False
+
+    def deal(self, rows: np.ndarray) -> None:
+        """Deal new hands at some tables, and play them until the learner's first decision."""
+        assert self._generator is not None
+        for _ in range(MAX_DEALS):
+            self.tables.deal(rows)
+            if self._fixed_seat is None:
+                self.seats[rows] = self._generator.integers(self.tables.count_seats(rows))
+            else:
+                self.seats[rows] = self._fixed_seat
+            self._play_opponents(rows)
+            rows = rows[self.tables.records["over"][rows] == 1]
+            if not len(rows):
+                return
+        raise ConfigError(
+            f"opponents: all of {MAX_DEALS} hands of {self.game.name} ended before the learner's"
+            " first decision; choose another seat or other opponents"
+        )
+
+    def play(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Play the learner's actions [B], and the opponents' actions until its next decisions.
+
+        Returns:
+            rewards, [B] float64: what the learner won in hands that have ended, in the game's unit.
+            is_illegal, [B] bool: true where the first legal action replaced an illegal one.
+        """
+        if self.tables.records["over"].any():
+            raise RuntimeError("the hand is over: call reset() for the next one")
+        actions = np.asarray(actions)
+        is_outside = (actions < 0) | (actions >= self.game.action_count)
+        if is_outside.any():
+            most = self.game.action_count - 1
+            raise ValueError(f"action {actions[is_outside][0]}; allowed: 0 to {most}")
+        is_illegal = ~self.mask[np.arange(self.count), actions]
+        self.tables.step(np.where(is_illegal, self.mask.argmax(1), actions))
+        self._play_opponents(np.arange(self.count))
+        ended, rewards = self.find_finished_tables(), np.zeros(self.count)
+        rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), self.seats[ended]]
+        # `observe` shows what the seat to act sees, so the learner becomes the seat to act.
+        self.tables.records["to_act"][ended] = self.seats[ended]
+        return rewards / self.game.unit_chips, is_illegal
+
+    def find_finished_tables(self) -> np.ndarray:
+        return np.flatnonzero(self.tables.records["over"])
+
+    def _play_opponents(self, rows: np.ndarray) -> None:
+        """Let opponents act at some tables until the learner is to act or the hand has ended."""
+        assert self._generator is not None
+        records = self.tables.records
+        while True:
+            is_learners = records["to_act"][rows] == self.seats[rows]
+            rows = rows[~is_learners & (records["over"][rows] == 0)]
+            if not len(rows):
+                return
+            distance = (records["to_act"][rows] - self.seats[rows]) % self.tables.count_seats(rows)
+            acting_opponent = self._first_occurrences[distance - 1]
+            actions = np.empty(len(rows), np.int64)
+            for i in np.unique(acting_opponent):
+                is_acting = acting_opponent == i
+                acting_records = records.take(rows[is_acting])
+                probs = compute_checked_probs(self.game, self._opponents[i], acting_records)
+                actions[is_acting] = sample_from_probs(probs, self._generator.random(len(probs)))
+            self.tables.step(actions, rows)
+
+
 class GameEnv(Env):
     """Gymnasium environment of one table; `render()` returns the learner's information set as text.
 
     Args:
         game: a game or its name, such as `leduc`.
-        opponents: the players of the other seats, see `learner_tables.load_opponents`.
+        opponents: the players of the other seats, see `load_opponents`.
         seat: the learner's seat; None to sample it for each hand.
         overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
         render_mode: "ansi" or None.
@@ -66,7 +183,6 @@ class GameEnv(Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal a new hand; return the learner's observation [features] and `info`."""
         super().reset(seed=seed)
         self._hand.start(self.np_random)
         return self._hand.tables.observe()[0], build_info(self._hand.mask[0], False)
@@ -81,11 +197,9 @@ class GameEnv(Env):
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal, [actions] bool; none after the end of the hand."""
-        mask: np.ndarray = self._hand.mask[0].copy()
-        return mask
+        return np.array(self._hand.mask[0])
 
     def render(self) -> str | None:
-        """Return the learner's information set, see `Game.infoset_name`."""
         record = self._hand.tables.records[0]
         return None if self.render_mode is None else self.game.infoset_name(record)
 
@@ -100,8 +214,6 @@ class GameVectorEnv(VectorEnv):
         num_envs: number of tables, B.
         game, opponents, seat, overrides: as for `GameEnv`.
 
-    Raises:
-        ConfigError: as for `GameEnv`, or if there is no table.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -114,8 +226,6 @@ class GameVectorEnv(VectorEnv):
         seat: int | None = None,
         overrides: Sequence[str] = (),
     ) -> None:
-        if num_envs < 1:
-            raise ConfigError(f"num_envs: {num_envs}; allowed: 1 or more")
         self.game, self.num_envs = to_game(game, overrides), num_envs
         self.single_observation_space = build_observation_space(self.game)
         self.single_action_space = spaces.Discrete(self.game.action_count)
@@ -126,11 +236,7 @@ class GameVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal new hands at all tables; return the observations [B, features] and `info`.
-
-        Raises:
-            ValueError: if `options` has a `reset_mask`, because only all tables can be reset.
-        """
+        """Deal new hands at all tables; `options` can't select tables by a `reset_mask`."""
         if options and "reset_mask" in options:
             raise ValueError("options: reset_mask is not supported; each hand that ends is reset")
         super().reset(seed=seed)
@@ -141,16 +247,10 @@ class GameVectorEnv(VectorEnv):
     def step(
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play the learner's action at each table, [B], and the opponents' actions after it.
-
-        Returns:
-            observations [B, features], rewards [B] float64, terminations and truncations [B] bool,
-            and `info`.
-        """
-        tables = self._hands.tables
+        """Play the learner's action at each table, [B], and the opponents' actions after it."""
+        tables, info = self._hands.tables, {}
         rewards, is_illegal = self._hands.play(actions)
         terminations, truncations = np.zeros((2, self.num_envs), np.bool_)
-        info: dict[str, Any] = {}
         if len(ended := self._hands.find_finished_tables()):
             terminations[ended] = True
             final_observations = np.full(self.num_envs, None, object)

@@ -16,7 +16,7 @@ import pyspiel
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.integrations.learner_tables import to_game
+from poker_rl.integrations import to_game
 
 MAX_MOVES = 1000  # OpenSpiel gets this limit for games whose number of moves is not known
 
@@ -24,11 +24,16 @@ MAX_MOVES = 1000  # OpenSpiel gets this limit for games whose number of moves is
 class SpielGame(pyspiel.Game):
     """Game of this program with the interface of an OpenSpiel game.
 
+    Args:
+        game: a game or its name, such as `leduc`.
+        overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
+
     Raises:
-        ConfigError: if rules, such as the number of players, are sampled for each hand.
+        ConfigError: if the number of players or other rules are sampled for each hand.
     """
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: str | Game = "kuhn", overrides: Sequence[str] = ()) -> None:
+        game = to_game(game, overrides)
         if len(game.definitions) > 1:
             raise ConfigError(f"game: {game.name} samples its definition for each hand")
         self.game = game
@@ -60,7 +65,6 @@ class SpielGame(pyspiel.Game):
         super().__init__(kind, info, {})
 
     def new_initial_state(self) -> SpielState:
-        """Return a state before the deal."""
         return SpielState(self)
 
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> SpielObserver:
@@ -81,21 +85,18 @@ class SpielState(pyspiel.State):
         return tables_from_records(self.get_game().game, self._records)
 
     def current_player(self) -> int:
-        """Return the seat to act, or OpenSpiel's constant for a chance or a terminal node."""
         if self._records is None:
             return int(pyspiel.PlayerId.CHANCE)
         is_over = self._records["over"][0]
         return int(pyspiel.PlayerId.TERMINAL if is_over else self._records["to_act"][0])
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        """Return the cards that may be dealt next, with their probabilities."""
         cards = int(self.get_game().game.definitions["cards"][0])
         remaining = sorted(set(range(cards)) - set(self._cards))
         return [(card, 1 / len(remaining)) for card in remaining]
 
     def _legal_actions(self, player: int) -> list[int]:
-        actions: list[int] = np.flatnonzero(self._get_tables().legal_mask()[0]).tolist()
-        return actions
+        return list(map(int, np.flatnonzero(self._get_tables().legal_mask()[0])))
 
     def _apply_action(self, action: int) -> None:
         if self._records is not None:
@@ -111,11 +112,9 @@ class SpielState(pyspiel.State):
     def _action_to_string(self, player: int, action: int) -> str:
         if self._records is None:
             return f"Deal {action}"
-        name: str = self.get_game().game.move_name(self._records[0], action)
-        return name
+        return str(self.get_game().game.move_name(self._records[0], action))
 
     def is_terminal(self) -> bool:
-        """Return whether the hand is over."""
         return self._records is not None and bool(self._records["over"][0])
 
     def returns(self) -> list[float]:
@@ -127,25 +126,18 @@ class SpielState(pyspiel.State):
         return returns
 
     def __str__(self) -> str:
-        """Return all actions so far, including the cards dealt by chance nodes."""
         return " ".join(map(str, self.history()))
 
     def get_seat_records(self, seat: int) -> np.ndarray | None:
         """Return the table's record with `seat` as the seat to act, [1]; None before the deal."""
-        if self._records is None:
-            return None
-        records = self._records.copy()
-        records["to_act"] = seat
+        records = None if self._records is None else self._records.copy()
+        if records is not None:
+            records["to_act"] = seat
         return records
 
 
 class SpielObserver:
-    """Observer by which OpenSpiel reads a seat's observation as a tensor or as a string.
-
-    Attributes:
-        tensor: observation that `set_from` has set, [features] float32.
-        dict: the array `tensor` by its name, "observation".
-    """
+    """Observer by which OpenSpiel reads a seat's observation as a tensor or as a string."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
@@ -154,10 +146,9 @@ class SpielObserver:
 
     def set_from(self, state: SpielState, player: int) -> None:
         """Set the tensor to a seat's observation, or to zeros before the cards are dealt."""
-        records = state.get_seat_records(player)
-        self.tensor[:] = (
-            0 if records is None else tables_from_records(self._game, records).observe()[0]
-        )
+        self.tensor[:] = 0
+        if (records := state.get_seat_records(player)) is not None:
+            self.tensor[:] = tables_from_records(self._game, records).observe()[0]
 
     def string_from(self, state: SpielState, player: int) -> str:
         """Return the name of a seat's information set; before the deal only the seat's number."""
@@ -165,15 +156,4 @@ class SpielObserver:
         return str(player) if records is None else self._game.infoset_name(records[0])
 
 
-def load_game(game: str | Game = "kuhn", overrides: Sequence[str] = ()) -> SpielGame:
-    """Return a game of this program as a game of OpenSpiel.
-
-    Args:
-        game: a game or its name, such as `leduc`.
-        overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
-
-    Raises:
-        ConfigError: if there is no such game, a setting is invalid, or rules, such as the number of
-            players, are sampled for each hand.
-    """
-    return SpielGame(to_game(game, overrides))
+load_game = SpielGame

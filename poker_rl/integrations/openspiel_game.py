@@ -22,7 +22,6 @@ from poker_rl.games import tabulated_rules
 from poker_rl.games.game import Game
 
 MAX_DEALS = 10_000  # more deals are an error, because each table stores a number for each deal
-MAX_BYTES = 2**31 - 1  # largest size of a NumPy record, which contains the whole tree
 Parameter = bool | int | float | str
 Prefix = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
 
@@ -40,16 +39,12 @@ class TabulatedTree(NamedTuple):
 class OpenSpielGame(Game):
     """Game of OpenSpiel with a small tree, perfect recall and payoffs that sum to 0.
 
-    Args:
-        params: OpenSpiel's parameters of the game.
-        max_nodes: limit of the number of nodes of the tree.
-
     Raises:
         ConfigError: if OpenSpiel is not installed, or the game or its parameters cannot be used.
     """
 
-    params: dict[str, Parameter]
-    max_nodes: PositiveInt
+    params: dict[str, Parameter]  # OpenSpiel's parameters of the game
+    max_nodes: PositiveInt  # limit of the number of nodes of the tree
 
     rules = tabulated_rules
     hand_noun = "game"
@@ -64,31 +59,25 @@ class OpenSpielGame(Game):
 
     @property
     def definitions(self) -> np.ndarray:
-        """The game tree, as an array with one record."""
         return self._tree.definitions
 
     @cached_property
     def table_dtype(self) -> np.dtype[np.void]:
-        """The dtype of the record of a table."""
         return tabulated_rules.build_table_dtype(self.count_deals(), self._tree.max_moves)
 
     @property
     def action_count(self) -> int:
-        """Number of actions."""
         return len(self._tree.action_names)
 
     @property
     def observation_size(self) -> int:
-        """Number of features of an observation, which is OpenSpiel's tensor."""
         return int(self.definitions["observation"].shape[2])
 
     @property
     def observation_dtype(self) -> np.dtype[Any]:
-        """The dtype of observations: uint8 if all features are 0 or 1, else float32."""
         return self.definitions["observation"].dtype
 
     def list_deals(self) -> np.ndarray:
-        """Return the numbers of all deals, [deals, 1] int16."""
         return np.arange(self.count_deals(), dtype=np.int16)[:, None]
 
     def action_name(self, action: int) -> str:
@@ -109,9 +98,8 @@ def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
     try:
         import pyspiel
     except ImportError:
-        raise ConfigError(
-            "_target_: OpenSpiel is not installed; pip install 'poker-rl[openspiel]'"
-        ) from None
+        message = "OpenSpiel is not installed; pip install 'poker-rl[openspiel]'"
+        raise ConfigError(f"_target_: {message}") from None
     kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
     if name not in kinds:
         raise ConfigError(f"name: OpenSpiel has no game {name!r}; {suggest_allowed(name, kinds)}")
@@ -121,17 +109,18 @@ def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
         raise ConfigError(f"params: {' '.join(str(error).split())}") from None
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
-    kind, problem = game.get_type(), None
-    if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
-        problem = "has no turns"
-    elif kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
-        problem = "does not list its chance outcomes"
-    elif not kind.provides_information_state_string:
-        problem = "has no information states"
-    elif not (kind.provides_information_state_tensor or kind.provides_observation_tensor):
-        problem = "has no tensor that networks can read"
-    if problem is not None:
-        raise ConfigError(f"name: {name} {problem}")
+    kind = game.get_type()
+    has_tensor = kind.provides_information_state_tensor or kind.provides_observation_tensor
+    samples_chance = kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
+    problems = {
+        "has no turns": kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL,
+        "does not list its chance outcomes": samples_chance,
+        "has no information states": not kind.provides_information_state_string,
+        "has no tensor that networks can read": not has_tensor,
+    }
+    for problem, has_problem in problems.items():
+        if has_problem:
+            raise ConfigError(f"name: {name} {problem}")
     return game
 
 
@@ -160,11 +149,11 @@ def tabulate_tree(
             raise ConfigError(f"max_nodes: {name} has more nodes than {max_nodes:,}")
         state, node, prefix, moves, last_edges = stack.pop()
         if state.is_terminal():
+            if not moves:
+                raise ConfigError(f"name: {name} can end before the first move")
             owner[node], index[node] = tabulated_rules.OVER, len(payoffs)
             payoffs.append(state.returns())
             max_moves = max(max_moves, moves)
-            if not moves:
-                raise ConfigError(f"name: {name} can end before the first move")
             continue
         first_child[node] = len(owner)
         if state.is_chance_node():
@@ -205,28 +194,21 @@ def tabulate_tree(
         stack += children
     observation = np.array(observations)
     is_binary = ((observation == 0) | (observation == 1)).all()
-    arrays = {
-        "seats": np.int64(seats),
-        "owner": np.array(owner, np.int8),
-        "first_child": np.array(first_child, np.int32),
-        "index": np.array(index, np.int32),
-        "rank": np.array(ranks),
-        "observation": observation.astype(np.uint8) if is_binary else observation,
-        "payoff": to_chips(name, np.array(payoffs), unit_chips),
-        "outcome": list_outcomes(name, outcome_probs),
-    }
-    if (size := sum(array.nbytes for array in arrays.values())) > MAX_BYTES:
-        raise ConfigError(f"max_nodes: {name} takes {size:,} bytes; allowed: {MAX_BYTES:,}")
-    return TabulatedTree(
-        tabulated_rules.build_definitions(**arrays),
-        max_moves,
-        [action_names.get(action, str(action)) for action in range(actions)],
-        [infoset_name for _, infoset_name in infosets],
+    definitions = tabulated_rules.build_definitions(
+        seats=np.int64(seats),
+        owner=np.array(owner, np.int8),
+        first_child=np.array(first_child, np.int32),
+        index=np.array(index, np.int32),
+        rank=np.array(ranks),
+        observation=observation.astype(np.uint8) if is_binary else observation,
+        payoff=to_chips(name, np.array(payoffs), unit_chips),
+        outcome=list_outcomes(name, outcome_probs),
     )
+    names_of_actions = [action_names.get(action, str(action)) for action in range(actions)]
+    return TabulatedTree(definitions, max_moves, names_of_actions, [key for _, key in infosets])
 
 
 def to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
-    """Convert payoffs [terminal nodes, seats] to whole chips."""
     if abs(payoffs.sum(1)).max() > 1e-9:
         raise ConfigError(f"name: the payoffs of {name} do not sum to 0")
     chips = np.rint(payoffs * unit_chips)
@@ -234,8 +216,7 @@ def to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
         fractions = {Fraction(payoff).limit_denominator(1000) for payoff in payoffs.flat}
         needed = lcm(*(fraction.denominator for fraction in fractions))
         raise ConfigError(f"unit_chips: {unit_chips}; the payoffs of {name} need {needed}")
-    whole_chips: np.ndarray = chips.astype(np.int64)
-    return whole_chips
+    return np.asarray(chips, np.int64)
 
 
 def list_outcomes(name: str, outcome_probs: dict[Prefix, list[Fraction]]) -> np.ndarray:

@@ -1,9 +1,8 @@
 """PettingZoo environment of a game, in which every seat is an agent.
 
 An observation is a dictionary: "observation" has the features of `Tables.observe` for the agent's
-seat, and "action_mask" its legal actions, all 0 if another seat is to act. `infos` has the mask
-too. The reward at the end of a hand is what the agent won, in the game's unit. An illegal action
-raises ValueError; with PettingZoo's `TerminateIllegalWrapper` it ends the hand.
+seat, and "action_mask" its legal actions, all 0 if another seat is to act. The reward at the end of
+a hand is what the agent won, in the game's unit.
 """
 
 from __future__ import annotations
@@ -18,24 +17,20 @@ from pettingzoo import AECEnv
 
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.integrations import to_game
 from poker_rl.integrations.gymnasium import build_observation_space
-from poker_rl.integrations.learner_tables import to_game
 
 
 class GameAECEnv(AECEnv):
     """Environment of one table in PettingZoo's agent-environment cycle.
 
     The agents are `player_0`, `player_1` and so on, by seat. If the number of players varies from
-    hand to hand, `agents` are those in the present hand. `render()` returns the information set of
-    the agent to act as text, if `render_mode` is "ansi".
+    hand to hand, `agents` are those in the present hand.
 
     Args:
         game: a game or its name, such as `limit_holdem_6p`.
         overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
-        render_mode: "ansi" or None.
-
-    Raises:
-        ConfigError: if there is no such game, or a setting is invalid.
+        render_mode: "ansi" if `render()` shall return the information set of the agent to act.
     """
 
     def __init__(
@@ -54,27 +49,19 @@ class GameAECEnv(AECEnv):
             "is_parallelizable": False,
         }
         self.possible_agents = [f"player_{seat}" for seat in range(game.seats)]
-        self.action_spaces = {
-            agent: spaces.Discrete(game.action_count) for agent in self.possible_agents
+        observation = {
+            "observation": build_observation_space(game),
+            "action_mask": spaces.Box(0, 1, (game.action_count,), np.int8),
         }
-        self.observation_spaces = {
-            agent: spaces.Dict(
-                {
-                    "observation": build_observation_space(game),
-                    "action_mask": spaces.Box(0, 1, (game.action_count,), np.int8),
-                }
-            )
-            for agent in self.possible_agents
-        }
+        self.observation_spaces = {a: spaces.Dict(observation) for a in self.possible_agents}
+        self.action_spaces = {a: spaces.Discrete(game.action_count) for a in self.possible_agents}
         self.infos: dict[str, dict[str, Any]] = {}
         self._tables: Tables | None = None
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """Return the space of an agent's observations."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """Return the space of an agent's actions."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -113,7 +100,6 @@ class GameAECEnv(AECEnv):
             self._select_next_agent()
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
-        """Return an agent's observation and action mask."""
         assert self._tables is not None
         if agent == self.agent_selection and not self.terminations[agent]:
             return {
@@ -128,7 +114,6 @@ class GameAECEnv(AECEnv):
         }
 
     def render(self) -> str | None:
-        """Return the information set of the seat to act, see `Game.infoset_name`."""
         if self.render_mode is None or self._tables is None:
             return None
         return self.game.infoset_name(self._tables.records[0])

@@ -21,18 +21,15 @@ class SB3VecEnv(VecEnv):
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def reset(self) -> np.ndarray:
-        """Deal new hands and return the observations [tables, features]."""
         observations, _ = self._env.reset(seed=self._seeds[0])
         self._reset_seeds()
         self._lengths = np.zeros(self.num_envs, np.int64)
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Store the actions [tables], which `step_wait` plays."""
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Play the stored actions; return observations, rewards, ends of hands and infos."""
         observations, rewards, terminations, _, info = self._env.step(self._actions)
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -45,24 +42,19 @@ class SB3VecEnv(VecEnv):
         return observations, rewards.astype(np.float32), terminations, infos
 
     def close(self) -> None:
-        """Close the environment."""
         self._env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of the environment, repeated for each selected table."""
         return [getattr(self._env, attr_name)] * len(self._get_indices(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of the environment."""
         setattr(self._env, attr_name, value)
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Call a method of the environment, such as `action_masks`; return its result by table."""
         result = getattr(self._env, method_name)(*method_args, **method_kwargs)
         return [result[row] for row in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """Return False for each selected table, because tables have no wrappers."""
         return [False] * len(self._get_indices(indices))

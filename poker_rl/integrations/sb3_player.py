@@ -41,9 +41,8 @@ class MaskablePPOPlayer(LinearLayersPlayer):
         policy_class, policy_settings = settings["policy_class"], settings["policy_kwargs"]
         activation = ACTIVATION_BY_CLASS.get(policy_settings.get("activation_fn", TANH_CLASS))
         if policy_class.get("__module__") != POLICY_MODULE or activation is None:
-            raise ConfigError(
-                f"file: {self.file} is not of an MlpPolicy of MaskablePPO with tanh or ReLU"
-            )
+            problem = "is not of an MlpPolicy of MaskablePPO with tanh or ReLU"
+            raise ConfigError(f"file: {self.file} {problem}")
         actor = {k: v for k, v in weights.items() if not k.startswith(CRITIC_PREFIXES)}
         self.set_layers(actor, activation)
 

@@ -109,8 +109,6 @@ def test_wrong_arguments_are_errors():
         GameEnv("kuhn", seat=2)
     with pytest.raises(ConfigError, match="seat: 2; allowed: 0 to 1"):
         GameEnv("limit_holdem_2to9", seat=2)  # some hands have two seats
-    with pytest.raises(ConfigError, match="num_envs: 0; allowed: 1 or more"):
-        GameVectorEnv("kuhn", num_envs=0)
     env = GameEnv("limit_holdem", opponents="fold", seat=0)  # the big blind
     with pytest.raises(ConfigError, match="1000 hands of limit_holdem ended before the learner's"):
         env.reset()
