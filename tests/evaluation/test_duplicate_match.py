@@ -25,9 +25,7 @@ from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 
 
 def exactly(game, *players):
-    tree = get_tree(game)
-    policies = [player.action_probs(tree.infoset_records) for player in players]
-    return compute_exact_match_values(tree, policies)
+    return compute_exact_match_values(get_tree(game), players)
 
 
 def test_exact_values_of_bots():

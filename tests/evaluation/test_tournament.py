@@ -52,11 +52,10 @@ def random_players(game):
 @pytest.mark.parametrize("game", [KUHN, LEDUC, KUHN_3P], ids=lambda game: game.name)
 def test_the_cross_table_holds_the_exact_values(game):
     tree, players = get_tree(game), random_players(game)
-    policies = {name: player.policies[0] for name, player in players.items()}
     found = tournament(game, players, deals=20_000)
     assert len(get_pair_results(found)) == 12
     for (row, other), one in get_pair_results(found).items():
-        seated = [policies[row]] + [policies[other]] * (game.seats - 1)
+        seated = [players[row]] + [players[other]] * (game.seats - 1)
         truth = compute_exact_match_values(tree, seated)[0]
         # Two half widths are four standard errors: only a wrong mean is that far.
         assert abs(one.value - truth) < 2 * one.half_width

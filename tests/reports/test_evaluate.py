@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import torch
-from evaluations import KUHN, LEDUC, evaluation, loader, random_policies
+from evaluations import KUHN, LEDUC, Policies, evaluation, loader, random_policies
 
 from poker_rl.config import ConfigError
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, read_plain_yaml
@@ -58,8 +58,8 @@ def test_earlier_selves_are_met_at_even_distances(run):
     opponents = [f"against/itself at {decisions}" for decisions in (100, 300, 500)]
     sampled = [one for one in results if one.half_width is not None]
     assert [one.measure for one in sampled if one.measure.startswith("against/")] == opponents
-    uniform, then = get_tree(KUHN).build_uniform_policy(), random_policies(KUHN)[0]
-    truth = compute_exact_match_values(get_tree(KUHN), [uniform, then])[0]
+    players = [loader(KUHN)("uniform"), Policies(KUHN, random_policies(KUHN))]
+    truth = compute_exact_match_values(get_tree(KUHN), players)[0]
     exact = [one for one in results if one.measure in opponents and one.kind == "exact"]
     assert [one.value for one in exact] == pytest.approx([truth] * 3)
 

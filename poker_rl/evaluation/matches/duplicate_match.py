@@ -152,19 +152,22 @@ def play_match(
     return summarize_blocks(player_name, measure, blocks * scale, unit, kind)
 
 
-def compute_exact_match_values(tree: GameTree, policies: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the exact mean of each policy's winnings over all rotations, in chips, [policies].
+def compute_exact_match_values(tree: GameTree, players: Sequence[Player]) -> np.ndarray:
+    """Return each player's exact mean winnings over all rotations, in chips, [players].
 
-    There is one policy [I, A] for each seat.
+    There is one player for each seat; a player may be listed more than once.
     """
-    seats = len(policies)
-    mean_values = np.zeros(seats)
-    for rotation in range(seats):
-        seat_of_player = (np.arange(seats) + rotation) % seats
-        table_policy = np.stack(policies)[
-            np.argsort(seat_of_player)[tree.infoset_seat], np.arange(tree.infoset_count)
-        ]
-        mean_values += compute_seat_values(tree, table_policy)[seat_of_player] / seats
+    seats, first_occurrences = np.arange(len(players)), find_first_occurrences(players)
+    policies = np.zeros((len(players), *tree.legal_mask.shape))
+    for i in np.unique(first_occurrences):
+        probs = compute_checked_probs(tree.game, players[i], tree.infoset_records)
+        policies[first_occurrences == i] = probs
+    mean_values = np.zeros(len(players))
+    for rotation in seats:
+        player_of_seat = (seats - rotation) % len(players)
+        policy = policies[player_of_seat[tree.infoset_seat], np.arange(tree.infoset_count)]
+        seat_values = compute_seat_values(tree, policy)
+        mean_values += seat_values[(seats + rotation) % len(players)] / len(players)
     return mean_values
 
 
@@ -195,15 +198,10 @@ def play_mixed_table(
     of seats, its mean winnings per hand and seat and, if `tree` is not None, their expected value.
     """
     scale, unit = get_result_unit(game)
-    blocks = play_deals(game, [players[name] for name in seat_order], deals, seed) * scale
-    exact_by_seat = None
+    player_of_seat = [players[name] for name in seat_order]
+    blocks, exact_by_seat = play_deals(game, player_of_seat, deals, seed) * scale, None
     if tree is not None:
-        policies = {
-            name: compute_checked_probs(game, player, tree.infoset_records)
-            for name, player in players.items()
-        }
-        exact = compute_exact_match_values(tree, [policies[name] for name in seat_order])
-        exact_by_seat = exact * scale
+        exact_by_seat = compute_exact_match_values(tree, player_of_seat) * scale
     results = []
     for name in dict.fromkeys(seat_order):
         seats = [seat for seat, other in enumerate(seat_order) if other == name]

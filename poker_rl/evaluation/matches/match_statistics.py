@@ -31,7 +31,7 @@ from poker_rl.games.poker.betting import CALL, MAX_SEATS, RAISE, can_fold, start
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables, copy_records
-from poker_rl.players.player import Player, compute_checked_probs
+from poker_rl.players.player import Player
 
 HAND_COUNT, VPIP_COUNT, PFR_COUNT, RAISE_COUNT, CALL_COUNT, SHOWDOWN_COUNT = range(6)
 STYLE_UNITS = {
@@ -160,11 +160,7 @@ def measure_match(
     )
     results = [winnings]
     if tree is not None:
-        policies = [
-            compute_checked_probs(game, policy_player, tree.infoset_records)
-            for policy_player in (player, opponent)
-        ]
-        values = compute_exact_match_values(tree, [policies[0]] + [policies[1]] * (game.seats - 1))
+        values = compute_exact_match_values(tree, [player] + [opponent] * (game.seats - 1))
         exact = float(values[0]) * get_result_unit(game)[0]
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
     all_payoffs = np.concatenate(payoffs)

@@ -72,9 +72,6 @@ def compute_aivat_terms(
         Terms [B, COLUMN_COUNT, V] for the V values of `value_function`. The columns are the cards,
         the measured seat's actions and the other seats' actions on each street, and at the end the
         cards that follow an all-in.
-
-    Raises:
-        ConfigError: if the game is not poker.
     """
     check_is_poker(game)
     packer, terms = TablePacker(game), []
@@ -104,6 +101,12 @@ def _compute_batch_terms(
     value_function: EquityValueFunction,
 ) -> np.ndarray:
     """Return the terms of `compute_aivat_terms` for a batch of B hands with D decisions in all."""
+
+    def compute_values(tables: np.ndarray, board_cards: np.ndarray, hand: np.ndarray) -> np.ndarray:
+        """Return the values [n, V] of the measured seats of these hands at tables [n]."""
+        values = value_function.compute_values(tables, board_cards)
+        return np.asarray(values[np.arange(len(hand)), measured_seat[hand]])
+
     hand_count = len(records)
     move_counts = records["moves"].astype(np.int64)
     hand_of_decision = np.repeat(np.arange(hand_count), move_counts)  # [D]
@@ -132,9 +135,8 @@ def _compute_batch_terms(
     decision_of_branch, action_of_branch = np.nonzero(action_probs)
     tables = tables_from_records(game, before[decision_of_branch])
     tables.step(action_of_branch)
-    branch_values = _select_seat(
-        value_function.compute_values(tables.records, board_cards_known[decision_of_branch]),
-        measured_seat[hand_of_decision[decision_of_branch]],
+    branch_values = compute_values(
+        tables.records, board_cards_known[decision_of_branch], hand_of_decision[decision_of_branch]
     )
     weighted_values = action_probs[decision_of_branch, action_of_branch][:, None] * branch_values
     expected_values = np.add.reduceat(
@@ -155,28 +157,16 @@ def _compute_batch_terms(
         board_cards_by_street[hand_of_decision, street_after],
     )
     dealing_decisions = np.flatnonzero(board_cards_after > board_cards_known)
-    values_after_deal = _select_seat(
-        value_function.compute_values(
-            records_after[dealing_decisions], board_cards_after[dealing_decisions]
-        ),
-        measured_seat[hand_of_decision[dealing_decisions]],
+    dealt_hands = hand_of_decision[dealing_decisions]
+    values_after_deal = compute_values(
+        records_after[dealing_decisions], board_cards_after[dealing_decisions], dealt_hands
     )
     column = np.where(is_over, ALL_IN_COLUMN, CARD_COLUMN + street_after)[dealing_decisions]
-    np.add.at(
-        terms_by_column,
-        (hand_of_decision[dealing_decisions], column),
-        taken_values[dealing_decisions] - values_after_deal,
-    )
+    deal_terms = taken_values[dealing_decisions] - values_after_deal
+    np.add.at(terms_by_column, (dealt_hands, column), deal_terms)
 
-    first_records = before[first_decision]
-    undealt = np.full(hand_count, HOLE_CARDS_UNKNOWN)
-    for sign, cards_known in ((1, undealt), (-1, board_cards_by_street[:, 0])):
-        values = value_function.compute_values(first_records, cards_known)
-        terms_by_column[:, CARD_COLUMN] += sign * _select_seat(values, measured_seat)
+    first_deal = before[first_decision], np.full(hand_count, HOLE_CARDS_UNKNOWN)
+    terms_by_column[:, CARD_COLUMN] += compute_values(*first_deal, np.arange(hand_count))
+    first_deal = before[first_decision], board_cards_by_street[:, 0]
+    terms_by_column[:, CARD_COLUMN] -= compute_values(*first_deal, np.arange(hand_count))
     return terms_by_column
-
-
-def _select_seat(values: np.ndarray, seat: np.ndarray) -> np.ndarray:
-    """Return the values [B, V] of one seat of each table, given values [B, seats, V]."""
-    seat_values: np.ndarray = values[np.arange(len(seat)), seat]
-    return seat_values
