@@ -11,16 +11,14 @@ import pytest
 import torch
 import yaml
 from commands import ENVIRONMENT, PROGRAM, TRAIN, list_runs, read_last_row, run_command
+from matplotlib.figure import Figure
 
 from poker_rl import cli
 from poker_rl.config import ConfigError
 from poker_rl.config.compose import compose_config, initialize_hydra
-from poker_rl.config.option_files import (
-    SHIPPED_OPTION_DIR,
-    list_options_by_group,
-    load_option,
-    read_first_comment,
-)
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
+from poker_rl.config.option_listing import list_options_by_group, read_first_comment
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.nets.precision import has_bfloat16
 from poker_rl.training import train as train_module
 from poker_rl.training.run_checkpoints import DivergedError
@@ -263,7 +261,7 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     assert get_refusal("train", "--config-dir", "yours") == "--config-dir: yours is not a folder"
 
 
-def test_evaluate_any_two_players(capsys, finished_run):
+def test_evaluate_any_two_players(capsys, finished_run, monkeypatch):
     players = ["game=kuhn", "player=call", "against=[raise,equilibrium]", "deals=100"]
     assert run_command("evaluate", *players) == 0
     out = capsys.readouterr().out
@@ -288,11 +286,12 @@ def test_evaluate_any_two_players(capsys, finished_run):
 
     # Without a number of deals it is the game's; a folder stands for its headline player.
     words = ["game=kuhn", "evaluation.deals=60", f"player={folder}", "against=[call]"]
+    monkeypatch.setattr(PlayerEvaluator, "build_figures", lambda *_: {"of a/b": Figure()})
     assert run_command("evaluate", *words, "out=figures", "figures=true") == 0
     out = capsys.readouterr().out
     assert "60 deals, each" in out
     assert f"{folder}@{read_last_row(folder)['decisions']}:average" in out
-    assert [path.name for path in Path("figures").glob("*/*")] == ["outcomes.png"]
+    assert [path.name for path in Path("figures").glob("*/*")] == ["of_a_b.png"]
 
 
 def test_evaluate_exactly_by_the_public_tree(capsys):

@@ -1,8 +1,7 @@
 """Evaluation of the players of a run: exact if the game tree can be enumerated, else by matches.
 
-Larger poker games with a small public tree are evaluated exactly on request. docs/evaluation.md
-explains all measures. For a player with several instances, which are copies that were trained side
-by side, the mean and percentiles over the instances are returned.
+docs/evaluation.md explains all measures. For a player with several instances, which are copies that
+were trained side by side, the mean and percentiles over the instances are returned.
 """
 
 from __future__ import annotations

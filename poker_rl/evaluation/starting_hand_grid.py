@@ -1,9 +1,7 @@
-"""A player's policy in hold'em with every starting hand.
+"""A player's policy in hold'em with every starting hand, as a grid of 13 x 13 cells, aces first.
 
-In a grid of 13 x 13 starting hands, pairs are on the diagonal, suited hands above and offsuit hands
-below it, aces first. A cell holds the mean policy over its combinations of two cards: up to 6 for a
-pair, 4 for a suited and 12 for an offsuit hand. Combinations that share a card with the board are
-left out.
+Pairs are on the diagonal, suited hands above and offsuit hands below it. A cell holds the mean
+policy over its combinations of two cards that share no card with the board.
 """
 
 from __future__ import annotations

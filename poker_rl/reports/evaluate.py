@@ -215,8 +215,8 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
         measure_match(game, evaluator.tree, name, players[name], other_name, other, *options)
         for name, other_name, other in pairings
     ]
-    winnings = [result for match in matches for result in match.results]
-    styles = [result for match in matches for result in match.styles]
+    winnings = [result for results, _ in matches for result in results]
+    styles = [result for _, match_styles in matches for result in match_styles]
     protocol = PROTOCOLS[evaluator.variance_reduction]
     protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
     evaluation.tables = [
@@ -228,12 +228,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
     ]
     evaluation.print_and_save()
     if config.figures:
-        figures = evaluator.build_figures(players, metrics_path)
-        if matches:
-            from poker_rl.evaluation.plots.run_figures import draw_return_distributions
-
-            figures["outcomes"] = draw_return_distributions(matches, game.unit)
-        evaluation.save_figures(figures)
+        evaluation.save_figures(evaluator.build_figures(players, metrics_path))
 
 
 def _measure_agreement(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:

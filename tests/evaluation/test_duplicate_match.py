@@ -193,28 +193,21 @@ def test_one_hand(hand, button, big_blind):
     assert styles["them"] == pytest.approx(big_blind)
 
 
-def match_of(game, player, other, deals):
+def won_and_hands_won(game, player, other, deals):
     load = loader(game)
-    return measure_match(game, None, player, load(player), other, load(other), deals, 0, None)
+    match = measure_match(game, None, player, load(player), other, load(other), deals, 0, None)
+    return match[0]
 
 
 def test_a_player_that_always_bets_wins_every_hand_of_one_that_folds():
-    match = match_of(KUHN_3P, "raise", "fold", 50)
-    assert match.returns.tolist() == [2] * 150
-    win_rate = match.results[1]
-    assert win_rate == Result("raise", "hands_won/fold", 1, 0, "of hands", "against fold", 50)
-    match = match_of(HOLDEM, "fold", "raise", 50)
-    assert sorted(match.returns) == [-1] * 50 + [-0.5] * 50  # each blind on half the hands
-    assert match.results[1].value == 0
+    winnings, hands_won = won_and_hands_won(KUHN_3P, "raise", "fold", 50)
+    assert winnings.value == 2
+    assert hands_won == Result("raise", "hands_won/fold", 1, 0, "of hands", "against fold", 50)
+    assert won_and_hands_won(HOLDEM, "fold", "raise", 50)[1].value == 0
 
 
-def test_returns_sum_to_the_winnings():
-    match = match_of(BIG2, "lowest", "uniform", 100)
-    (winnings, win_rate), returns = match.results, match.returns
-    assert len(returns) == 400
-    assert returns.mean() == pytest.approx(winnings.value)
-    assert win_rate.value == pytest.approx((returns > 0).mean())
-    assert -13 <= returns.min() < returns.max() <= 39
+def test_the_interval_of_hands_won_is_that_of_a_share():
+    _, hands_won = won_and_hands_won(BIG2, "lowest", "uniform", 100)
     # A share p of n hands deviates by sqrt(p (1 - p) / n); those of a deal are nearly independent.
-    p = win_rate.value
-    assert win_rate.half_width == pytest.approx(1.96 * (p * (1 - p) / 400) ** 0.5, rel=0.4)
+    p = hands_won.value
+    assert hands_won.half_width == pytest.approx(1.96 * (p * (1 - p) / 400) ** 0.5, rel=0.4)

@@ -5,13 +5,10 @@ arXiv:1612.07547. The responder knows the player's policy, and so the probabilit
 the player may hold. It takes the action that would be best if both seats only checked and called
 afterwards, except that the player may fold to a raise.
 
-Deviations from the paper:
-
-- The player is dealt no cards. The value of a showdown and the probabilities of the player's
-  actions are means over the hands that it may hold.
-- The responder plays several hands on each board. The player's policy is computed once for all
-  hands that lead to the same betting line. Confidence intervals treat each board as one sample.
-- Win margins are means over all boards that may still come or, before a flop, over a sample.
+Unlike in the paper, the player is dealt no cards: values and probabilities are means over the hands
+that it may hold. The responder plays several hands on each board, which is one sample for the
+interval. Win margins are means over all boards that may still come or, before a flop, over a
+sample.
 """
 
 from __future__ import annotations

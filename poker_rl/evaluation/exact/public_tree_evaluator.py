@@ -1,14 +1,9 @@
 """Exact exploitability on the public tree, whose states are pairs of a board and a betting line.
 
-At each public state the policy is computed for all hands that the player may hold. Reach
-probabilities of each seat with each hand are passed down the tree, and the values of each hand are
-passed up (Johanson et al., "Accelerating best response calculation in large extensive games",
-2011). Threads evaluate different boards of the last street. A network computes several boards in
-one call, and a GPU computes the next boards while the CPU evaluates the previous ones. Memory holds
-only a few boards of each street at a time.
-
-For a player whose policy does not depend on how suits are named, boards that differ only by a
-permutation of the suits are evaluated once; so are hands, if the permutation keeps the board.
+At each public state, the reach probabilities of each seat with each hand are passed down the tree,
+and the values of each hand are passed up (Johanson et al., "Accelerating best response calculation
+in large extensive games", 2011). For a player whose policy does not depend on how suits are named,
+boards and hands that differ only by a permutation of the suits are evaluated once.
 """
 
 # mypy can't check functions that numba compiles, because their arguments have no annotations.

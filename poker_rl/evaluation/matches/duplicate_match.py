@@ -1,8 +1,8 @@
 """Duplicate matches: players play every deal once in each of their rotations over the seats.
 
-The hands of one deal depend on each other, while hands of different deals do not. Intervals are
-therefore computed from blocks, where a block is the mean over a deal's rotations. The deals and
-each player have their own random generators, so the cards do not depend on the players.
+Hands of one deal depend on each other, so intervals are computed from blocks, where a block is the
+mean over a deal's rotations. The deals and each player have their own random generators, so the
+cards do not depend on the players.
 """
 
 from __future__ import annotations

@@ -12,8 +12,6 @@ showdown    share of hands that it took to a showdown
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from poker_rl.evaluation.matches.duplicate_match import (
@@ -112,23 +110,6 @@ def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-unty
                 counts[player_index, k] += hand_counts[seat, k]
 
 
-@dataclass(frozen=True)
-class MatchResults:
-    """Measurements of one match.
-
-    Attributes:
-        results: winnings of the player and the share of hands that it won.
-        styles: statistics of the playing style of both players; empty except in hold'em.
-        returns: what the player won in each hand, in the unit of the game such as "big blind".
-    """
-
-    player: str
-    opponent: str
-    results: list[Result]
-    styles: list[Result]
-    returns: np.ndarray
-
-
 def measure_match(
     game: Game,
     tree: GameTree | None,
@@ -139,18 +120,17 @@ def measure_match(
     deals: int,
     seed: int,
     reducer_factory: ReducerFactory | None,
-) -> MatchResults:
-    """Play a match, and measure winnings, hands won, playing styles and returns.
+) -> tuple[list[Result], list[Result]]:
+    """Play a match; return winnings and hands won, and in hold'em the styles of both players.
 
     If `tree` is not None, the expected winnings are also computed. For the other arguments see
     `play_match`.
     """
-    payoffs: list[np.ndarray] = []  # chips that the first player wins in each hand
-    rotations: list[np.ndarray] = []
+    hands_won: list[np.ndarray] = []
 
     def add_hands(tables: Tables, rotation: np.ndarray) -> None:
-        payoffs.append(tables.payoffs()[np.arange(len(rotation)), rotation])
-        rotations.append(rotation)
+        payoffs = tables.payoffs()[np.arange(len(rotation)), rotation]
+        hands_won.append(average_by_deal((payoffs > 0).astype(float), rotation))
 
     observers, style_counter = [add_hands], StyleCounter() if is_holdem(game) else None
     if style_counter is not None:
@@ -163,10 +143,7 @@ def measure_match(
         values = compute_exact_match_values(tree, [player] + [opponent] * (game.seats - 1))
         exact = float(values[0]) * get_result_unit(game)[0]
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
-    all_payoffs = np.concatenate(payoffs)
-    hands_won = average_by_deal((all_payoffs > 0).astype(float), np.concatenate(rotations))
-    measure = f"hands_won/{opponent_name}"
-    results.append(summarize_blocks(player_name, measure, hands_won, "of hands", winnings.kind))
+    blocks, measure = np.concatenate(hands_won), f"hands_won/{opponent_name}"
+    results.append(summarize_blocks(player_name, measure, blocks, "of hands", winnings.kind))
     styles = [] if style_counter is None else style_counter.list_results(player_name, opponent_name)
-    returns = all_payoffs / game.unit_chips
-    return MatchResults(player_name, opponent_name, results, styles, returns)
+    return results, styles

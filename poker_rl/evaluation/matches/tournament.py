@@ -1,8 +1,7 @@
 """Tournaments: which players meet at each table, and the ranking of the players.
 
-All tables play the same deals, and a deal is one sample for all confidence intervals. Because the
-winnings of two players are compared deal by deal, the interval of their difference is narrower than
-the intervals of their means suggest.
+All tables play the same deals, and a deal is one sample for all confidence intervals. So the
+interval of the difference of two players is narrower than the intervals of their means suggest.
 """
 
 from __future__ import annotations

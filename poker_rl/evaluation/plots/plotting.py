@@ -1,7 +1,6 @@
-"""Style of all figures: colors, axes, ticks, curves and footnotes.
+"""Style of all figures: colors, axes, ticks, curves and footnotes. Imports matplotlib.
 
-This module imports matplotlib, so import it only to draw. The colors are those of Okabe and Ito,
-which can be distinguished with any color vision.
+The colors are those of Okabe and Ito, which can be distinguished with any color vision.
 """
 
 from __future__ import annotations

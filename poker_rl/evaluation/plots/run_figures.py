@@ -1,24 +1,19 @@
-"""Figures of the curves and matches of a run. Imports matplotlib."""
+"""Figures of the curves of a run. Imports matplotlib."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from poker_rl.evaluation.matches.match_statistics import MatchResults
 from poker_rl.evaluation.plots.plotting import (
-    INK_COLOR,
     CurveLine,
     Panel,
     add_footnote,
-    assign_styles,
-    create_panels,
     draw_panels,
-    label_axes,
 )
 from poker_rl.storage.run_folder import read_metrics_rows
 
@@ -119,24 +114,6 @@ def _draw_measures(
     figure = draw_panels(panels, x_axis)
     bands = [name for panel in panels for line in panel.lines for name, _, _ in line.bands]
     add_footnote(figure, note + (f"; shaded: {', '.join(dict.fromkeys(bands))}" if bands else ""))
-    return figure
-
-
-def draw_return_distributions(matches: Sequence[MatchResults], unit: str) -> Figure:
-    """Draw the distribution of winnings in a hand, in per cent, with a panel for each match."""
-    figure, axes = create_panels(len(matches))
-    styles = assign_styles(match.player for match in matches)
-    for ax, match in zip(axes, matches, strict=True):
-        returns, hand_counts = np.unique(match.returns, return_counts=True)
-        percent_of_hands = 100 * hand_counts / len(match.returns)
-        bar_width = 0.9 * float(np.diff(returns).min(initial=1))
-        ax.bar(returns, percent_of_hands, bar_width, color=styles[match.player][0])
-        mean_return = float(match.returns.mean())
-        ax.axvline(mean_return, color=INK_COLOR, linestyle="--", label=f"mean {mean_return:.2f}")
-        ax.legend(frameon=False, fontsize=9, labelcolor=INK_COLOR)
-        title = f"{match.player} against {shorten_player_name(match.opponent)}"
-        label_axes(ax, title, f"won in a hand ({unit})", f"% of {len(match.returns):,} hands")
-    add_footnote(figure, "every hand of the matches")
     return figure
 
 

@@ -1,14 +1,12 @@
 """AIVAT, which removes luck from results (Burch et al. 2018, arXiv:1612.06915).
 
-A value function estimates what each seat will win at a table. For each card dealt, and each action
-of a player whose policy is known, a term is added to the result: the mean value over all possible
-outcomes minus the value of the actual outcome. Given everything before it, each term has mean 0, so
-the result is unbiased for every value function, even if some policies are unknown. The better the
-value function, the more luck is removed. It must not depend on the hands whose results it adjusts.
+For each card dealt, and each action of a player whose policy is known, a term is added to the
+result: the mean of a value function over all possible outcomes minus its value for the actual one.
+Given everything before it, each term has mean 0, so the result is unbiased for every value function
+that does not depend on the hands whose results it adjusts.
 
-The deck is shuffled before the first move, but these terms treat a card as dealt when it is seen:
-the hole cards before the first action, the board street by street, and after an all-in the rest of
-the board at the end.
+These terms treat a card as dealt when it is seen: the hole cards before the first action, the board
+street by street, and after an all-in the rest of the board at the end.
 """
 
 from __future__ import annotations

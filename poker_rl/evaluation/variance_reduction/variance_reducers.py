@@ -4,11 +4,6 @@ A reducer observes a match and computes control variates for each deal: columns 
 expected value is 0 whatever the players do. A weighted sum of the columns is added to the results.
 Weights are fitted on one half of the deals and used on the other half (cross-fitting). So they do
 not depend on the results that they adjust, and the mean stays unbiased.
-
-    control_variate  the winnings in the measured player's seat if a control player plays the same
-                     cards in all seats (Davidson, Archibald and Bowling 2013). In a duplicate match
-                     these winnings would sum to 0, so here each hand has its own cards.
-    aivat            the terms of AIVAT over duplicate deals, with pot equity as value function
 """
 
 from __future__ import annotations
@@ -30,9 +25,12 @@ PRIOR_WEIGHT_DEALS = 30  # the prior counts like 30 deals, because fits to few d
 
 
 class ControlPlayerReducer:
-    """Reducer that subtracts a multiple of the winnings of a control player in the same deals."""
+    """Reducer that subtracts a multiple of the winnings of a control player in the same deals.
 
-    duplicate = False  # each hand has its own cards
+    The control player plays the same cards in all seats (Davidson, Archibald and Bowling 2013).
+    """
+
+    duplicate = False  # in a duplicate match the control player's winnings would sum to 0
 
     def __init__(self, game: Game, control_player: Player, seed: int) -> None:
         self._game, self._control_player = game, control_player
