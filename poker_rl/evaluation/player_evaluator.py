@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
@@ -72,15 +72,15 @@ class PlayerEvaluator:
             self._opponents = {name: load(name) for name in self.opponents}
         self.reducer_factory: ReducerFactory | None = None
         if self.variance_reduction != "none":
-            from poker_rl.evaluation.variance_reduction.variance_reducers import (
-                build_reducer_factory,
-            )
+            from poker_rl.evaluation.variance_reduction import variance_reducers as reducers
 
             with error_prefix("control_player"):
                 control = None if self.control_player is None else load(self.control_player)
-            self.reducer_factory = build_reducer_factory(self.variance_reduction, game, control)
-        options: Any = {"deals": self.deals, "seed": seed, "reducer_factory": self.reducer_factory}
-        self._play_match: Callable[..., Result] = partial(play_match, game, **options)
+            options = self.variance_reduction, game, control
+            self.reducer_factory = reducers.build_reducer_factory(*options)
+        self._play_match: Callable[..., Result] = partial(
+            play_match, game, deals=self.deals, seed=seed, reducer_factory=self.reducer_factory
+        )
         if self.exact_every is not None:
             with error_prefix("exact_every"):
                 self.check_exact_possible()
@@ -223,7 +223,7 @@ class PlayerEvaluator:
         If a player has several instances, the policy of the first is drawn.
         """
         from poker_rl.evaluation.plots.policy_figures import build_hand_grid_figures, draw_policy
-        from poker_rl.evaluation.plots.run_figures import build_run_figures, shorten_player_name
+        from poker_rl.evaluation.plots.result_figures import build_run_figures, shorten_player_name
 
         figures: dict[str, Figure] = {}
         if metrics is not None:

@@ -37,15 +37,13 @@ class StartingHandGrid:
     """Policy of a player in one situation with every starting hand.
 
     Attributes:
-        title: describes the situation.
-        probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3]; row and column 0
-            are aces. NaN where every hand of a cell shares a card with the board.
-        mean_probs: the mean over all hands, [3].
+        probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3]; NaN in cells all
+            of whose hands share a card with the board.
     """
 
     title: str
     probs: np.ndarray
-    mean_probs: np.ndarray
+    mean_probs: np.ndarray  # the mean over all hands, [3]
 
 
 def supports_hand_grid(game: Game) -> bool:
@@ -56,10 +54,7 @@ def supports_hand_grid(game: Game) -> bool:
 def compute_hand_grid(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int], title: str
 ) -> StartingHandGrid:
-    """Compute the policy of the seat to act with every starting hand.
-
-    Of `record`, only the actions so far matter; its cards are ignored.
-    """
+    """Compute the policy of the seat to act with every starting hand; ignore the record's cards."""
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
     hands = np.array(list(combinations(cards, 2)))  # the higher card is the second one
     records = copy_with_cards(game, record, hands, board_cards)
@@ -80,10 +75,7 @@ def compute_hand_grid(
 def compute_hand_grid_of_table(
     game: DisplayedPoker, player: Player, record: np.void
 ) -> StartingHandGrid:
-    """Compute the grid for the seat to act at a table with its board cards.
-
-    The title of the grid names this seat, the board and the actions so far.
-    """
+    """Compute the grid, with a title, for the seat to act at a table with its board cards."""
     variant_game = game.get_variant_game(record)
     board_text = variant_game.infoset_name(record).split(" ")[1].partition("|")[2]
     board_start = variant_game.seats * variant_game.hole_cards
@@ -133,9 +125,8 @@ def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str, np.void]]:
     """Return a title and a table for each situation before the flop in a variant of the game.
 
-    The variant is an index of a number of seats. First all seats before the seat to act have
-    folded. In further situations the first seat has raised by about the pot, and all seats between
-    it and the seat to act have folded.
+    First all seats before the seat to act have folded. In further situations the first seat has
+    raised by about the pot, and all seats between it and the seat to act have folded.
     """
     variant_game = game.variant_games[variant]
     tables = Tables(game, 1, 0)

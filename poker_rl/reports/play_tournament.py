@@ -264,8 +264,8 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
     write_text_atomically(folder / "results.csv", to_csv(data["results"]))
     print_line(f"saved: {folder / 'results.json'}, .csv")
     if draws_figure:
-        from poker_rl.evaluation.plots.cross_table_figure import draw_cross_table
         from poker_rl.evaluation.plots.plotting import save_png
+        from poker_rl.evaluation.plots.result_figures import draw_cross_table
 
         save_png(draw_cross_table(results), folder / "cross_table.png", f"seed {plan.seed}")
         print_line(f"saved: {folder / 'cross_table.png'}")

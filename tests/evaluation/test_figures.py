@@ -9,7 +9,7 @@ from evaluations import KUHN_3P, LEDUC, Policies, evaluation, random_policies
 from matplotlib.colors import to_rgb
 from random_games import game
 
-from poker_rl.evaluation.plots import plotting, policy_figures, run_figures
+from poker_rl.evaluation.plots import plotting, policy_figures, result_figures
 from poker_rl.evaluation.plots.policy_figures import build_hand_grid_figures
 from poker_rl.evaluation.result import flatten_results
 from poker_rl.evaluation.starting_hand_grid import compute_hand_grid
@@ -27,7 +27,7 @@ def metrics(path, rows):
 def run(path, one, player, **extra):
     """A metrics.jsonl of ten equal rows, the first without what comes from learning."""
     row = flatten_results(one.evaluate({"current": player}))
-    counters = [dict.fromkeys(run_figures.COUNTER_TAGS, 100 * i) for i in range(10)]
+    counters = [dict.fromkeys(result_figures.COUNTER_TAGS, 100 * i) for i in range(10)]
     return metrics(path, [c | row | (extra if i else {}) for i, c in enumerate(counters)])
 
 

@@ -86,7 +86,7 @@ class LocalBestResponse:
         tables = Tables(game, 1, 0)
         tables.deal()
         self._start_record = tables.records
-        self._root_states = [self._create_root_state() for _ in range(2)]
+        self._root_states: dict[int, PublicState] = {}
 
     def play_board(self, hand_count: int) -> float:
         """Return the responder's mean winnings on a random board, in chips a hand.
@@ -108,10 +108,10 @@ class LocalBestResponse:
 
     def get_root_state(self, seat: int) -> PublicState:
         """Return the state before the first move for a responder in this seat."""
-        return self._create_root_state() if self.game.board_cards[0] else self._root_states[seat]
-
-    def _create_root_state(self) -> PublicState:
-        return PublicState(self._start_record, np.ones(len(self.ranges.hands)))
+        if seat not in self._root_states or self.game.board_cards[0]:
+            reach = np.ones(len(self.ranges.hands))
+            self._root_states[seat] = PublicState(self._start_record, reach)
+        return self._root_states[seat]
 
     @cached_property
     def preflop_view(self) -> ResponderView:

@@ -32,9 +32,8 @@ def compute_win_margins(
 ) -> np.ndarray:
     """Return the win minus the loss probability of each own hand against every hand, [R, H].
 
-    The result is 0 for two hands that share a card. `own_hands` [R] are indices among all H hands,
-    and `board_cards` are those dealt so far. If at most `MAX_ENUMERATED_BOARDS` final boards are
-    possible, all are used; otherwise `SAMPLED_BOARDS` of them are sampled.
+    The result is 0 for two hands that share a card. `own_hands` [R] are indices among all H hands.
+    If more than `MAX_ENUMERATED_BOARDS` final boards are possible, some are sampled.
     """
     remaining_cards = np.setdiff1d(np.arange(game.deck_size), board_cards)
     cards_to_come = sum(game.board_cards) - len(board_cards)

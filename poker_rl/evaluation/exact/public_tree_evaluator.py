@@ -33,11 +33,10 @@ from poker_rl.storage.console import create_progress_bar
 
 
 def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the exact values of a player whose `instance_count` is 1, with a progress bar.
+    """Compute exact values of a player whose `instance_count` is 1, in chips a hand.
 
     Returns:
-        Two arrays [2] in chips a hand: how much more each seat wins with its best response, and
-        what each seat wins if both seats play the player's policy.
+        How much more each seat wins with its best response, and what it wins with the policy, [2].
     """
     tree = PublicTreeEvaluator(game, player.is_suit_invariant)
     bar_options = {"desc": "exact", "unit_scale": True, "leave": False}

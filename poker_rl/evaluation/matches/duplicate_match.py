@@ -53,9 +53,7 @@ def play_deals(
     Args:
         players: one for each seat.
         seed: fixes the cards and the players' random numbers.
-        observers: called with each batch of finished hands.
-        duplicate: whether all rotations of a deal have the same cards. With False each hand has its
-            own cards, and the number of seats must be fixed.
+        duplicate: if False, each hand has its own cards; the number of seats must be fixed.
 
     Returns:
         Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
@@ -134,10 +132,10 @@ def play_match(
     reducer_factory: ReducerFactory | None = None,
     player_name: str = "player",
 ) -> Result:
-    """Measure the winnings of a player against an opponent that has every other seat.
+    """Measure the winnings of a player, per hand, against an opponent that has every other seat.
 
-    The result is the mean per hand in the game's unit, over at least `MIN_DEALS` deals, each of
-    which `player` plays in every seat. `seed` fixes the cards and the players' random numbers.
+    It plays each of at least `MIN_DEALS` deals in every seat. `seed` fixes the cards and the
+    players' random numbers.
     """
     scale, unit = get_result_unit(game)
     players = [player] + [opponent] * (game.seats - 1)
@@ -194,8 +192,8 @@ def play_mixed_table(
 ) -> list[Result]:
     """Measure what each player wins at a table; `seat_order` names the player of each seat.
 
-    Every deal is played in all rotations of this order. The results of each player are its number
-    of seats, its mean winnings per hand and seat and, if `tree` is not None, their expected value.
+    The results of each player are its number of seats, its mean winnings per hand and seat and, if
+    `tree` is not None, their expected value.
     """
     scale, unit = get_result_unit(game)
     player_of_seat = [players[name] for name in seat_order]

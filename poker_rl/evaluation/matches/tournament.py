@@ -35,9 +35,9 @@ def assign_players_to_tables(
 ) -> list[tuple[int, ...]]:
     """Return the seat order of each table of a tournament: the index of the player in each seat.
 
-    With two seats, every pair meets once. With more seats and `one_against_rest`, every pair meets
-    twice: each player once has one seat while its opponent has all others. With `mixed`, random
-    players meet at each table, and in every round all players are at the same number of tables.
+    With two seats, every pair meets once. With `one_against_rest`, each player meets copies of each
+    other player in all other seats. With `mixed`, random players meet at each table, and in every
+    round all players are at the same number of tables.
     """
     players = range(player_count)
     if game.seats == 2:
@@ -72,9 +72,9 @@ class TournamentResults:
 
     Attributes:
         player_names: the players, the best first.
-        results: for each player its mean winnings per hand over its tables (`won`), how much more
-            the player ranked above it won (`behind`) and, with two seats, its rating (`elo`). Then
-            for each pair the winnings of one player at the tables of both (`won/<name>`).
+        results: for each player its mean winnings per hand (`won`), how much more the player ranked
+            above it won (`behind`) and, with two seats, its rating (`elo`); for each pair the
+            winnings of one player at the tables of both (`won/<name>`).
     """
 
     game: Game
@@ -128,8 +128,8 @@ def compute_tournament_results(
 ) -> TournamentResults:
     """Rank the players of a tournament by the results of its tables.
 
-    `seat_orders` come from `assign_players_to_tables`. For each of these tables, `blocks` holds
-    what its `list_counted_players` won in each deal, [counted players, deals] in chips a hand.
+    For each table, `blocks` holds what its `list_counted_players` won in each deal, [counted
+    players, deals] in chips a hand.
     """
     scale, unit = get_result_unit(game)
     blocks_of_player, blocks_of_pair = defaultdict(list), defaultdict(list)
@@ -188,13 +188,11 @@ def fit_elo(
 
     Args:
         pairs: indices of the players of each pair, [P, 2].
-        scores: score of each pair's first player in every deal, [P, deals]: 1 for a win, 1/2 for
-            a draw, 0 for a loss.
+        scores: 1, 1/2 or 0 for each pair's first player in every deal, [P, deals].
 
     Returns:
         Ratings [players] with mean 0, and influences of the deals and of the added draw on them,
-        [players, deals + 1]. To first order, the error of a rating is the mean of its influences,
-        so both have the same confidence interval.
+        [players, deals + 1]. To first order, the error of a rating is the mean of its influences.
     """
     design = np.zeros((len(pairs), player_count))
     rows = np.arange(len(pairs))

@@ -64,7 +64,11 @@ def create_figure(
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for ax in axes:
-        style_axes(ax)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.spines[["left", "bottom"]].set_color(INK_COLOR)
+        ax.tick_params(which="both", colors=INK_COLOR, labelsize=9)
+        ax.grid(color=GRID_COLOR, linewidth=0.8)
+        ax.set_axisbelow(True)
     return figure, axes
 
 
@@ -78,15 +82,6 @@ def create_panels(count: int) -> tuple[Figure, list[Axes]]:
     for ax in axes[count:]:
         ax.set_visible(False)
     return figure, axes[:count]
-
-
-def style_axes(ax: Axes) -> None:
-    """Remove the top and right border of axes and draw a light grid."""
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(INK_COLOR)
-    ax.tick_params(which="both", colors=INK_COLOR, labelsize=9)
-    ax.grid(color=GRID_COLOR, linewidth=0.8)
-    ax.set_axisbelow(True)
 
 
 def format_step_count(count: float) -> str:
@@ -133,13 +128,10 @@ class CurveLine:
 
 
 def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) -> None:
-    """Draw curves with their bands and a legend; the legend names bands only for a single curve.
+    """Draw curves with their bands and a legend, which names bands only for a single curve.
 
-    A curve of a single point has a marker, and vertical bars instead of bands.
-
-    Args:
-        log_scale: whether axes with a wide range of positive values are logarithmic. Below its
-            first positive value the x axis is linear, so that it contains 0.
+    A curve of a single point has a marker, and vertical bars instead of bands. With `log_scale`,
+    axes with a wide range of positive values are logarithmic; the x axis still contains 0.
     """
     lines = list(lines)
     styles = assign_styles(line.player or line.name for line in lines)

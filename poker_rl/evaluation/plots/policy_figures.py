@@ -18,7 +18,7 @@ from poker_rl.evaluation.plots.plotting import (
     draw_cell_text,
     set_figure_title,
 )
-from poker_rl.evaluation.plots.run_figures import shorten_player_name
+from poker_rl.evaluation.plots.result_figures import shorten_player_name
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
     compute_hand_grid,
@@ -45,10 +45,9 @@ MAX_LABELED_COLUMNS = 8  # with more columns, probabilities do not fit in the ce
 def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
     """Draw a policy [I, A], with a cell for each information set.
 
-    A cell is divided in proportion to action probabilities. Each panel belongs to a seat and a
-    number of known cards. Its rows are these cards, without suits if suits have no meaning, and its
-    columns are the actions so far. Return None if there are too many cells, or if the names of
-    information sets do not have the form "seat cards actions".
+    Each panel belongs to a seat and a number of known cards. Its rows are these cards, without
+    suits if suits have no meaning, and its columns are the actions so far. Return None if there are
+    too many cells, or if names of information sets do not have the form "seat cards actions".
     """
     game, seats = tree.game, tree.game.seats
     if tree.infoset_count > MAX_INFOSETS or game.action_count > len(ACTION_COLORS):
@@ -100,10 +99,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
 def _draw_panel(
     ax: Axes, name_parts: Sequence[tuple[str, ...]], probs: np.ndarray, title: str
 ) -> None:
-    """Draw the policy [N, A] at N information sets, named by seat, cards and actions so far.
-
-    A cell shows the mean over the information sets that have the same name.
-    """
+    """Draw the policy [N, A], the mean over information sets with the same cards and actions."""
     card_labels = list(dict.fromkeys(name[1] for name in name_parts))
     action_labels = sorted({name[2] for name in name_parts}, key=lambda line: (len(line), line))
     positions = [
@@ -145,10 +141,8 @@ def draw_cells(
 ) -> None:
     """Draw cells [rows, columns, A], divided from the left in proportion to their probabilities.
 
-    Args:
-        probs: probabilities of the actions in each cell; NaN for an empty cell.
-        colors: the color of each action.
-        is_labelled: whether probabilities of at least 0.25 are written into the cells, in per cent.
+    Empty cells are NaN. With `is_labelled`, probabilities of at least 0.25 are written into the
+    cells, in per cent.
     """
     rows, columns, action_count = probs.shape
     pixels = (np.arange(PIXELS_PER_CELL) + 0.5) / PIXELS_PER_CELL
@@ -176,8 +170,7 @@ def draw_cells(
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
     """Return figures by name with each player's policy before the flop; {} if no hold'em.
 
-    In a game with a variable number of seats, the largest number is used. If a player has several
-    instances, the first is drawn.
+    Of a variable number of seats the largest is used, and of several instances the first.
     """
     if not supports_hand_grid(game):
         return {}

@@ -38,8 +38,7 @@ class EquityValueFunction:
         """Return the value in chips and the equity of each seat at tables [B], [B, seats, 2].
 
         `board_cards_known` [B] is the number of known board cards. For a finished hand, the value
-        in chips is the mean payoff over the boards that could have been dealt; it takes side pots
-        and odd chips into account.
+        in chips is the mean payoff over the boards that could have been dealt, with side pots.
         """
         values = np.zeros((len(records), self._seats, 2))
         known, scratch_table = board_cards_known.astype(np.int64), np.empty(1, records.dtype)

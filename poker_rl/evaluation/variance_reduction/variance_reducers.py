@@ -65,23 +65,19 @@ class AivatReducer:
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Compute the AIVAT terms of finished hands."""
-        seats = tables.count_seats()[:, None]
-        player_by_seat = self._first_occurrences[
-            (np.arange(self._game.seats) - rotation[:, None]) % seats
-        ]
-        hands = tables.records, rotation, self._players, player_by_seat
+        seats = np.arange(self._game.seats)
+        player_index = (seats - rotation[:, None]) % tables.count_seats()[:, None]
+        hands = tables.records, rotation, self._players, self._first_occurrences[player_index]
         hand_terms = compute_aivat_terms(self._game, *hands, self._value_function)
         self._terms.append(average_by_deal(hand_terms, rotation))
 
     def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
-        """Return results [deals] plus their AIVAT terms with fitted weights.
-
-        The weights are fitted because the value function ignores bets on later streets.
-        """
+        """Return results [deals] plus their AIVAT terms with fitted weights."""
         deal_terms = np.concatenate(self._terms)  # AIVAT terms [deals, columns, V]
         prior = np.zeros(deal_terms.shape[1:])
         min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
-        # Few deals leave the weights near those of AIVAT: 1 for terms in chips, 0 for equities.
+        # The weights are fitted because the value function ignores bets on later streets. Few deals
+        # leave them near those of AIVAT: 1 for terms in chips, 0 for equities.
         prior[:, 0] = 1
         min_spread[:, 0] *= self._game.unit_chips
         return add_control_variates(
@@ -117,10 +113,9 @@ def add_control_variates(
 ) -> np.ndarray:
     """Return blocks [N] plus a weighted sum of control variates, `columns` [N, C].
 
-    The weights for each half of the blocks are fitted on the other half. They are shrunk towards
-    `prior` [C], the more the fewer blocks there are. `min_spread` [C] is a lower bound of each
-    column's standard deviation. Without it, a column that hardly varies in one half could get a
-    huge weight, which would add noise to the other half.
+    The weights for each half of the blocks are fitted on the other half. `min_spread` [C] is a
+    lower bound of each column's standard deviation. Without it, a column that hardly varies in one
+    half could get a huge weight, which would add noise to the other half.
     """
     half = len(blocks) // 2
     adjusted = np.empty(len(blocks))
@@ -135,7 +130,7 @@ def fit_weights(
 ) -> np.ndarray:
     """Return weights [C] that minimize the variance of blocks [N] plus weighted columns [N, C].
 
-    They are fitted by ridge regression, which shrinks them towards `prior` [C].
+    Ridge regression shrinks them towards `prior` [C], the more the fewer blocks there are.
     """
     column_spread = np.maximum(columns.std(0), min_spread)
     scaled_columns = (columns - columns.mean(0)) / column_spread
