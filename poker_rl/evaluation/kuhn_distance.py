@@ -44,10 +44,8 @@ def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
     king (BSM 2025).
     """
     squared_errors = (bet_probs - compute_equilibrium_bet_probs(bet_probs[0, 2] / 3)) ** 2
-    return {
-        "first": float(squared_errors[[0, 2]].sum()),
-        "second": float(squared_errors[[1, 3]].sum()),
-    }
+    first, second = (float(squared_errors[rows].sum()) for rows in ([0, 2], [1, 3]))
+    return {"first": first, "second": second}
 
 
 @dataclass(kw_only=True)

@@ -124,10 +124,8 @@ class PlayerEvaluator:
             opponent_name = get_snapshot_opponent_name(half_snapshot)
             for name, player in players.items():
                 if player.instance_count == 1:
-                    earlier_self = self._load_player(f"{half_snapshot}:{name}")
-                    winnings = self._play_match(
-                        player, earlier_self, opponent_name, player_name=name
-                    )
+                    match = player, self._load_player(f"{half_snapshot}:{name}"), opponent_name
+                    winnings = self._play_match(*match, player_name=name)
                     results.append(replace(winnings, measure="against/earlier_self"))
         return results
 
@@ -163,9 +161,7 @@ class PlayerEvaluator:
 
     def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
         """Return the policy of each of a player's K instances, [K, I, A]."""
-        records = tree.infoset_records
-        if player.instance_count > 1:
-            records = np.tile(records, player.instance_count)
+        records = np.tile(tree.infoset_records, player.instance_count)
         probs = compute_checked_probs(self._game, player, records)
         return probs.reshape(player.instance_count, *tree.legal_mask.shape)
 

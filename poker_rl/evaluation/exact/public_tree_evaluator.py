@@ -150,14 +150,12 @@ class _PublicTreeWalk:
             value = _sum_first_seat_value(street.terminal_lines, line_reach, best_response_values)
         if len(street.continuing_lines):
             leaving_reach = line_reach[street.continuing_lines].transpose(1, 0, 2)
-            next_values, next_value = self.average_over_boards(
-                street_index + 1, board, leaving_reach
-            )
+            next_street = street_index + 1, board, leaving_reach
+            next_values, next_value = self.average_over_boards(*next_street)
             best_response_values[street.continuing_lines] = next_values.transpose(1, 0, 2)
             value += next_value
-        _propagate_values(
-            street.entering_count, street.parent_line, street.seat, best_response_values
-        )
+        lines = street.entering_count, street.parent_line, street.seat
+        _propagate_values(*lines, best_response_values)
         return best_response_values[: street.entering_count].transpose(1, 0, 2) * is_possible, value
 
 

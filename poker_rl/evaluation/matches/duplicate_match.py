@@ -61,11 +61,8 @@ def play_deals(
     deal_seed, *player_seeds = np.random.SeedSequence(seed).spawn(1 + game.seats)
     generators = [np.random.Generator(np.random.PCG64(stream)) for stream in player_seeds]
     deals_per_batch = max(1, min(MAX_TABLES, MAX_PROBS // game.action_count) // game.seats)
-    dealer = Tables(
-        game,
-        min(deals_per_batch, deals) * (1 if duplicate else game.seats),
-        int(deal_seed.generate_state(1, np.uint64)[0]),
-    )
+    table_count = min(deals_per_batch, deals) * (1 if duplicate else game.seats)
+    dealer = Tables(game, table_count, int(deal_seed.generate_state(1, np.uint64)[0]))
     blocks = []
     for first_deal in range(0, deals, deals_per_batch):
         dealer.deal()
@@ -98,15 +95,13 @@ def play_tables(
     first_occurrences = find_first_occurrences(players)  # each player is called once
     seats, rows = tables.count_seats(), np.arange(len(rotation))
     while len(rows):
-        acting_player = first_occurrences[
-            (tables.records["to_act"][rows] - rotation[rows]) % seats[rows]
-        ]
+        player_index = (tables.records["to_act"][rows] - rotation[rows]) % seats[rows]
+        acting_player = first_occurrences[player_index]
         actions = np.empty(len(rows), np.int64)
         for i in np.unique(acting_player):
             is_players = acting_player == i
-            probs = compute_checked_probs(
-                tables.game, players[i], tables.records.take(rows[is_players])
-            )
+            records = tables.records.take(rows[is_players])
+            probs = compute_checked_probs(tables.game, players[i], records)
             actions[is_players] = sample_from_probs(probs, generators[i].random(len(probs)))
         tables.step(actions, rows)
         rows = rows[tables.records["over"][rows] == 0]

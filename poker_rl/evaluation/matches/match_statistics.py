@@ -55,11 +55,10 @@ class StyleCounter:
 
     def list_results(self, player: str, opponent: str) -> list[Result]:
         """Return the statistics of the player and its opponent as results."""
+        names = (player, f"{AGAINST}{opponent}"), (opponent, f"{AGAINST}{player}")
         return [
-            Result(name, statistic, value, None, STYLE_UNITS[statistic], f"{AGAINST}{other}")
-            for name, other, counts in zip(
-                (player, opponent), (opponent, player), self.counts, strict=True
-            )
+            Result(name, statistic, value, None, STYLE_UNITS[statistic], kind)
+            for (name, kind), counts in zip(names, self.counts, strict=True)
             for statistic, value in compute_style(counts).items()
             if value is not None
         ]
@@ -132,9 +131,8 @@ def measure_match(
         payoffs = tables.payoffs()[np.arange(len(rotation)), rotation]
         hands_won.append(average_by_deal((payoffs > 0).astype(float), rotation))
 
-    observers, style_counter = [add_hands], StyleCounter() if is_holdem(game) else None
-    if style_counter is not None:
-        observers.append(style_counter.add_hands)
+    style_counter = StyleCounter() if is_holdem(game) else None
+    observers = [add_hands] + ([style_counter.add_hands] if style_counter else [])
     winnings = play_match(
         game, player, opponent, opponent_name, deals, seed, observers, reducer_factory, player_name
     )

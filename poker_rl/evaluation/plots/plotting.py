@@ -224,9 +224,8 @@ def set_figure_title(figure: Figure, title: str) -> None:
 def add_footnote(figure: Figure, text: str) -> None:
     """Add small gray text at the foot of a figure, which grows so that its axes keep their size."""
     lines = wrap_text(text, FOOTNOTE_CHARACTERS_PER_INCH * figure.get_figwidth())
-    figure.set_figheight(
-        figure.get_figheight() + FOOTNOTE_LINE_HEIGHT * (lines.count("\n") + bool(lines))
-    )
+    line_count = lines.count("\n") + bool(lines)
+    figure.set_figheight(figure.get_figheight() + FOOTNOTE_LINE_HEIGHT * line_count)
     existing_text = figure.get_supxlabel()
     full_text = f"{existing_text}\n{lines}" if existing_text else lines
     figure.supxlabel(full_text, x=0.01, ha="left", fontsize=7, color=GRAY_COLOR, parse_math=False)

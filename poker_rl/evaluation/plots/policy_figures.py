@@ -84,9 +84,8 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
         panel_title = f"seat {i % seats}" + f", round {i // seats + 1}" * (rounds > 1)
         _draw_panel(ax, [name_parts[infoset] for infoset in panel], probs[panel], panel_title)
     used_actions = np.flatnonzero(tree.legal_mask.any(0)).tolist()
-    _add_color_legend(
-        figure, {game.action_name(a): ACTION_COLORS[a] for a in used_actions}, "outside right upper"
-    )
+    color_by_name = {game.action_name(a): ACTION_COLORS[a] for a in used_actions}
+    _add_color_legend(figure, color_by_name, "outside right upper")
     set_figure_title(figure, f"{title}, in per cent")
     note = (
         "exact, the policy's own probabilities; rows are the cards seen, columns the actions so far"
@@ -196,9 +195,8 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], player_name: str, ranks: 
         _label_cells(ax, ranks[::-1], ranks[::-1])
     # A legend in the margin leaves the grids their width.
     _add_color_legend(figure, color_by_name, "outside upper right", columns=len(color_by_name))
-    set_figure_title(
-        figure, f"Starting hands: {shorten_player_name(player_name).replace('_', ' ')}"
-    )
+    title = f"Starting hands: {shorten_player_name(player_name)}"
+    set_figure_title(figure, title.replace("_", " "))
     note = "exact, the policy's own probabilities; suited hands above the diagonal, offsuit below"
     add_footnote(figure, note)
     return figure

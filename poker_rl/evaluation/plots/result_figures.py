@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import SymLogNorm
@@ -75,10 +76,8 @@ def build_player_line(curves: Curves, x_axis: str, player: str, measure: str) ->
     """
     tag, line_name = f"eval/{player}/{measure}", player.replace("_", " ")
     players = list(dict.fromkeys(tag.split("/")[1] for tag in curves if tag.startswith("eval/")))
-    if players[1:] and player == players[0]:
-        line_name += " (headline)"
-    percentile_pattern = re.compile(re.escape(tag) + r"/p(\d+)")
-    matches = map(percentile_pattern.fullmatch, curves)
+    line_name += " (headline)" * (len(players) > 1 and player == players[0])
+    matches = map(re.compile(re.escape(tag) + r"/p(\d+)").fullmatch, curves)
     percentiles = sorted(int(match[1]) for match in matches if match)
     if not percentiles:
         is_recorded = np.isfinite(curves[tag])
@@ -166,14 +165,11 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         text = text.replace("-", "\N{MINUS SIGN}")
         draw_cell_text(ax, column, row, text, is_dark=abs(norm(result.value) - 0.5) > 0.3)
     wrapped_names = [wrap_text(shorten_player_name(name), NAME_LINE_LENGTH) for name in names]
-    ax.set_xticks(
-        range(player_count), wrapped_names, rotation=30, ha="left", rotation_mode="anchor"
-    )
+    slanted: Any = {"rotation": 30, "ha": "left", "rotation_mode": "anchor", "parse_math": False}
+    ax.set_xticks(range(player_count), wrapped_names, **slanted)
     ax.xaxis.tick_top()
     rows = [f"{rank}. {name}" for rank, name in enumerate(wrapped_names, start=1)]
     ax.set_yticks(range(player_count), rows, parse_math=False)
-    for label in ax.get_xticklabels():
-        label.set_parse_math(False)
     ax.tick_params(length=0, labelsize=9, colors=INK_COLOR)
     ax.spines[:].set_visible(False)
     borders = np.arange(1, player_count) - 0.5

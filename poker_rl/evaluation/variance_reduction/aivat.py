@@ -67,9 +67,8 @@ def compute_aivat_terms(
         player_by_seat: index into `players` for each seat, [B, seats].
 
     Returns:
-        Terms [B, COLUMN_COUNT, V] for the V values of `value_function`. The columns are the cards,
-        the measured seat's actions and the other seats' actions on each street, and at the end the
-        cards that follow an all-in.
+        Terms [B, COLUMN_COUNT, V] for the V values of `value_function`. See `CARD_COLUMN` for the
+        columns: cards, actions of the measured seat and of others, and cards after an all-in.
     """
     check_is_poker(game)
     packer, terms = TablePacker(game), []
@@ -137,9 +136,8 @@ def _compute_batch_terms(
         tables.records, board_cards_known[decision_of_branch], hand_of_decision[decision_of_branch]
     )
     weighted_values = action_probs[decision_of_branch, action_of_branch][:, None] * branch_values
-    expected_values = np.add.reduceat(
-        weighted_values, np.flatnonzero(np.diff(decision_of_branch, prepend=-1))
-    )
+    first_branch = np.flatnonzero(np.diff(decision_of_branch, prepend=-1))
+    expected_values = np.add.reduceat(weighted_values, first_branch)
     is_taken = action_of_branch == taken_actions[decision_of_branch]
     taken_values = branch_values[is_taken]  # values before the next board cards are dealt
     is_measured_seat = acting_seat == measured_seat[hand_of_decision]
