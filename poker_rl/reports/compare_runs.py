@@ -23,7 +23,7 @@ from poker_rl.evaluation.plots.plotting import (
     draw_panels,
     set_figure_title,
 )
-from poker_rl.evaluation.plots.run_figures import COUNTER_TAGS
+from poker_rl.evaluation.plots.result_figures import COUNTER_TAGS
 from poker_rl.evaluation.result import AGAINST, EXACT
 from poker_rl.reports.comparison import (
     IMAGE_SUFFIXES,

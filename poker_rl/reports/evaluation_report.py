@@ -189,9 +189,7 @@ class Evaluation:
         from poker_rl.evaluation.plots.plotting import save_png
 
         if not figures or self.path is None:
-            print_line(
-                "no figures: the game is too large for a policy to be drawn, and there is no match"
-            )
+            print_line("no figures: the game is too large for a policy to be drawn")
             return
         origin = f"{self.game.name}; evaluated with seed {self.config.seed}"
         if self.snapshot is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -122,7 +123,7 @@ def _label_cells(ax: Axes, row_labels: Sequence[str], column_labels: Sequence[st
 
 
 def _add_color_legend(
-    figure: Figure, color_by_name: Mapping[str, str], position: str, columns: int = 1
+    figure: Figure, color_by_name: Mapping[str, str], position: Any, columns: int = 1
 ) -> None:
     figure.legend(
         [Patch(color=color) for color in color_by_name.values()],

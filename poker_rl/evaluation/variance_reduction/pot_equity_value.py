@@ -93,7 +93,6 @@ def _fill_values(definitions, tables, board_cards_known, scratch_table, values_o
 
 @jit
 def _is_same_deal(game, table, other_table):
-    """Return whether two tables have the same cards."""
     is_same = table.variant == other_table.variant
     for position in range(game.dealt):
         is_same &= table.deck[position] == other_table.deck[position]
