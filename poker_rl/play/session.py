@@ -19,7 +19,7 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
-from poker_rl.evaluation.matches.playing_style import StyleCounter, is_holdem
+from poker_rl.evaluation.matches.match_statistics import StyleCounter, is_holdem
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
     grid_to_dict,
