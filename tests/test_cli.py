@@ -16,8 +16,12 @@ from matplotlib.figure import Figure
 from poker_rl import cli
 from poker_rl.config import ConfigError
 from poker_rl.config.compose import compose_config, initialize_hydra
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
-from poker_rl.config.option_listing import list_options_by_group, read_first_comment
+from poker_rl.config.option_files import (
+    SHIPPED_OPTION_DIR,
+    list_options_by_group,
+    load_option,
+    read_first_comment,
+)
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.nets.precision import has_bfloat16
 from poker_rl.training import train as train_module

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from poker_rl.config.option_files import list_option_dirs, list_option_files
-from poker_rl.games.game import Game
-from poker_rl.games.game_loader import load_game
+from poker_rl.games.game import Game, load_game
 
 
 def to_game(game: str | Game, overrides: Sequence[str]) -> Game:

@@ -43,7 +43,6 @@ from poker_rl.reports.evaluation_report import (
     ResultTable,
     print_reports,
 )
-from poker_rl.storage.console import print_line
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import read_run_config

@@ -39,7 +39,7 @@ from poker_rl.reports.text_tables import (
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_folder import read_run_folder
-from poker_rl.training.read_run_config import read_run_config
+from poker_rl.training.run_config import read_run_config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.untrusted_files import MIB, open_regular_file
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.evaluation.plots.result_figures import AGAINST_TAG_PATTERN, COUNTER_TAGS, read_curves
 from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import CONFIG_FILE, MANIFEST_FILE, METRICS_FILE, read_run_folder

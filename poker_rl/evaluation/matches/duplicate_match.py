@@ -72,7 +72,7 @@ def play_deals(
         rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
         dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
         tables = Tables(game, len(deal_of_table), 0)
-        tables.deal_unchecked(dealt["deck"], dealt["variant"])
+        tables.deal(decks=dealt["deck"], variants=dealt["variant"])
         play_tables(tables, rotation, players, generators)
         for observer in observers:
             observer(tables, rotation)

@@ -41,7 +41,7 @@ class ControlPlayerReducer:
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Play the deals of finished tables [B] again, with the control player in every seat."""
         control_tables = Tables(self._game, len(rotation), 0)
-        control_tables.deal_unchecked(tables.records["deck"], tables.records["variant"])
+        control_tables.deal(decks=tables.records["deck"], variants=tables.records["variant"])
         players = [self._control_player] * self._game.seats
         play_tables(control_tables, rotation, players, [self._generator])
         control_payoffs = control_tables.payoffs()[np.arange(len(rotation)), rotation].astype(float)
