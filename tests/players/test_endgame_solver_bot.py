@@ -15,7 +15,7 @@ from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot
 
 
 def solver(definition, policy, **settings):
-    defaults = {"iterations": 100, "exploration": 0.05}
+    defaults = {"iterations": 100, "range_share": 0.2}
     return EndgameSolverBot(game=definition, policy=policy, **{**defaults, **settings})
 
 
@@ -31,21 +31,27 @@ def test_plays_an_equilibrium_of_a_game_with_one_street():
     assert gains.sum() < 2e-3
 
 
-@pytest.mark.parametrize(("policy", "most"), [("call", 0.3), ("uniform", 0.4)])
-def test_wins_back_what_a_poor_last_street_loses(policy, most):
+@pytest.mark.parametrize(("policy", "most"), [("call", 0.3), ("uniform", 0.4), ("leduc_ac", 0.9)])
+def test_solving_the_last_street_lowers_the_exploitability(policy, most):
     before = exploitability(leduc(), load_player(policy, leduc()))
     assert exploitability(leduc(), solver(leduc(), policy)) < most * before
 
 
-def test_equilibrium_ranges_give_the_value_of_the_game(monkeypatch):
-    """The bot may lose more to a best response, but it is level with an equilibrium."""
+def test_an_equilibrium_stays_an_equilibrium(monkeypatch):
+    """A solution for the other seat's range alone has the value of the game, but is not safe."""
     settings = {"alpha": np.inf, "beta": -np.inf, "gamma": 1.0, "iterations_per_step": 500}
     cfr = PublicCFR(**settings, game=leduc())
     cfr.learn()
     average = cfr.players()["average"]
     monkeypatch.setattr(endgame_solver_bot, "load_base_player", lambda *args: average)
-    player = solver(leduc(), "average", exploration=0.001, iterations=1000)
-    assert evaluate_on_public_tree(leduc(), player)[1][0] == pytest.approx(-0.0856, abs=2e-3)
+    safe, unsafe = (
+        solver(leduc(), "average", range_share=share, iterations=1000) for share in (0.2, 1.0)
+    )
+    assert exploitability(leduc(), safe) < 0.005
+    assert exploitability(leduc(), unsafe) > 0.015
+    for player in (safe, unsafe):
+        first_seat_value = evaluate_on_public_tree(leduc(), player)[1][0]
+        assert first_seat_value == pytest.approx(-0.0856, abs=2e-3)
 
 
 def play_tables(definition, player, count=40):

@@ -25,6 +25,7 @@ from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
     get_line_arrays,
+    propagate_best_response_values,
 )
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
@@ -155,7 +156,7 @@ class _PublicTreeWalk:
             best_response_values[street.continuing_lines] = next_values.transpose(1, 0, 2)
             value += next_value
         lines = street.entering_count, street.parent_line, street.seat
-        _propagate_values(*lines, best_response_values)
+        propagate_best_response_values(*lines, best_response_values)
         return best_response_values[: street.entering_count].transpose(1, 0, 2) * is_possible, value
 
 
@@ -167,21 +168,3 @@ def _sum_first_seat_value(terminal_lines, reach, values):
         for hand in range(reach.shape[2]):
             value += reach[line, 0, hand] * values[line, 0, hand]
     return value
-
-
-@jit
-def _propagate_values(entering, parent, seat, line_values):
-    """Compute the value of each line from those of its actions, [N, 2, H].
-
-    It is their maximum for the seat to act and their sum for the other seat.
-    """
-    has_value = np.zeros(len(parent), np.bool_)
-    for line in range(len(parent) - 1, entering - 1, -1):
-        parent_line = parent[line]
-        actor = seat[parent_line]
-        for hand in range(line_values.shape[2]):
-            hand_value = line_values[line, actor, hand]
-            if not has_value[parent_line] or hand_value > line_values[parent_line, actor, hand]:
-                line_values[parent_line, actor, hand] = hand_value
-            line_values[parent_line, 1 - actor, hand] += line_values[line, 1 - actor, hand]
-        has_value[parent_line] = True

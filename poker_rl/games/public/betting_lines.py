@@ -168,6 +168,24 @@ def add_policy_values(lines, probs, row_of_hand, value_seat, values):
 
 
 @jit
+def propagate_best_response_values(entering, parent, seat, line_values):
+    """Compute the value of each line from those of its actions, [N, 2, H].
+
+    It is their maximum for the seat to act and their sum for the other seat.
+    """
+    has_value = np.zeros(len(parent), np.bool_)
+    for line in range(len(parent) - 1, entering - 1, -1):
+        parent_line = parent[line]
+        actor = seat[parent_line]
+        for hand in range(line_values.shape[2]):
+            hand_value = line_values[line, actor, hand]
+            if not has_value[parent_line] or hand_value > line_values[parent_line, actor, hand]:
+                line_values[parent_line, actor, hand] = hand_value
+            line_values[parent_line, 1 - actor, hand] += line_values[line, 1 - actor, hand]
+        has_value[parent_line] = True
+
+
+@jit
 def normalize_positive(weights, legal_mask, out):
     """Write the positive weights [D, R, A], normalized to sum 1; uniform if a row has none."""
     for d in range(weights.shape[0]):

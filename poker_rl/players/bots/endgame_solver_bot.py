@@ -2,14 +2,16 @@
 
 When the last street begins, both seats have a range: the probability that they would hold each hand
 after their actions so far, if both had played as the trained player. With these ranges the betting
-of the last street is a small game, in which CFR+ (arXiv:1407.5042) approximates an equilibrium. The
-bot plays it with every hand, whatever its own hand is. Solving endgames with the ranges of a
-precomputed strategy is from Ganzfried and Sandholm, "Endgame solving in large imperfect-information
-games" (2015).
+of the last street is a small game, in which discounted CFR (arXiv:1809.04040) approximates an
+equilibrium. The bot plays it with every hand, whatever its own hand is. Solving endgames with the
+ranges of a precomputed strategy is from Ganzfried and Sandholm, "Endgame solving in large
+imperfect-information games" (2015).
 
-The other seat may have other ranges than the trained player; it can then win more from the
-solution than from an equilibrium of the whole game. The share `exploration` of uniform play, which
-is mixed into the past actions, keeps hands in the ranges that the trained player would not hold.
+The other seat may have another range, and could then win more from the solution than from the
+trained player. Re-solving (Burch et al., arXiv:1303.4441) prevents this: the other seat is dealt
+any hand, and may refuse to play the street with it, for what a best response to the trained player
+would win. Such a solution is safe, but need not be better than the trained player. So the solved
+game mixes both: with probability `range_share` the other seat has a hand of its range, else any.
 """
 
 # mypy can't check functions that numba compiles, because their arguments have no annotations.
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, PositiveInt, PositiveShare
+from poker_rl.config.validation import ConfigError, PositiveInt, Probability
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.betting_lines import (
     StreetLines,
@@ -31,6 +33,7 @@ from poker_rl.games.public.betting_lines import (
     fill_terminal_values,
     get_line_arrays,
     normalize_positive,
+    propagate_best_response_values,
     update_regrets,
 )
 from poker_rl.games.public.ranges import Ranges
@@ -42,16 +45,18 @@ from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.range_policy import RangePolicy
 
 MAX_CACHED_BYTES = 2**28  # of solutions that are kept for later decisions
+EXPLORATION = 1e-3  # share of uniform play in the past actions, so that no range is empty
+NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
 
 
 @dataclass(frozen=True)
 class EndgameSolution:
-    """A solved last street."""
+    """The last street, solved for the seat to act."""
 
     start_move: int  # number of actions before the street
     street: StreetLines
     line_after_action: dict[tuple[int, int], int]  # index of the line after a line and an action
-    policy: np.ndarray  # policy at each decision line with each hand, [D, H, A] float32
+    policy: np.ndarray  # policy of the seat at its decision lines with each hand, [D, H, A] float32
 
 
 @dataclass(kw_only=True)
@@ -59,8 +64,8 @@ class EndgameSolverBot(Bot):
     """Bot for heads-up poker that solves the last street; before it, it plays as `policy`."""
 
     policy: str  # the player of the earlier streets, whose ranges are assumed for both seats
-    iterations: PositiveInt  # of CFR+
-    exploration: PositiveShare  # share of uniform play in the past actions
+    iterations: PositiveInt  # of discounted CFR
+    range_share: Probability  # how often the other seat has a hand of its range; else any hand
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
@@ -123,33 +128,41 @@ class EndgameSolverBot(Bot):
         start_move = int(np.argmax(tables.records["street"] == self._last_street))
         game, actions = self._poker_game, record["line"][0, :start_move].astype(np.int64)
         board_cards = record["deck"][0, game.seats * game.hole_cards : game.cards_dealt]
-        key = actions.tobytes() + board_cards.tobytes()
+        own_seat = int(record["to_act"][0])
+        key = bytes([own_seat]) + actions.tobytes() + board_cards.tobytes()
         if key not in self._solutions:
             cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
             if cached_bytes > MAX_CACHED_BYTES:
                 self._solutions.clear()
-            past_tables = tables.records[: start_move + 1]
-            self._solutions[key] = self._solve(past_tables, actions, board_cards.astype(np.int64))
+            past_tables, cards = tables.records[: start_move + 1], board_cards.astype(np.int64)
+            self._solutions[key] = self._solve(own_seat, past_tables, actions, cards)
         return self._solutions[key]
 
     def _solve(
-        self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
+        self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> EndgameSolution:
         """Solve the last street, which begins at the last of `past_tables`.
 
         These are the tables before and after the M actions of the earlier streets, [M + 1].
         """
-        reach = self._compute_ranges(past_tables[:-1], actions, board_cards)
+        ranges = self._compute_ranges(past_tables[:-1], actions, board_cards)
         street, _ = extend_over_street(self._game, past_tables[-1:].copy(), self._last_street)
         legal_mask = tables_from_records(self._game, street.decision_records.copy()).legal_mask()
         hand_arrays = self._ranges.hands, *self._ranges.sort_by_strength(board_cards)
         terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
+        arrays = get_line_arrays(street), hand_arrays, terminal_arrays
+        board = self._boards.list_boards_by_street(board_cards)[self._last_street]
+        query = self._player, street.decision_records, [board], lambda rows: None
+        ((player_policy,),) = self._range_policy.iterate_board_policies(*query)
+        refusal_values = _compute_best_response_values(
+            *arrays, player_policy.probs, np.maximum(player_policy.row_of_hand, 0), ranges, own_seat
+        )
         possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
         row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
-        arrays = get_line_arrays(street), hand_arrays, terminal_arrays, legal_mask
-        hands = possible_hands, row_of_hand
-        probs = _run_cfr_plus(*arrays, *hands, reach, self.iterations)
+        game = *arrays, legal_mask, possible_hands, row_of_hand
+        other_seat = ranges, own_seat, self.range_share, refusal_values
+        probs = _run_discounted_cfr(*game, *other_seat, self.iterations)
         children = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
         line_after_action = {child: line for line, child in enumerate(children)}
         policy = probs[:, row_of_hand].astype(np.float32)
@@ -170,37 +183,84 @@ class EndgameSolverBot(Bot):
             for (policy,) in self._range_policy.iterate_board_policies(*query):
                 for move, probs in zip(moves, policy.probs, strict=True):
                     prob_of_hand = probs[policy.row_of_hand, actions[move]]
-                    prob_of_hand += self.exploration * (uniform[move] - prob_of_hand)
+                    prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
                     reach[past_tables["to_act"][move]] *= prob_of_hand
         ranges: np.ndarray = reach / reach.sum(1, keepdims=True)
         return ranges
 
 
 @jit
-def _run_cfr_plus(
-    lines, hand_arrays, terminal_arrays, legal_mask, hands, row_of_hand, ranges, iterations
+def _compute_best_response_values(
+    lines, hand_arrays, terminal_arrays, policy, row_of_hand, ranges, own_seat
 ):
-    """Return the average policy of CFR+ on one street with one entering line, [D, R, A].
+    """Return what a best response of the other seat to a policy wins with each hand, [H].
+
+    These are counterfactual values, weighted by `ranges` [2, H] of the own seat.
+    """
+    reach = np.empty((len(lines[1]), *ranges.shape))
+    reach[0] = ranges
+    fill_reach(lines, policy, row_of_hand, reach)
+    values = np.zeros(reach.shape)
+    other_values = values[:, 1 - own_seat]
+    fill_terminal_values(hand_arrays, terminal_arrays, 1 - own_seat, reach, other_values)
+    propagate_best_response_values(lines[0], lines[1], lines[3], values)
+    return other_values[0]
+
+
+@jit
+def _run_discounted_cfr(
+    lines,
+    hand_arrays,
+    terminal_arrays,
+    legal_mask,
+    hands,
+    row_of_hand,
+    ranges,
+    own_seat,
+    range_share,
+    refusal_values,
+    iterations,
+):
+    """Return the average policy on one street with one entering line, [D, R, A].
 
     Args:
         hands: the R hands that share no card with the board, as indices.
         ranges: the range of each seat, [2, H]; 0 for impossible hands.
+        refusal_values: what the other seat wins if it refuses to play the street, [H].
         See `betting_lines` for the others.
     """
     shape = legal_mask.shape[0], len(hands), legal_mask.shape[1]
     regrets, policy_sums, policy = np.zeros(shape), np.zeros(shape), np.empty(shape)
+    # The other seat plays (0) or refuses (1) the street with each hand.
+    entry_mask = np.ones((1, 2), np.bool_)
+    entry_regrets, entry_policy = np.zeros((1, len(hands), 2)), np.empty((1, len(hands), 2))
     reach = np.empty((len(lines[1]), *ranges.shape))
     reach[0] = ranges
     values = np.empty((len(lines[1]), ranges.shape[1]))
-    for t in range(iterations):
+    any_hand_prob = (1 - range_share) / len(hands)
+    for t in range(1, iterations + 1):
+        positive_discount = t**1.5 / (t**1.5 + 1)
+        weights = positive_discount, NEGATIVE_DISCOUNT, float(t**2)
+        normalize_positive(entry_regrets, entry_mask, entry_policy)
+        for r in range(len(hands)):
+            range_prob = range_share * ranges[1 - own_seat, hands[r]]
+            reach[0, 1 - own_seat, hands[r]] = range_prob + any_hand_prob * entry_policy[0, r, 0]
         for seat in range(2):
             normalize_positive(regrets, legal_mask, policy)
             fill_reach(lines, policy, row_of_hand, reach)
             values[:] = 0
             fill_terminal_values(hand_arrays, terminal_arrays, seat, reach, values)
             add_policy_values(lines, policy, row_of_hand, seat, values)
-            weights = 1.0, 0.0, t + 1.0  # discounts of positive and of negative regrets; weight
             arrays = reach, values, regrets, policy_sums
             update_regrets(lines, hands, policy, seat, weights, *arrays)
+            if seat != own_seat:
+                for r in range(len(hands)):
+                    entry_values = values[0, hands[r]], refusal_values[hands[r]]
+                    mean = entry_policy[0, r, 0] * entry_values[0]
+                    mean += entry_policy[0, r, 1] * entry_values[1]
+                    for k in range(2):
+                        regret = entry_regrets[0, r, k] + entry_values[k] - mean
+                        discount = positive_discount if regret > 0 else NEGATIVE_DISCOUNT
+                        entry_regrets[0, r, k] = regret * discount
     normalize_positive(policy_sums, legal_mask, policy)
     return policy
