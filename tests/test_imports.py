@@ -29,12 +29,12 @@ ONLY_IN = {
     "rich": ("reports.watch",),
     "trackio": ("training.loggers.trackers",),
     "wandb": ("training.loggers.trackers",),
-    "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_overrides"),
+    "hydra": ("config.compose", "config.hydra_launchers", "config.overrides"),
     "omegaconf": (
         "config.build",
         "config.compose",
         "config.option_files",
-        "config.sweep_overrides",
+        "config.hydra_launchers",
     ),
 }
 NEVER_IN_GAMES = {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}

@@ -177,7 +177,10 @@ def _expand_sweep_values(override: Override) -> list[str]:
     text, key = override.input_line, override.get_key_element()
     if not override.is_discrete_sweep():
         raise ConfigError(f"{text}: has infinitely many values; write {key}=a,b or a range")
-    values = list(override.sweep_string_iterator())
+    try:
+        values = list(override.sweep_string_iterator())
+    except ValueError as error:  # such as a range with step 0
+        raise ConfigError(f"{text}: {error}") from None
     if not values:
         options = get_config_loader().get_group_options(override.key_or_group)
         raise ConfigError(f"{text}: has no value; {suggest_allowed('', options)}")

@@ -59,6 +59,18 @@ FIGURES_FOLDER = "figures"
 MAX_LABEL_CHARACTERS = 80  # characters of a folder's name before the time
 # Top-level settings that only determine the folder of a run.
 LOCATION_SETTINGS = {"outputs", "name", "resume"}
+MANIFEST_TYPES: dict[str, Any] = {  # of entries that are read again
+    "command": str,
+    "start": str,
+    "end": str | None,
+    "seed": int,
+    "commit": str | None,
+    "versions": dict,
+    "status": str,
+    "checkpoint": dict | None,
+    "measurements": dict,
+    "resumed": list,
+}
 # Enough for 100,000 rows of 2.5 KB. Parsed rows take many times as much memory as the file.
 MAX_METRICS_BYTES = 256 * MIB
 MAX_ROW_BYTES = 1 << 18
@@ -167,7 +179,9 @@ def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         manifest = read_json(folder / MANIFEST_FILE)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"{prefix} can't be read") from error
-    if not (isinstance(config, dict) and isinstance(manifest, dict) and "status" in manifest):
+    if not (isinstance(config, dict) and isinstance(manifest, dict)) or any(
+        not isinstance(manifest.get(key, ...), kind) for key, kind in MANIFEST_TYPES.items()
+    ):
         raise ConfigError(f"{prefix} holds something else")
     return config, manifest
 
@@ -178,7 +192,10 @@ def describe_origin(folder: Path, decisions: int) -> dict[str, Any]:
     `decisions` is the number of decisions before the snapshot of these players.
     """
     config, manifest = read_run_folder(folder)
-    program, *words = shlex.split(manifest["command"])
+    try:
+        program, *words = shlex.split(manifest["command"])
+    except ValueError as error:
+        raise ConfigError(f"{folder / MANIFEST_FILE}: command: {error}") from None
     words = [word for word in words if word.partition("=")[0] not in LOCATION_SETTINGS]
     return {
         "command": shlex.join([Path(program).name, *words]),

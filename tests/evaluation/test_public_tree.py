@@ -143,7 +143,7 @@ def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, n
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("limit_holdem", "about 1.3e.13 .*flop_holdem"),
+        ("limit_holdem", "about 1.3e.13 .*; games of fewer raises"),
         ("limit_holdem_3p", "for two players"),
         ("nolimit_holdem", "more than 200,000 betting lines"),
     ],

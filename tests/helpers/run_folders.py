@@ -18,6 +18,7 @@ def write_run_folder(folder, rows, *, seed=0, names=None, manifest=None, **setti
     cfg |= {"algo": {"_target_": "poker_rl.algos.ppo.PPO", "gamma": 1.0}} | settings
     (path / "config.yaml").write_text(yaml.safe_dump(cfg, sort_keys=False))
     content = {"command": "poker-rl train", "status": "finished", "checkpoint": None}
+    content |= {"commit": None, "end": None}
     content |= {"resumed": [], "start": f"2026-01-01T00:00:{seed:02}+00:00", "seed": seed}
     content |= {"cpu": "a processor", "gpu": None, "versions": {"torch": "2.13.0"}}
     content["measurements"] = {EXACT: {"unit": "ante/hand", "kind": "exact"}}

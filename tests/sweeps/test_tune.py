@@ -172,7 +172,6 @@ def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
         ([HANDS.format("3")], f"{HANDS_KEY}: 3; allowed: {{"),
         ([HANDS.format("{low: 3, high: 2, log: true}")], f"{HANDS_KEY}: `low <= high` must hold"),
         (["search_space={seed: {choices: [1, 2]}}"], "seed: the study sets it"),
-        (["train_overrides=[budget=40,+budget=40]"], "train_overrides: budget: given twice"),
         (["search_space={budget: {choices: [40, 80]}}"], "budget: is equal in all trials; "),
     ],
 )
