@@ -41,7 +41,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width, play_deals
 from poker_rl.evaluation.plots.plotting import CurveLine, create_figure, draw_lines, label_axes
 from poker_rl.evaluation.plots.result_figures import read_curves
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_players, parse_spec

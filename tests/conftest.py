@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from poker_rl.config import set_threads
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.storage.console import COMPILING_MESSAGE
-from poker_rl.training import train as train_module
+from poker_rl.training import start_run
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -93,5 +93,5 @@ def started_configs(monkeypatch):
     def train(config, *_, **__):
         configs.append(config)
 
-    monkeypatch.setattr(train_module, "train_in_folder", train)
+    monkeypatch.setattr(start_run, "train_in_folder", train)
     return configs

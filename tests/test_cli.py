@@ -24,10 +24,10 @@ from poker_rl.config.option_files import (
 )
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.nets.precision import has_bfloat16
-from poker_rl.training import train as train_module
+from poker_rl.training import start_run
 from poker_rl.training.run_checkpoints import DivergedError
 from poker_rl.training.signals import RunInterruptedError
-from poker_rl.training.train import train_in_folder
+from poker_rl.training.start_run import train_in_folder
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -102,7 +102,7 @@ def test_every_option_builds(choice, monkeypatch):
     def record_start(config, algorithm, *_, **__):
         started.append((config, algorithm))
 
-    monkeypatch.setattr(train_module, "train_in_folder", record_start)
+    monkeypatch.setattr(start_run, "train_in_folder", record_start)
     group, _, name = choice.partition("=")
     more = ["algo=reinforce"] if group == "net" else []  # any with networks
     if name.endswith("_from_one") or name == "big2_vine":  # its warm_start has no default
@@ -256,7 +256,7 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     assert run_command("train", *own, "-m", "game=leduc", "seed=1,2") == 0
     (mine / "game/kuhn.yaml").write_text(kuhn)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train_module, "train_in_folder", train_in_folder)
+        patch.setattr(start_run, "train_in_folder", train_in_folder)
         assert run_command(*TRAIN, *own) == 0
     (folder,) = list_runs()
     command = json.loads((folder / "manifest.json").read_text())["command"]
@@ -502,7 +502,7 @@ def test_a_run_that_stops(error, exit_code, line, monkeypatch, capsys):
     def train(*_, **__):
         raise error
 
-    monkeypatch.setattr(train_module, "train_in_folder", train)
+    monkeypatch.setattr(start_run, "train_in_folder", train)
     assert run_command(*TRAIN) == exit_code
     *rest, last = capsys.readouterr().err.splitlines() or [""]
     assert last == (f"poker-rl: {line}" if line else "")

@@ -82,7 +82,7 @@ def test_names_of_the_program_stay_its_own(tmp_path, install, capsys):
     assert run_command("list", "game") == run_command("train", "--cfg=job") == 0
     out = capsys.readouterr().out
     assert "Not Kuhn" not in out
-    assert "_target_: poker_rl.games.poker.fixed_limit.FixedLimitPoker" in out
+    assert "_target_: poker_rl.games.poker.fixed_limit_poker.FixedLimitPoker" in out
 
     Path("mine/player").mkdir(parents=True)
     Path("mine/player/theirs.yaml").write_text(bot.replace("the plug-in", "mine"))

@@ -130,7 +130,7 @@ class Vine(NetworkLearner):
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table, value all likely actions, and learn."""
         self._rollout_decisions = 0
-        batch = self.services.rollout.play_steps(self._choose_actions, self.rollout_steps)
+        batch = self.services.rollout.play_steps(self._value_and_choose_actions, self.rollout_steps)
         metric_sums = torch.zeros(len(METRIC_TAGS), device=self.services.device)
         step = self.progress.decisions
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
@@ -160,7 +160,7 @@ class Vine(NetworkLearner):
         super().warm_start(state)
         self._critic_ema.load_state_dict(state.get("value_average") or self._critic.state_dict())
 
-    def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
+    def _value_and_choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         """Choose actions by the policy, and store the values of all likely actions for replay."""
         services = self.services
         legal = list_legal_actions(rows.mask, services.device)

@@ -173,7 +173,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         hands, n = self.hands_per_iteration, self.min_network_decisions
         hand = np.concatenate([i * hands + part.table % hands for i, part in enumerate(rounds)])
         batch = concatenate_batches(rounds)
-        # Hand in which each network makes its n-th decision, then the last of each instance.
+        # The last hand of an instance is the one in which all its networks have n decisions.
         order = np.lexsort((hand, batch.replica))
         nth_hand = hand[order][np.cumsum(decisions) - decisions + n - 1]
         last_hand = nth_hand.reshape(self.instances, -1).max(1)

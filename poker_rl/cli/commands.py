@@ -187,7 +187,7 @@ def run_train(arguments: list[str]) -> int:
             from poker_rl.sweeps.sweep import run_sweep
 
             return run_sweep(namespace.overrides, jobs, composed, launcher_overrides, option_dirs)
-    from poker_rl.training.train import train
+    from poker_rl.training.start_run import train
 
     outcome = train(composed, option_dirs)
     if outcome.message:

@@ -206,7 +206,7 @@ def dump_with_comments(
     # The comments are merged in the same order as Hydra merges the settings.
     first_groups = [group for group in option_by_group if group not in GROUPS_MERGED_LAST]
     for group in (*first_groups, *GROUPS_MERGED_LAST):
-        for path in iterate_defining_files(option_dirs, group, option_by_group.get(group)):
+        for path in iterate_option_with_bases(option_dirs, group, option_by_group.get(group)):
             package = "" if GLOBAL_PACKAGE_LINE in read_yaml_text(path) else group
             comment_by_key |= read_comments(path, package)
     text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)
@@ -217,7 +217,7 @@ def dump_with_comments(
     return "\n".join(lines)
 
 
-def iterate_defining_files(
+def iterate_option_with_bases(
     option_dirs: Sequence[Path], group: str, name: str | None
 ) -> Iterator[Path]:
     """Yield an option's own file after the files of the options that it extends."""
@@ -225,7 +225,7 @@ def iterate_defining_files(
     if path := next(filter(Path.is_file, paths), None):
         for base in DEFAULT_OPTION_PATTERN.findall(read_yaml_text(path)):
             if base != "_self_":
-                yield from iterate_defining_files(option_dirs, group, base)
+                yield from iterate_option_with_bases(option_dirs, group, base)
         yield path
 
 

@@ -135,7 +135,10 @@ def convert_horizons_to_steps(config: Mapping[str, Any]) -> dict[str, Any]:
 def _convert_horizons(
     config: Mapping[str, Any], path: str, budget: Any, budget_unit: object
 ) -> dict[str, Any]:
-    """Return the settings of an object and its nested objects with horizons in steps."""
+    """Return settings of an object in which each horizon is a number of steps.
+
+    Before, a horizon may be a share of the budget or None; nested objects are converted too.
+    """
     if "_target_" not in config:
         return dict(config)  # `build` will reject settings without a class
     target, settings = resolve_target(config, path)

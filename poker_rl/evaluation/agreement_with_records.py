@@ -13,7 +13,7 @@ import numpy as np
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
-from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.phh_reader import RecordedDecisions
 from poker_rl.games.poker.variable_seats import VariableSeatsNoLimit
 from poker_rl.players.bet_sizes_player import BetSizesPlayer

@@ -87,7 +87,7 @@ def compute_hand_grid_of_table(
     return compute_hand_grid(game, player, record, board_cards, title)
 
 
-def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
+def grid_to_json(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
     """Return a grid as plain data for JSON, with None in place of NaN."""
     probs = [[None if np.isnan(hand[0]) else hand for hand in row] for row in grid.probs.tolist()]
     return {

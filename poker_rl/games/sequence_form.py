@@ -47,9 +47,11 @@ class SequenceForm(NamedTuple):
 
 
 def build_sequence_form(tree: GameTree) -> tuple[SequenceForm, np.ndarray]:
-    """Return the sequence form of a tree, and the part of each seat in each deal, [seats, D].
+    """Return the sequence form of a tree, and where its parts are, [seats, D].
 
-    A small tree has one part for each seat, a large tree one for each private hand of each seat.
+    A part is a group of information sets of one seat, for which threads compute in parallel: in a
+    small tree all of a seat, in a large tree those of one private hand. The second array has the
+    number of the part that contains a seat's information sets of each deal.
     """
     seats, actions = tree.game.seats, tree.game.action_count
     last_own_edge = _compute_last_own_edges(tree)

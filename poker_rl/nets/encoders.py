@@ -103,8 +103,8 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     if game.observation_dtype == np.uint8:
         raise ConfigError(f"net.features: log_chips needs a game with stacks, not {game.name}")
 
-    # The largest pot holds all that the seats can put in, dead antes included.
-    most_chips = round(1 / float(game.definitions["chip"].min()))
+    most_chips = round(1 / float(game.definitions["chip"].min()))  # that one seat can put in
+    # The largest pot holds the chips of all seats and the dead antes.
     most_in_pot = game.seats * most_chips + int(game.definitions["dead_pot"].max())
     logarithms = np.log1p(np.arange(most_in_pot + 1, dtype=np.float32)) / np.log1p(most_chips)
 

@@ -21,11 +21,11 @@ from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
     describe_seat,
     format_grid,
-    grid_to_dict,
+    grid_to_json,
     supports_hand_grid,
 )
 from poker_rl.games.poker.display.view import DisplayedPoker
-from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.position_notation import (
     Bet,
@@ -131,7 +131,7 @@ class PositionAdvice:
             "value": self.expected_payoff,
             "unit": "chips",
             "unit_chips": self.game.unit_chips,
-            "grid": None if grid is None else grid_to_dict(grid, self.game.ranks),
+            "grid": None if grid is None else grid_to_json(grid, self.game.ranks),
         }
 
     def format_text(self, use_color: bool) -> str:

@@ -22,7 +22,7 @@ from poker_rl.evaluation.matches.duplicate_match import get_result_unit
 from poker_rl.evaluation.matches.match_statistics import StyleCounter, is_holdem
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
-    grid_to_dict,
+    grid_to_json,
     supports_hand_grid,
 )
 from poker_rl.games.game import Game
@@ -239,7 +239,7 @@ class Session:
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
             raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
         grid = compute_hand_grid_of_table(game, adviser, self.current_hand.record[0])
-        return grid_to_dict(grid, game.ranks)
+        return grid_to_json(grid, game.ranks)
 
     def _get_available_adviser(self, turn_id: int) -> NamedPlayer:
         """Return the adviser; raise an error if there is none, or no decision to advise on."""

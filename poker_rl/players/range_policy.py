@@ -135,7 +135,7 @@ class RangePolicy:
         """Yield the policy on each board, in lists of boards that are queried together.
 
         A network on a GPU computes the next list while the caller uses the present one. `states`
-        [D] are tables in all public states of the street that the boards belong to.
+        [D] has one table in each public state of the street that the boards belong to.
         """
         if not has_separable_features(player) or not len(states):
             for board in boards:

@@ -108,7 +108,11 @@ def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     """Draw a panel for every measure of every game, with a curve or profile for each group."""
     config = comparisons[0].config
-    panels = list_profile_panels(comparisons) if config.profile else list_curve_panels(comparisons)
+    panels = (
+        build_performance_profile_panels(comparisons)
+        if config.profile
+        else list_curve_panels(comparisons)
+    )
     title = "" if config.title == "none" else config.title
     if title is not None and len(panels) == 1:
         panels = [replace(panels[0], title=title)]
@@ -142,7 +146,7 @@ def list_curve_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
     return panels
 
 
-def list_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
+def build_performance_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
     """Return a panel for each measure with performance profiles over the runs of all games.
 
     A profile is the share of runs that are better than each threshold.

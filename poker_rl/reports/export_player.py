@@ -29,7 +29,7 @@ from poker_rl.evaluation.player_evaluator import MAX_TREE_NODES
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
 from poker_rl.games.hand_history import HandHistory, hand_history_from_record, replay_hand
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
@@ -38,7 +38,7 @@ from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.export_weights import (
     WEIGHTS_SUFFIXES,
     export_weights,
-    list_weight_files,
+    list_files_to_write,
 )
 from poker_rl.reports.text_tables import to_csv
 from poker_rl.storage.console import print_line
@@ -87,7 +87,7 @@ def export_player(
         with error_prefix("against"):
             opponent = load_player(config.against, game, device, option_dirs)
             opponent_name = resolve_spec(config.against)
-    weight_files = [] if config.weights is None else list_weight_files(Path(config.weights))
+    weight_files = [] if config.weights is None else list_files_to_write(Path(config.weights))
     files = [("out", config.out), ("policy", config.policy)]
     for key, path in (*files, *(("weights", weight_file) for weight_file in weight_files)):
         if path is not None:

@@ -54,7 +54,7 @@ CHECKED_TABLES = 256  # ONNX and PyTorch are compared at all decisions of so man
 TASK = "reinforcement-learning"
 
 
-def list_weight_files(path: Path) -> list[Path]:
+def list_files_to_write(path: Path) -> list[Path]:
     """Return the files to write: the weights, and for safetensors also a model card."""
     return [path, path.with_suffix(".md")] if path.suffix == SAFETENSORS_SUFFIX else [path]
 
@@ -79,7 +79,7 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     if path.suffix == SAFETENSORS_SUFFIX:
         save_safetensors(path, metadata | {"players": {file_name: player.to_dict()}})
         results = list_player_results(source, name) if is_run_snapshot(source) else []
-        card_path = list_weight_files(path)[1]
+        card_path = list_files_to_write(path)[1]
         write_text_atomically(card_path, format_model_card(path.name, name, game, origin, results))
         return f"{path}: {name} of {game.name}; model card: {card_path}"
     difference = save_onnx(path, game, player, metadata | {"player": file_name})

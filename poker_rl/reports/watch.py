@@ -58,7 +58,7 @@ def watch_run(folder: Path) -> None:
 
 
 def follow_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
-    """Yield all rows of metrics.jsonl every second until the run has ended."""
+    """Yield, every second until the run has ended, all rows of metrics.jsonl so far."""
     is_running, path = True, folder / METRICS_FILE
     while is_running:
         # The status is read before the rows, because a run writes no row after its last status.

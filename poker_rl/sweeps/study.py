@@ -41,7 +41,7 @@ from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
 from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import RunInterruptedError
-from poker_rl.training.train import train
+from poker_rl.training.start_run import train
 
 LOCKS_FILE = "locks"
 MAX_TRIES = 5  # a trial is given up if its process was stopped or killed so often

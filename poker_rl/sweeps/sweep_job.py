@@ -40,7 +40,7 @@ from poker_rl.sweeps.job_outcomes import read_job_overrides, save_outcome
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, bundle_opponents
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
-from poker_rl.training.train import format_train_command, train
+from poker_rl.training.start_run import format_train_command, train
 
 MAX_NAME_CHARACTERS = 60
 STOP_FILE = "stopped_by"  # file that contains the number of the first stop signal

@@ -75,7 +75,7 @@ class StopSignals:
 
     number = 0  # number of the first signal; 0 before any signal
 
-    def is_stop_requested(self) -> bool:
+    def exchange_stop_request(self) -> bool:
         """Return whether a process of the run has got a signal.
 
         All processes have to call this at the same time, because they exchange their signals.

@@ -66,7 +66,7 @@ class Trainer:
                 self.evaluate()
                 self.checkpoints.save(self.record, is_regular=True)
             idle_calls = 0
-            while self.step < self.budget and not self.signals.is_stop_requested():
+            while self.step < self.budget and not self.signals.exchange_stop_request():
                 start = self.step
                 self.learn()
                 is_exact = is_due(self.evaluator.exact_every, start, self.step)

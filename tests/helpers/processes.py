@@ -8,7 +8,7 @@ from pathlib import Path
 
 # A fork of this process would lack its threads.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["torch", "poker_rl.training.train"])  # once for all children
+SERVER.set_forkserver_preload(["torch", "poker_rl.training.start_run"])  # once for all children
 
 
 @contextmanager

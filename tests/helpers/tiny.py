@@ -13,7 +13,7 @@ from poker_rl.config.option_files import SHIPPED_OPTION_DIR, read_plain_yaml
 from poker_rl.evaluation import Result
 from poker_rl.players import sample_from_probs
 from poker_rl.training.loggers.tensorboard import TensorBoard
-from poker_rl.training.train import train_in_folder
+from poker_rl.training.start_run import train_in_folder
 
 
 class TinyGame:

@@ -9,7 +9,7 @@ import pytest
 
 from poker_rl.config.process_setup import count_cores
 from poker_rl.games import Tables, load_game
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 
 RANKS = "6789TJQK"
 few = min(count_cores(), numba.config.NUMBA_NUM_THREADS)

@@ -9,7 +9,7 @@ from device_simulator import NAME, simulate_device
 from small_learners import LEARNERS
 from tiny import rows
 
-from poker_rl.training import train as train_module
+from poker_rl.training import start_run
 from poker_rl.training.trainer import Trainer
 
 TRAIN = ["budget=200", "budget_unit=decisions", "evaluate_every=100", "checkpoint_every=120"]
@@ -40,9 +40,9 @@ def train(on, *settings):
         prepare("cpu", *command[1:])
         return torch.device(on)
 
-    prepare = train_module.prepare_process
+    prepare = start_run.prepare_process
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train_module, "prepare_process", on_it)
+        patch.setattr(start_run, "prepare_process", on_it)
         return run_command("train", *settings)
 
 

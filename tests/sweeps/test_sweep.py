@@ -27,7 +27,7 @@ from poker_rl.config import hydra_launchers
 from poker_rl.storage.run_folder import read_last_metrics_row
 from poker_rl.sweeps import sweep as sweep_module
 from poker_rl.sweeps.sweep_job import run_job
-from poker_rl.training import train as train_module
+from poker_rl.training import start_run
 from poker_rl.training.signals import RunInterruptedError
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -88,7 +88,7 @@ def test_a_bug_in_one_job(monkeypatch, capsys):
     def train(config, *_, **__):
         assert 1 / config["seed"]
 
-    monkeypatch.setattr(train_module, "train_in_folder", train)
+    monkeypatch.setattr(start_run, "train_in_folder", train)
     assert run_command(*TRAIN, "-m", "seed=-1,0,1") == 1
     assert [row["status"] for row in summary()] == ["refused", "failed", "finished"]
     assert capsys.readouterr().err.count("ZeroDivisionError") == 2  # traceback and summary
@@ -105,7 +105,7 @@ def test_an_interrupted_sweep(monkeypatch, capsys):
         started.append(given[-1])
         run_job(*given)
 
-    monkeypatch.setattr(train_module, "train_in_folder", train)
+    monkeypatch.setattr(start_run, "train_in_folder", train)
     monkeypatch.setattr(sweep_module, "run_job", one)
     assert run_command(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
     assert [row["status"] for row in summary()] == ["finished", "interrupted", *["not run"] * 3]

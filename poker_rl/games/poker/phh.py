@@ -19,8 +19,8 @@ from poker_rl.games.cards import MAX_RANKS, MAX_SUITS, card_name
 from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory, replay_hand
 from poker_rl.games.poker.display.view import DisplayedPoker
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
-from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
+from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.poker_game import PokerGame, list_standard_blinds
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import tables_from_records

@@ -20,7 +20,7 @@ from poker_rl.config.plugins import check_packages
 from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game import Game
-from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.phh import build_phh_stakes, check_phh_support
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE

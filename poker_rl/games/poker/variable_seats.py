@@ -12,8 +12,8 @@ import numpy as np
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveFloat
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.display.view import DisplayedPoker
-from poker_rl.games.poker.fixed_limit import FixedLimitPoker
-from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
+from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.poker_game import (
     Chips,
     HoleCardCount,

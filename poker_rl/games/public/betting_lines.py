@@ -151,9 +151,10 @@ def fill_terminal_values(hand_arrays, terminal_arrays, value_seat, reach, values
 
 @jit
 def add_policy_values(lines, probs, row_of_hand, value_seat, values):
-    """Add the values [N, H] of a seat's hands at each line to those at its parent, 0 so far.
+    """Add the values [N, H] of a seat's hands at each line to those at its parent.
 
-    They are multiplied by the policy if this seat acts.
+    Before the call the values at decision lines are 0. A line's values are multiplied by the
+    probability of its action if this seat acts at the parent.
     """
     entering_count, parent, action, seat, decision_of_line = lines
     for line in range(len(parent) - 1, entering_count - 1, -1):
