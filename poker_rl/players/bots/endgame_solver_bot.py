@@ -152,11 +152,13 @@ class EndgameSolverBot(Bot):
         terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
         arrays = get_line_arrays(street), hand_arrays, terminal_arrays
         board = self._boards.list_boards_by_street(board_cards)[self._last_street]
-        query = self._player, street.decision_records, [board], lambda rows: None
-        ((player_policy,),) = self._range_policy.iterate_board_policies(*query)
-        refusal_values = _compute_best_response_values(
-            *arrays, player_policy.probs, np.maximum(player_policy.row_of_hand, 0), ranges, own_seat
-        )
+        own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
+        query = self._player, street.decision_records[own_decisions], [board], lambda rows: None
+        ((own_policy,),) = self._range_policy.iterate_board_policies(*query)
+        policy = np.zeros((len(legal_mask), *own_policy.probs.shape[1:]))
+        policy[own_decisions] = own_policy.probs
+        rows = np.maximum(own_policy.row_of_hand, 0)
+        refusal_values = _compute_best_response_values(*arrays, policy, rows, ranges, own_seat)
         possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
         row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
