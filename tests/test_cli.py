@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -411,6 +412,12 @@ def test_a_closed_pipe():
     assert (done.returncode, done.stderr) == (141, b"")
     (folder,) = list_runs()
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
+
+
+def test_a_closed_output():
+    shell = f"{shlex.join([*PROGRAM, 'list', 'game'])} >&-"
+    done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, env=ENVIRONMENT, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 MISTAKES = [
