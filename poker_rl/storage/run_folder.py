@@ -180,7 +180,9 @@ def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"{prefix} can't be read") from error
     if not (isinstance(config, dict) and isinstance(manifest, dict)) or any(
-        not isinstance(manifest.get(key, ...), kind) for key, kind in MANIFEST_TYPES.items()
+        not isinstance(one.get(key, ...), kind)
+        for one, types in ((config, {"budget": int}), (manifest, MANIFEST_TYPES))
+        for key, kind in types.items()
     ):
         raise ConfigError(f"{prefix} holds something else")
     return config, manifest
