@@ -15,6 +15,7 @@ from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
@@ -33,7 +34,7 @@ from poker_rl.reports.html_elements import (
 )
 from poker_rl.reports.run_data import SECONDS_TAG, RunData, find_run_folders, read_run
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
-from poker_rl.reports.text_tables import TextRows, build_long_rows
+from poker_rl.reports.text_tables import TextRows, build_long_rows, mark_headline
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
@@ -100,7 +101,7 @@ def iterate_run(
     yield create_element("p", summarize_run(run, snapshot))
     if results := run.list_last_results():
         yield create_element("h3", "Measurements")
-        yield create_table(build_long_rows(results, run.headline_player))
+        yield create_result_tables(results, run.headline_player)
     if run.curves:
         yield create_element("h3", "Curves and policies")
         yield from iterate_figures(run, game, players)
@@ -108,7 +109,7 @@ def iterate_run(
         yield create_element("h3", "Evaluations")
         for heading, results, headline_player, _ in reports:
             yield create_element("p", heading, class_="note")
-            yield create_table(build_long_rows(results, headline_player))
+            yield create_result_tables(results, headline_player)
     if players and config.hands:
         name, player = next(iter(players.items()))
         yield create_element("h3", f"Hands of {name} with itself")
@@ -117,6 +118,17 @@ def iterate_run(
     yield from iterate_settings(run, option_dirs)
     yield create_element("h3", "Provenance")
     yield create_table(build_manifest_rows(run))
+
+
+def create_result_tables(results: Sequence[Result], headline_player: str | None) -> Markup:
+    """Return a table of results for each player, side by side, without empty columns."""
+    tables = []
+    for player in dict.fromkeys(result.player for result in results):
+        rows = build_long_rows([result for result in results if result.player == player])
+        columns = [column for column in zip(*rows, strict=True) if any(column[1:])][1:]
+        caption = mark_headline(player, headline_player)
+        tables.append(create_table(list(zip(*columns, strict=True)), caption=caption))
+    return create_element("div", *tables, class_="row")
 
 
 def summarize_run(run: RunData, snapshot: Path | None) -> str:
