@@ -62,10 +62,11 @@ def test_a_run_as_a_page(capsys, monkeypatch):
     places = [value for name, value in parts.attributes if name in ("href", "src", "xlink:href")]
     assert all(value.startswith(("#", "data:image/")) for value in places)
     assert not [name for name, _ in parts.attributes if name.startswith("on")]
-    assert parts.names.count("img") == 1 + 2  # the curve, and the policies of average and current
+    # The curve, and for the policies of average and current a legend and a panel for each seat.
+    assert parts.names.count("img") == 1 + 2 * 3
     assert strange in parts.text
     for told in (
-        "average (headline) exploitability 0.",
+        "average (headline) measure value unit kind exploitability",  # a table of a player
         "against/call",  # of the evaluation
         "Hands of average with itself",
         "budget 10 1000",  # a setting and its default
