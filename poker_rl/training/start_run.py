@@ -216,8 +216,8 @@ def open_folder(
             session = {"threads": config["threads"], "from": checkpoints.last_progress}
             record.manifest["resumed"].append(describe_process(device) | session)
             record.manifest.pop("error", None)
+        remove_partial_files(folder)  # while the other processes wait in `synchronize`
         checkpoints.synchronize()
-        remove_partial_files(folder)
         copy_files(folder, files)
         run_folder.write_config(folder, config)
         record.write_manifest(status="running", end=None)
