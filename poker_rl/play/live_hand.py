@@ -55,7 +55,7 @@ class LiveHand:
 
     @property
     def is_over(self) -> bool:
-        """Whether the hand has ended."""
+        """Return whether the hand has ended."""
         return bool(self.record["over"][0])
 
     @property

@@ -12,6 +12,7 @@ trained player. Re-solving (Burch et al., arXiv:1303.4441) prevents this: the ot
 any hand, and may refuse to play the street with it, for what a best response to the trained player
 would win. Such a solution is safe, but need not be better than the trained player. So the solved
 game mixes both: with probability `range_share` the other seat has a hand of its range, else any.
+The mix, and a finite number of iterations, make the solution only approximately safe.
 """
 
 # mypy can't check functions that numba compiles, because their arguments have no annotations.
