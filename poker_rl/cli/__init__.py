@@ -16,14 +16,7 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from poker_rl import __version__
-from poker_rl.cli.commands import (
-    SettingsCommand,
-    run_list,
-    run_or_print_help,
-    run_train,
-    show_sweep,
-    watch,
-)
+from poker_rl.cli.commands import run_list, run_settings_command, run_train, show_sweep, watch
 from poker_rl.config.validation import ConfigError, suggest_allowed
 from poker_rl.storage.console import format_os_error, print_error, print_line
 from poker_rl.storage.disk import name_path_in_errors
@@ -50,60 +43,20 @@ First: `poker-rl train game=kuhn name=first`, then `poker-rl evaluate run=output
 `poker-rl COMMAND --help` explains a command and its main settings, --help=all has all of them.
 `poker-rl --version` prints the version."""
 
-COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
+# Functions of the commands; the names are those of commands with settings in conf/<command>.yaml.
+COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
     "train": run_train,
-    "evaluate": SettingsCommand(
-        "poker_rl.reports.evaluation_report.EvaluateConfig",
-        "poker_rl.reports.evaluate.evaluate",
-        ("run", "player", "against", "deals", "figures"),
-        groups=("game", "evaluation"),
-    ),
-    "tournament": SettingsCommand(
-        "poker_rl.reports.play_tournament.TournamentConfig",
-        "poker_rl.reports.play_tournament.play_tournament",
-        ("players", "deals", "workers", "out", "resume"),
-        ("settings", "group_config", "option_dirs", "keys"),
-    ),
-    "play": SettingsCommand(
-        "poker_rl.play.play_launcher.PlayConfig",
-        "poker_rl.play.play_launcher.start_play",
-        ("game", "run", "against", "adviser", "ui"),
-    ),
-    "advise": SettingsCommand(
-        "poker_rl.play.position_advice.AdviseConfig",
-        "poker_rl.play.position_advice.print_advice",
-        ("player", "hand", "board", "actions", "figure"),
-    ),
-    "review": SettingsCommand(
-        "poker_rl.play.review_hands.ReviewConfig",
-        "poker_rl.play.review_hands.review_hands",
-        ("hands", "seat", "run", "player", "out"),
-    ),
-    "compare": SettingsCommand(
-        "poker_rl.reports.comparison.CompareConfig",
-        "poker_rl.reports.compare_runs.compare_runs",
-        ("tags", "x_axis", "x_value", "statistic", "out"),
-        ("runs", "settings"),
-    ),
+    "evaluate": "poker_rl.reports.evaluate.evaluate",
+    "tournament": "poker_rl.reports.play_tournament.play_tournament",
+    "play": "poker_rl.play.play_launcher.start_play",
+    "advise": "poker_rl.play.position_advice.print_advice",
+    "review": "poker_rl.play.review_hands.review_hands",
+    "compare": "poker_rl.reports.compare_runs.compare_runs",
     "sweep": show_sweep,
     "watch": watch,
-    "report": SettingsCommand(
-        "poker_rl.reports.html_report.ReportConfig",
-        "poker_rl.reports.html_report.write_report",
-        ("out", "overwrite", "hands", "seed"),
-        ("runs", "settings", "option_dirs"),
-    ),
-    "export": SettingsCommand(
-        "poker_rl.reports.export_player.ExportConfig",
-        "poker_rl.reports.export_player.export_player",
-        ("run", "hands", "out", "policy", "weights"),
-    ),
-    "tune": SettingsCommand(
-        "poker_rl.sweeps.study.TuneConfig",
-        "poker_rl.sweeps.tune.tune",
-        ("tune", "trials", "seeds", "metric", "out"),
-        ("settings", "keys", "option_dirs"),
-    ),
+    "report": "poker_rl.reports.html_report.write_report",
+    "export": "poker_rl.reports.export_player.export_player",
+    "tune": "poker_rl.sweeps.tune.tune",
     "list": run_list,
 }
 
@@ -146,6 +99,6 @@ def run_command(arguments: list[str]) -> int:
     command = COMMANDS.get(name)
     if command is None:
         raise ConfigError(f"{name}: no such command; {suggest_allowed(name, COMMANDS)}")
-    if isinstance(command, SettingsCommand):
-        return run_or_print_help(name, command, arguments[1:])
+    if isinstance(command, str):
+        return run_settings_command(name, command, arguments[1:])
     return command(arguments[1:])

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
 from textwrap import fill
 from typing import NoReturn
 
+from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
     describe_options,
     dump_with_comments,
     list_option_dirs,
     list_options_by_group,
+    parse_override_key,
     read_comments,
     to_plain_dict,
 )
-from poker_rl.config.plugins import check_packages, load_class
+from poker_rl.config.plugins import check_packages
 from poker_rl.config.validation import ConfigError, suggest_allowed
 from poker_rl.storage.console import print_error, print_line
 
 SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
+
+MAIN_SETTING_COUNT = 5  # settings at the top of conf/<command>.yaml that --help explains
+# Groups whose options a command takes, as in game=leduc; a command that is not here has `game`.
+GROUPS_BY_COMMAND = {"evaluate": ("game", "evaluation"), "compare": (), "report": (), "tune": ()}
 
 CONFIG_DIR_HELP = """\
   --config-dir FOLDER        options of your own, in files such as FOLDER/player/mine.yaml; they
@@ -83,60 +90,49 @@ class ArgumentParser(argparse.ArgumentParser):
         raise ConfigError(message)
 
 
-@dataclass(frozen=True)
-class SettingsCommand:
-    """Command with settings in `conf/<name>.yaml`, which overrides on the command line change.
-
-    Its function gets some of these arguments, in the order of the field `arguments`:
-
-        settings      the settings
-        group_config  the settings of `groups`; None if no override belongs to them
-        option_dirs   the folders that hold option files
-        runs          the words that are not settings: run folders, patterns and sweep summaries
-        keys          the keys of all overrides on the command line
-    """
-
-    config_class: str  # dotted name of the settings' dataclass
-    function: str  # dotted name of the function, which is imported when the command runs
-    main_settings: tuple[str, ...]  # settings that --help explains; --help=all explains all
-    arguments: tuple[str, ...] = ("settings", "group_config", "option_dirs")
-    groups: tuple[str, ...] = ("game",)  # groups of options, as in game=leduc
-
-
-def format_main_settings(command: str, comments: Mapping[str, str], keys: Sequence[str]) -> str:
-    """Return the help text on the main settings of a command."""
-    width = max(map(len, keys)) + 5
+def format_main_settings(command: str, comments: Mapping[str, str]) -> str:
+    """Return the help text on the main settings of a command, from their comments."""
+    width = max(map(len, comments)) + 5
     lines = [
-        fill(f"  {key}=".ljust(width) + comments[key], 100, subsequent_indent=" " * width)
-        for key in keys
+        fill(f"  {key}=".ljust(width) + comment, 100, subsequent_indent=" " * width)
+        for key, comment in comments.items()
     ]
     return "\n".join([*lines, f"\n`poker-rl {command} --help=all` has all settings.\n"])
 
 
-def run_or_print_help(name: str, command: SettingsCommand, arguments: list[str]) -> int:
-    """Print the help of a command, or call its function; return the exit code."""
+def run_settings_command(name: str, function_name: str, arguments: list[str]) -> int:
+    """Run a command with settings in conf/<name>.yaml, or print its help; return the exit code.
+
+    The function has a parameter `config`, the dataclass of the settings, and some of these:
+
+        group_config  the settings of the command's groups; None if no override belongs to them
+        option_dirs   the folders that hold option files
+        run_specs     the words that are not settings: run folders, patterns and sweep summaries
+        given_keys    the keys of all overrides on the command line
+    """
     namespace = ArgumentParser("words").parse_intermixed_args(arguments)
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
-    groups = command.groups if "group_config" in command.arguments else ()
+    groups = GROUPS_BY_COMMAND.get(name, ("game",))
     if namespace.help:
         # The comment at the beginning of the file is the help of the command.
         usage = re.sub("^# ?", "", defaults_path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         if namespace.help == "short":
             usage = re.split(r"^\w+: ", usage, maxsplit=1, flags=re.MULTILINE)[0]
-            comments = read_comments(defaults_path, "")
-            usage += format_main_settings(name, comments, command.main_settings)
+            main_comments = islice(read_comments(defaults_path, "").items(), MAIN_SETTING_COUNT)
+            usage += format_main_settings(name, dict(main_comments))
         print_line(f"{usage}\n{GAME_HELP if groups else CONFIG_DIR_HELP}")
         return 0
 
-    words: dict[str, list[str]] = {"runs": [], "settings": [], "groups": []}
-    for word in namespace.words:
-        is_run = "runs" in command.arguments and not SETTING_PATTERN.match(word)
-        is_of_group = re.split("[=.]", word)[0] in groups
-        words["runs" if is_run else "groups" if is_of_group else "settings"].append(word)
-    overrides = [*words["settings"], *words["groups"]]
-    option_dirs = list_option_dirs(namespace.config_dir)
     if name == "tune":
         check_packages("tune", "tune", "optuna")
+    function = resolve_name(function_name)
+    annotations = inspect.get_annotations(function, eval_str=True)
+    words: dict[str, list[str]] = {"runs": [], "settings": [], "groups": []}
+    for word in namespace.words:
+        is_run = "run_specs" in annotations and not SETTING_PATTERN.match(word)
+        is_of_group = re.split("[=.]", word)[0] in groups
+        words["runs" if is_run else "groups" if is_of_group else "settings"].append(word)
+    option_dirs = list_option_dirs(namespace.config_dir)
 
     from poker_rl.config.compose import compose_plain_config
     from poker_rl.config.overrides import read_with_overrides
@@ -147,16 +143,16 @@ def run_or_print_help(name: str, command: SettingsCommand, arguments: list[str])
         for group in groups:
             if group_config.get(group) is None:
                 raise ConfigError(f"{group}: missing; give {group}=…")
-    config_class = load_class(command.config_class)
+    config_class = annotations["config"]
+    settings = read_with_overrides(defaults_path, words["settings"], config_class, option_dirs)
     values = {
-        "settings": read_with_overrides(defaults_path, words["settings"], config_class),
+        "config": config_class(**convert_fields(config_class, settings, "", {})),
         "group_config": group_config,
         "option_dirs": option_dirs,
-        "runs": words["runs"],
-        "keys": [override.partition("=")[0] for override in overrides],
+        "run_specs": words["runs"],
+        "given_keys": [*map(parse_override_key, words["settings"] + words["groups"])],
     }
-    function = resolve_name(command.function)
-    return int(function(*(values[argument] for argument in command.arguments)) or 0)
+    return int(function(**{key: values[key] for key in annotations.keys() & values.keys()}) or 0)
 
 
 def run_train(arguments: list[str]) -> int:
@@ -200,7 +196,8 @@ def print_train_help(option_dirs: list[Path]) -> None:
     options_by_group = list_options_by_group(option_dirs)
     comments = read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
     comments |= {group: ", ".join(options_by_group[group]) for group in ("game", "algo")}
-    settings = format_main_settings("train", comments, ("game", "algo", "budget", "seed", "name"))
+    main_keys = ("game", "algo", "budget", "seed", "name")
+    settings = format_main_settings("train", {key: comments[key] for key in main_keys})
     print_line(f"{COMMAND_HELP['train']}\n\n{settings}")
 
 

@@ -102,6 +102,8 @@ def convert_fields(
 def _convert_value(value: Any, annotation: Any, path: str, runtime: Mapping[str, Any]) -> Any:
     """Return a value converted to the type that `annotation` describes."""
     origin, annotation_args = get_origin(annotation), get_args(annotation)
+    if annotation is Any:
+        return value
     if origin is Annotated:
         value = _convert_value(value, annotation_args[0], path, runtime)
         for allowed in annotation_args[1:]:

@@ -14,9 +14,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
-from poker_rl.config.option_files import read_plain_yaml
+from poker_rl.config.option_files import load_option, read_plain_yaml
 from poker_rl.config.plugins import get_field_annotation
-from poker_rl.config.validation import ConfigError, shorten_text
+from poker_rl.config.validation import ConfigError, error_prefix, shorten_text
 
 QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 # Regex for one value of an override, perhaps in a list: text in quotes, or a plain word.
@@ -67,16 +67,24 @@ def parse_overrides(
 
 
 def read_with_overrides(
-    path: Path, overrides: Sequence[str], config_class: type[Any]
+    path: Path, overrides: Sequence[str], config_class: type[Any], option_dirs: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """Return the settings of a YAML file, those of `config_class`, changed by overrides."""
-    settings = read_plain_yaml(path)
+    """Return the settings of a YAML file, those of `config_class`, changed by overrides.
+
+    If a group is named like the file, as `tune`, the setting `tune` selects an option of it, which
+    replaces the settings that have no override.
+    """
+    settings, changes = read_plain_yaml(path), {}
     for override, parsed in zip(overrides, parse_overrides(overrides, config_class), strict=True):
         key = override.partition("=")[0]
         if parsed.is_sweep_override():
             raise ConfigError(f"{key}: takes one value; a list is {key}=[a,b]")
-        settings[key] = parsed.value()
-    return settings
+        changes[key] = parsed.value()
+    option: dict[str, Any] = {}
+    if changes.get(path.stem) is not None and path.stem in settings:
+        with error_prefix(path.stem):
+            option = load_option(path.stem, str(changes[path.stem]), option_dirs)
+    return settings | option | changes
 
 
 def _expand_number_suffix(word: re.Match[str]) -> str:

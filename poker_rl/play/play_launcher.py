@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from poker_rl.config.build import convert_fields
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import list_user_option_dirs
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
@@ -65,17 +64,16 @@ class PlayConfig:
 
 
 def start_play(
-    settings_dict: dict[str, Any],
-    game_config: Mapping[str, Any] | None,
+    config: PlayConfig,
+    group_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
     """Play in the terminal, or serve the page until it is stopped."""
-    config = PlayConfig(**convert_fields(PlayConfig, settings_dict, "", {}))
     if config.ui == "page" and any(find_spec(name) is None for name in PAGE_PACKAGES):
         raise ConfigError("ui: the page needs more packages: pip install 'poker-rl[play]'")
-    if config.run is not None and game_config is not None:
+    if config.run is not None and group_config is not None:
         raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")
-    has_choice = bool(game_config is not None or config.run or config.against)
+    has_choice = bool(group_config is not None or config.run or config.against)
     if config.session is not None and (has_choice or config.adviser is not None):
         raise ConfigError(
             "session: has its own game and players; leave out game, run, against and adviser"
@@ -87,10 +85,10 @@ def start_play(
         setup: TableSetup | None = rebuild_table_setup(table, option_dirs)
     elif has_choice or config.ui == "terminal":
         if config.run is not None:
-            game_config = read_run_config(Path(config.run), "run")
-        elif game_config is None:
-            game_config = compose_plain_config([f"game={config.game}"], option_dirs)
-        setup = build_chosen_table(config, option_dirs, game_config, config.against)
+            group_config = read_run_config(Path(config.run), "run")
+        elif group_config is None:
+            group_config = compose_plain_config([f"game={config.game}"], option_dirs)
+        setup = build_chosen_table(config, option_dirs, group_config, config.against)
     else:
         setup = None
     if setup is not None:

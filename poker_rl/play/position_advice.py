@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 
 from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
-from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
@@ -208,13 +207,12 @@ class PositionAdvice:
 
 
 def print_advice(
-    settings_dict: dict[str, Any],
-    game_config: Mapping[str, Any] | None,
+    config: AdviseConfig,
+    group_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
     """Print a player's policy at a position, and save a figure of the hand grid if requested."""
-    config = AdviseConfig(**convert_fields(AdviseConfig, settings_dict, "", {}))
-    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
+    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, group_config)
     if not isinstance(game, DisplayedPoker):
         raise ConfigError(f"game: {game.name} is not a poker game")
     if config.hand is None:

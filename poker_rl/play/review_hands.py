@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
     MAX_ROWS,
@@ -54,17 +53,16 @@ class ReviewConfig:
 
 
 def review_hands(
-    settings_dict: dict[str, Any],
-    game_config: Mapping[str, Any] | None,
+    config: ReviewConfig,
+    group_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
     """Grade the decisions in a file of hands; print the worst, and write all as CSV or HTML."""
-    config = ReviewConfig(**convert_fields(ReviewConfig, settings_dict, "", {}))
     if config.hands is None:
         raise ConfigError("hands: missing; give hands=FILE.phhs, FILE.phh or a folder of them")
     if config.out is not None and not config.out.endswith(OUTPUT_SUFFIXES):
         raise ConfigError(f"out: {config.out} does not end in {' or '.join(OUTPUT_SUFFIXES)}")
-    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
+    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, group_config)
     device = prepare_process(config.device, config.threads, seed=0)
     with error_prefix("game"):
         full_game = check_phh_support(allow_all_amounts(game))

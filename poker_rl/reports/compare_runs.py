@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.plots.plotting import (
     FIGURE_DPI,
@@ -44,9 +43,8 @@ FIGURE_RC_PARAMS: Any = {"svg.fonttype": "none", "svg.hashsalt": "poker-rl", "pd
 METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
-def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> None:
+def compare_runs(run_specs: Sequence[str], config: CompareConfig) -> None:
     """Print a comparison of runs, and write the output files that the settings name."""
-    config = CompareConfig(**convert_fields(CompareConfig, settings_dict, "", {}))
     runs = [read_run(folder) for folder in find_run_folders(run_specs)]
     comparisons = build_comparisons(runs, config)
     outputs = {"out": config.out, "curves": config.curves}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.build import build_instance_of
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
     allow_all_amounts,
@@ -61,10 +61,9 @@ PROTOCOLS = {  # how a match is played, by method of variance reduction
 
 
 def evaluate(
-    settings: dict[str, Any], group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
+    config: EvaluateConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Measure the players of a run, any other player, or a table with a player for each seat."""
-    config = EvaluateConfig(**convert_fields(EvaluateConfig, settings, "", {}))
     if config.run is not None and group_config is not None:
         raise ConfigError(
             "game, evaluation: a run has its own; leave them out, or give game=NAME without run"

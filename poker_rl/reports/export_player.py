@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeInt,
@@ -73,11 +72,10 @@ class ExportConfig:
 
 
 def export_player(
-    settings: dict[str, Any], game_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
+    config: ExportConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Write hands that a player plays, its policy or its weights to files."""
-    config = ExportConfig(**convert_fields(ExportConfig, settings, "", {}))
-    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
+    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, group_config)
     check_export_settings(config, game)
     device = prepare_process(config.device, config.threads, config.seed)
     with error_prefix("player" if config.run is None else "run"):

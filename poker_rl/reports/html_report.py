@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.build import build_instance_of
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
@@ -52,10 +52,9 @@ class ReportConfig:
 
 
 def write_report(
-    run_specs: Sequence[str], settings_dict: Mapping[str, Any], option_dirs: Sequence[Path]
+    run_specs: Sequence[str], config: ReportConfig, option_dirs: Sequence[Path]
 ) -> None:
     """Write an HTML report of runs; a report on several runs begins with their comparison."""
-    config = ReportConfig(**convert_fields(ReportConfig, settings_dict, "", {}))
     if config.out is not None and Path(config.out).suffix != ".html":
         raise ConfigError(f"out: {config.out} is no page; give FILE.html")
     runs = [read_run(folder) for folder in find_run_folders(run_specs)]

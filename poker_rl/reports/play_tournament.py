@@ -98,15 +98,14 @@ class TournamentPlan:
 
 
 def play_tournament(
-    settings: dict[str, Any],
+    config: TournamentConfig,
     group_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
-    user_settings: Collection[str],
+    given_keys: Collection[str],
 ) -> None:
     """Play a tournament, or the missing tables of a resumed one, and print and save the results."""
-    config = TournamentConfig(**convert_fields(TournamentConfig, settings, "", {}))
     if config.resume is not None:
-        for key in user_settings:
+        for key in given_keys:
             if key not in RESUME_SETTINGS:
                 raise ConfigError(
                     f"{key}: is that of the tournament in {config.resume}; leave it out"

@@ -54,10 +54,11 @@ EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"
 
 @dataclass(kw_only=True, frozen=True)
 class TuneConfig:
-    """Settings of `poker-rl tune` without the search space; conf/tune.yaml explains them."""
+    """Settings of `poker-rl tune`; conf/tune.yaml explains them."""
 
     tune: str | None
     train_overrides: list[str]
+    search_space: dict[str, Any]
     seeds: list[Seed]
     metric: str
     direction: Literal["minimize", "maximize"]
@@ -72,9 +73,9 @@ class TuneConfig:
             raise ConfigError(f"seeds: {self.seeds}; give at least one, as [0], and each once")
 
 
-def parse_search_space(config: object) -> SearchSpace:
+def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
     """Return Optuna's distribution for each dotted key of the setting `search_space`."""
-    if not isinstance(config, Mapping) or not config:
+    if not config:
         raise ConfigError(
             f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"
         )

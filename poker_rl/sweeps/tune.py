@@ -12,7 +12,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 
 from poker_rl.config import option_files
-from poker_rl.config.build import convert_fields
 from poker_rl.config.compose import RootConfig, compose_plain_config
 from poker_rl.config.option_files import find_differing_key
 from poker_rl.config.validation import ConfigError, error_prefix
@@ -55,26 +54,14 @@ STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of runs that the study
 SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}
 
 
-def tune(
-    settings: Mapping[str, Any], given_keys: Collection[str], option_dirs: Sequence[Path]
-) -> int:
-    """Run the trials of a study, print the best one and return the exit code.
-
-    `given_keys` are the keys of the settings that the command line gives.
-    """
-    settings = dict(settings)
-    if settings["tune"] is not None:
-        with error_prefix("tune"):
-            option = option_files.load_option("tune", str(settings["tune"]), option_dirs)
-        settings |= {key: value for key, value in option.items() if key not in given_keys}
-    definition = {key: settings[key] for key in DEFINITION_KEYS}
-    search_space_config = settings.pop("search_space")
-    config = TuneConfig(**convert_fields(TuneConfig, settings, "", {}))
+def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
+    """Run the trials of a study, print the best one and return the exit code."""
     if config.out is None and config.tune is None:
         raise ConfigError("tune: missing; give tune=NAME, or out=FOLDER and the study's settings")
-    search_space = parse_search_space(search_space_config)
+    search_space = parse_search_space(config.search_space)
     folder = Path(config.out or f"outputs/tune/{config.tune}")
     root = check_search_space(config.train_overrides, search_space, option_dirs)
+    definition = {key: getattr(config, key) for key in DEFINITION_KEYS}
     is_new = create_study_folder(folder, definition)
     study = open_or_create_study(folder, config, root)
     objective = Objective(folder, config, root, option_dirs)
