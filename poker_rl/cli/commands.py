@@ -162,7 +162,12 @@ def run_train(arguments: list[str]) -> int:
     parser.add_argument("-c", "--cfg", choices=["job"])
     namespace = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config.compose import compose_config, initialize_hydra, split_sweep
+    from poker_rl.config.compose import (
+        compose_config,
+        initialize_hydra,
+        read_setting_comments,
+        split_sweep,
+    )
     from poker_rl.config.schedules import convert_horizons_to_steps
 
     option_dirs = list_option_dirs(namespace.config_dir)
@@ -176,7 +181,8 @@ def run_train(arguments: list[str]) -> int:
         if namespace.cfg or namespace.help == "all":
             config = convert_horizons_to_steps(to_plain_dict(composed.config))
             config = composed.config | {"algo": config.get("algo")}
-            print_line(dump_with_comments(config, option_dirs, composed.option_by_group))
+            comments = read_setting_comments(jobs[0], option_dirs)
+            print_line(dump_with_comments(config, comments))
         if namespace.help or namespace.cfg:
             return 0
         if namespace.multirun:

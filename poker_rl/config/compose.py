@@ -19,6 +19,7 @@ from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
@@ -26,6 +27,7 @@ from yaml import YAMLError  # type: ignore[import-untyped]
 from poker_rl.config.option_files import (
     list_option_dirs,
     parse_override_key,
+    read_comments,
     suggest_option,
     to_plain_dict,
 )
@@ -124,11 +126,21 @@ def get_config_loader() -> ConfigLoader:
 
 def compose_config(overrides: Sequence[str]) -> ComposedConfig:
     """Compose the settings of a run by Hydra; call it inside `initialize_hydra`."""
-    parsed = parse_overrides(overrides, RootConfig, get_config_loader())
-    hydra_config = compose_with_hydra("config", [_to_hydra_text(override) for override in parsed])
+    hydra_config = compose_with_hydra("config", _to_hydra_texts(overrides))
     config: Any = OmegaConf.to_container(hydra_config)
     option_by_group = config.pop("hydra")["runtime"]["choices"]
     return ComposedConfig(config, list(overrides), option_by_group)
+
+
+def read_setting_comments(overrides: Sequence[str], option_dirs: Sequence[Path]) -> dict[str, str]:
+    """Return the comments of the option files that Hydra merges into a config, by dotted key."""
+    texts = _to_hydra_texts(overrides)
+    comments: dict[str, str] = {}
+    for option in get_config_loader().compute_defaults_list("config", texts, RunMode.RUN).defaults:
+        paths = (folder / f"{option.config_path}.yaml" for folder in option_dirs)
+        if path := next(filter(Path.is_file, paths), None):
+            comments |= read_comments(path, option.package or "")
+    return comments
 
 
 def compose_plain_config(
@@ -187,17 +199,19 @@ def _expand_sweep_values(override: Override) -> list[str]:
     return [f"{key}={value}" for value in values]
 
 
-def _to_hydra_text(override: Override) -> str:
-    """Return an override as text in Hydra's grammar, in which GROUP=null is ~GROUP."""
-    key, text = override.key_or_group, str(override.input_line)
-    if override.is_hydra_override():
-        raise ConfigError(f"{key}: has no effect here; a sweep (-m) takes hydra/launcher=NAME")
-    if override.is_sweep_override():
-        raise ConfigError(f"{text}: several values need -m, a sweep; a list is key=[a,b]")
-    is_null = override.value() is None and not override.is_delete()
-    if is_null and get_config_loader().get_group_options(key):
-        return f"~{override.get_key_element()}"
-    return text
+def _to_hydra_texts(overrides: Sequence[str]) -> list[str]:
+    """Return overrides in Hydra's grammar, in which GROUP=null is ~GROUP."""
+    texts = []
+    for override in parse_overrides(overrides, RootConfig, get_config_loader()):
+        key, text = override.key_or_group, str(override.input_line)
+        if override.is_hydra_override():
+            raise ConfigError(f"{key}: has no effect here; a sweep (-m) takes hydra/launcher=NAME")
+        if override.is_sweep_override():
+            raise ConfigError(f"{text}: several values need -m, a sweep; a list is key=[a,b]")
+        is_null = override.value() is None and not override.is_delete()
+        is_group = is_null and get_config_loader().get_group_options(key)
+        texts.append(f"~{override.get_key_element()}" if is_group else text)
+    return texts
 
 
 def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> DictConfig:

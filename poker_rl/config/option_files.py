@@ -25,10 +25,7 @@ SHIPPED_OPTION_DIR = next(
 )
 # Regex for a YAML line: groups 1 to 3 are its indentation, key and comment.
 KEY_LINE_PATTERN = re.compile(r"^((?:\s|- )*)([\w/]+):(?:\s.*?)??(?:\s#\s*(.*))?$")
-DEFAULT_OPTION_PATTERN = re.compile(r"^\s+- (\w+)$", re.MULTILINE)
 GLOBAL_PACKAGE_LINE = "# @package _global_"
-# The options of these groups override those of other groups, so their comments are merged last.
-GROUPS_MERGED_LAST = ("experiment", "hardware")
 
 MISSING = object()
 
@@ -198,35 +195,14 @@ FlowListDumper.add_representer(
 )
 
 
-def dump_with_comments(
-    config: object, option_dirs: Sequence[Path], option_by_group: Mapping[str, str | None]
-) -> str:
-    """Return settings as YAML text, with the comments of the option files that set them."""
-    comment_by_key = read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
-    # The comments are merged in the same order as Hydra merges the settings.
-    first_groups = [group for group in option_by_group if group not in GROUPS_MERGED_LAST]
-    for group in (*first_groups, *GROUPS_MERGED_LAST):
-        for path in iterate_option_with_bases(option_dirs, group, option_by_group.get(group)):
-            package = "" if GLOBAL_PACKAGE_LINE in read_yaml_text(path) else group
-            comment_by_key |= read_comments(path, package)
+def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
+    """Return settings as YAML text, with comments, which are given by dotted key."""
     text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)
     lines = text.splitlines()
     for line_number, key, _ in iterate_keys(text):
-        if key in comment_by_key:
-            lines[line_number] += f"  # {comment_by_key[key]}"
+        if key in comments:
+            lines[line_number] += f"  # {comments[key]}"
     return "\n".join(lines)
-
-
-def iterate_option_with_bases(
-    option_dirs: Sequence[Path], group: str, name: str | None
-) -> Iterator[Path]:
-    """Yield an option's own file after the files of the options that it extends."""
-    paths = (folder / group / f"{name}.yaml" for folder in option_dirs)
-    if path := next(filter(Path.is_file, paths), None):
-        for base in DEFAULT_OPTION_PATTERN.findall(read_yaml_text(path)):
-            if base != "_self_":
-                yield from iterate_option_with_bases(option_dirs, group, base)
-        yield path
 
 
 def read_comments(path: Path, package: str) -> dict[str, str]:
