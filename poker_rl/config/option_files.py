@@ -137,15 +137,21 @@ def load_option(
     return option_config
 
 
-def find_differing_key(one: Any, other: Any, key: str = "") -> str | None:
+def flatten_dict(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of nested dictionaries by dotted key."""
+    values: dict[str, Any] = {}
+    for name, value in tree.items():
+        key = f"{prefix}{name}"
+        is_nested = isinstance(value, Mapping) and value
+        values |= flatten_dict(value, f"{key}.") if is_nested else {key: value}
+    return values
+
+
+def find_differing_key(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
     """Return the dotted key of the first setting that differs; None if all are equal."""
-    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
-        return None if one == other else key
-    for name in sorted(one.keys() | other.keys(), key=str):
-        path = f"{key}.{name}" if key else str(name)
-        if found := find_differing_key(one.get(name), other.get(name), path):
-            return found
-    return None
+    one, other = flatten_dict(one), flatten_dict(other)
+    keys = sorted(one.keys() | other.keys())
+    return next((key for key in keys if one.get(key) != other.get(key)), None)
 
 
 def get_value(tree: Any, key: str) -> Any:

@@ -142,10 +142,10 @@ def _convert_horizons(
     if "_target_" not in config:
         return dict(config)  # `build` will reject settings without a class
     target, settings = resolve_target(config, path)
-    field_names = {field.name for field in fields(target)}
     converted = dict(config)
-    for name, value in settings.items():
-        if name not in field_names or not isinstance(value, Mapping):
+    for name in (field.name for field in fields(target)):
+        value = settings.get(name)
+        if not isinstance(value, Mapping):
             continue
         step_unit = _find_step_unit(get_field_annotation(target, name))
         if step_unit is None:

@@ -23,7 +23,6 @@ from poker_rl.config.plugins import check_packages
 from poker_rl.config.validation import (
     MIB,
     ConfigError,
-    error_prefix,
     memory_errors_as_config_errors,
     open_regular_file,
 )
@@ -63,11 +62,7 @@ def save_atomically(path: Path, tree: dict[str, Any]) -> None:
 def load_checked(path: Path) -> dict[str, Any]:
     """Load a file of `save_atomically` onto the CPU; raise ConfigError if it is damaged."""
     try:
-        with (
-            name_path_in_errors(path),
-            error_prefix(str(path)),
-            memory_errors_as_config_errors("file"),
-        ):
+        with name_path_in_errors(path), memory_errors_as_config_errors(str(path)):
             with (
                 open_regular_file(path, MACHINE_MEMORY_BYTES) as file,
                 zipfile.ZipFile(file) as archive,
@@ -96,16 +91,15 @@ def map_tensors(tree: Any, function: Callable[[str, torch.Tensor], Any], path: s
 
 def find_non_finite_tensors(tree: Any) -> list[str]:
     """Return the dotted paths of the floating-point tensors that hold a NaN or an infinity."""
-    paths = []
-
-    def check(path: str, tensor: torch.Tensor) -> None:
-        if tensor.is_floating_point() and tensor.numel():
-            low, high = tensor.aminmax()  # minimum and maximum are NaN if any value is
-            if not (low.isfinite() and high.isfinite()):
-                paths.append(path)
-
-    map_tensors(tree, check)
-    return paths
+    tensors: dict[str, torch.Tensor] = {}
+    map_tensors(tree, tensors.__setitem__)
+    # The minimum and the maximum of a tensor are NaN if any of its values is.
+    return [
+        path
+        for path, tensor in tensors.items()
+        if tensor.is_floating_point() and tensor.numel()
+        if not all(bound.isfinite() for bound in tensor.aminmax())
+    ]
 
 
 def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:

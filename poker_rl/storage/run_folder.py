@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 
+from poker_rl.config.option_files import flatten_dict
 from poker_rl.config.plugins import list_plugins
 from poker_rl.config.validation import (
     MIB,
@@ -73,7 +74,6 @@ MANIFEST_TYPES: dict[str, Any] = {  # of entries that are read again
 }
 # Enough for 100,000 rows of 2.5 KB. Parsed rows take many times as much memory as the file.
 MAX_METRICS_BYTES = 256 * MIB
-MAX_ROW_BYTES = 1 << 18
 # Names of files and folders that a run creates before it writes the manifest.
 FILES_BEFORE_MANIFEST = {METRICS_FILE, CONFIG_FILE, "opponents"}
 RECORDED_PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
@@ -118,17 +118,14 @@ def create_run_folder(
 
 def describe_process(device: torch.device) -> dict[str, Any]:
     """Return the command, the software and the machine of this process."""
-    gpu = None
-    if device.type == "cuda":
-        import torch
+    import torch
 
-        gpu = torch.cuda.get_device_name(device)
     return {
         "command": shlex.join(sys.argv),
         "versions": _collect_versions(),
         "commit": _get_commit(),
         "device": str(device),
-        "gpu": gpu,
+        "gpu": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         "cpu": _get_cpu_name(),
         "cores": os.cpu_count(),
         "start": format_current_time(),
@@ -220,16 +217,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_last_metrics_row(folder: Path) -> dict[str, float]:
-    """Return the last complete row of a run's metrics; {} if there is none or it is damaged.
-
-    Only the end of the file is read, because the file may be long and still growing.
-    """
+    """Return the last complete row of a run's metrics; {} if there is none or one is damaged."""
     try:
-        with open_regular_file(folder / METRICS_FILE, MAX_METRICS_BYTES) as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_ROW_BYTES))
-            *rows, _ = file.read().split(b"\n")
-        return parse_metrics_row(rows[-1])
-    except (OSError, ValueError, IndexError, ConfigError):
+        return read_metrics_rows(folder / METRICS_FILE)[-1]
+    except (OSError, IndexError, ConfigError):
         return {}
 
 
@@ -248,22 +239,13 @@ def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[st
     rows = []
     for line_number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines(), 1):
         try:
-            rows.append(parse_metrics_row(line))
-        except ValueError:
-            problem = f"line {line_number} is not a row of numbers"
-            raise ConfigError(f"{path} is damaged: {problem}") from None
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict) or any(not isinstance(v, int | float) for v in row.values()):
+            raise ConfigError(f"{path} is damaged: line {line_number} is not a row of numbers")
+        rows.append(row)
     return rows
-
-
-def parse_metrics_row(line: bytes) -> dict[str, float]:
-    """Parse a line of metrics.jsonl; raise ValueError unless it maps tags to numbers."""
-    try:
-        row = json.loads(line)
-    except RecursionError:
-        row = None
-    if isinstance(row, dict) and all(isinstance(value, int | float) for value in row.values()):
-        return row
-    raise ValueError("not a row of numbers")
 
 
 def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
@@ -272,17 +254,12 @@ def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
     They are the top-level settings and those of the algorithm and the network.
     """
     hparams: dict[str, str | float] = {"net": "none", "experiment": "none"} | config["names"]
-
-    def add_values(settings: Mapping[str, Any], prefix: str) -> None:
-        for name, value in settings.items():
-            if isinstance(value, dict):
-                if prefix or name in ("algo", "net"):
-                    add_values(value, f"{prefix}{name}.")
-            elif name not in {*LOCATION_SETTINGS, "figures", "_target_"}:
-                is_plain = isinstance(value, int | float | str)
-                hparams[prefix + name] = value if is_plain else json.dumps(value)
-
-    add_values(config, "")
+    for key, value in flatten_dict(config).items():
+        *parents, name = key.split(".")
+        is_hparam = not parents or parents[0] in ("algo", "net")
+        if is_hparam and name not in {*LOCATION_SETTINGS, "figures", "_target_"}:
+            is_plain = isinstance(value, int | float | str)
+            hparams[key] = value if is_plain else json.dumps(value)
     return hparams
 
 
@@ -301,10 +278,9 @@ def _get_commit() -> str | None:
     if not (checkout / ".git").exists():
         return None
     command = ["git", "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"]
-    with suppress(OSError, subprocess.CalledProcessError):
-        return subprocess.check_output(
-            command, cwd=checkout, stderr=subprocess.DEVNULL, text=True
-        ).strip()
+    with suppress(OSError):
+        result = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+        return result.stdout.strip() or None
     return None
 
 
