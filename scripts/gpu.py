@@ -30,7 +30,7 @@ from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
 
 from poker_rl.algos.algorithm import build_algorithm
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_files
 from poker_rl.config.plugins import load_class
@@ -91,7 +91,7 @@ def build_learner(overrides: Sequence[str], small: bool = False) -> tuple[Game, 
     root = build_root_config(config)
     device = prepare_process(root.device, root.threads, root.seed)
     set_matmul_precision(root.precision, device)
-    game: Game = build_instance_of(Game, config["game"], "game")
+    game: Game = build(config["game"], "game", Game)
     return game, build_algorithm(config, game, device, root.seed)
 
 

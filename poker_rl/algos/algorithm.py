@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import torch
 
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.plugins import resolve_target
 from poker_rl.config.process_setup import set_one_thread_by_default
 from poker_rl.config.schedules import convert_horizons_to_steps
@@ -226,7 +226,7 @@ def build_algorithm(
     algorithm_class, _ = resolve_target(config["algo"], "algo")
     if workers > 1 and getattr(algorithm_class, "per_process_parts", None) is None:
         raise ConfigError(f"workers: {algorithm_class.__name__} learns in one process; allowed: 1")
-    net = build_instance_of(NetConfig, config["net"], "net") if "net" in config else None
+    net = build(config["net"], "net", NetConfig) if "net" in config else None
     # With `net` and `opponents` among its arguments, it does not prefix errors with "algo: ".
     context: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponents": opponents}
     runtime_arguments = dict(context)
@@ -239,5 +239,5 @@ def build_algorithm(
     else:
         context |= {"device": device, "workers": workers, "rank": rank}
         runtime_arguments["context"] = LearnerContext(**context)
-    algorithm: Algorithm = build_instance_of(Algorithm, config["algo"], "algo", **runtime_arguments)
+    algorithm: Algorithm = build(config["algo"], "algo", Algorithm, **runtime_arguments)
     return algorithm

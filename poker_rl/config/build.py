@@ -35,13 +35,21 @@ SCALAR_DESCRIPTIONS = {
 }
 
 
-def build(config: object, path: str, **runtime: Any) -> Any:
+def build(config: object, path: str, expected_type: Any = object, **runtime: Any) -> Any:
     """Return the object that settings describe, after checking and converting their values.
 
-    `path` is the dotted key of the settings, such as `algo`, which begins the message of each
-    ConfigError. Of the `runtime` arguments, those that the constructor does not have are ignored.
+    Its class must be a subclass of `expected_type` or have the methods of that protocol. `path` is
+    the dotted key of the settings, such as `algo`, which begins the message of each ConfigError. Of
+    the `runtime` arguments, those that the constructor does not have are ignored.
     """
     target, field_values = resolve_target(config, path)
+    if getattr(expected_type, "_is_protocol", False):
+        methods = [name for name, member in vars(expected_type).items() if callable(member)]
+        is_match = all(hasattr(target, name) for name in methods if not name.startswith("_"))
+    else:
+        is_match = issubclass(target, expected_type)
+    if not is_match:
+        raise ConfigError(f"{path}._target_: {target.__name__} is not a {expected_type.__name__}")
     parameters = inspect.signature(target).parameters
     arguments = convert_fields(target, field_values, path, runtime)
     arguments |= {name: runtime[name] for name in parameters if name in runtime}
@@ -54,22 +62,6 @@ def build(config: object, path: str, **runtime: Any) -> Any:
                 raise
             is_own_key = key.partition(".")[0] in {"_target_", *parameters}
             raise ConfigError(f"{path}{'.' if is_own_key else ': '}{error}") from None
-
-
-def build_instance_of(expected_type: Any, config: object, path: str, **runtime: Any) -> Any:
-    """Build an object, after checking that its class is a subclass of `expected_type`.
-
-    If `expected_type` is a protocol, the class must have its methods.
-    """
-    target, _ = resolve_target(config, path)
-    if getattr(expected_type, "_is_protocol", False):
-        methods = [name for name, member in vars(expected_type).items() if callable(member)]
-        is_match = all(hasattr(target, name) for name in methods if not name.startswith("_"))
-    else:
-        is_match = issubclass(target, expected_type)
-    if not is_match:
-        raise ConfigError(f"{path}._target_: {target.__name__} is not a {expected_type.__name__}")
-    return build(config, path, **runtime)
 
 
 def convert_fields(
@@ -138,7 +130,7 @@ def _convert_value(value: Any, annotation: Any, path: str, runtime: Mapping[str,
             raise ConfigError(f"{path}: {format_value(value)} {problem}")
         return Constant(start=_convert_value(value, NonNegativeFloat, path, runtime))
     if annotation not in SCALAR_DESCRIPTIONS:
-        return build_instance_of(annotation, value, path, **runtime)
+        return build(value, path, annotation, **runtime)
     return _convert_scalar(value, annotation, path)
 
 

@@ -176,11 +176,11 @@ def load_game(name: str, *overrides: str) -> Game:
         ConfigError: if there is no such game, or a setting is invalid.
     """
     # Local imports, so that the rules can be imported with only numpy and numba.
-    from poker_rl.config.build import build_instance_of
+    from poker_rl.config.build import build
     from poker_rl.config.compose import compose_plain_config
 
     config = compose_plain_config([f"game={name}", *overrides], allowed_groups=["game"])
-    game: Game = build_instance_of(Game, config["game"], "game")
+    game: Game = build(config["game"], "game", Game)
     return game
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import list_options_by_group, read_first_comment
 from poker_rl.config.validation import ConfigError
@@ -111,7 +111,7 @@ class StartScreen:
         """Return the number of seats of a game, and its possible opponents with descriptions."""
         if game_name not in self._path_by_game:
             raise MoveNotAllowedError("There is no such game.")
-        game: Game = build_instance_of(Game, self._compose_game(game_name)["game"], "game")
+        game: Game = build(self._compose_game(game_name)["game"], "game", Game)
         if not isinstance(game, DisplayedGame):
             raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
         names = self.catalog.load_all(game)

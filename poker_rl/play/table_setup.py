@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.compose import FILE_NAME_PATTERN, compose_plain_config
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
@@ -118,7 +118,7 @@ def build_table_setup(
         adviser: name of the adviser; None for the first opponent that is a run, else the first
             player in `default_advisers` that plays the game, without `default_advisers` for none.
     """
-    game: DisplayedGame = build_instance_of(Game, game_config["game"], "game")
+    game: DisplayedGame = build(game_config["game"], "game", Game)
     if not FILE_NAME_PATTERN.fullmatch(game.name):
         raise ConfigError(f"game.name: {game.name!a} can't be the name of a folder")
     players: dict[str, NamedPlayer] = {}

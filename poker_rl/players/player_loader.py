@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.option_files import list_option_dirs, load_option, read_plain_yaml
 from poker_rl.config.process_setup import set_one_thread_by_default
 from poker_rl.config.validation import ConfigError, error_prefix
@@ -99,7 +99,7 @@ def load_base_player(spec: str, game: Game, bot: Player) -> Player:
 def load_bot(spec: str, config: Mapping[str, Any], game: Game, device: torch.device) -> Player:
     """Return the bot with the settings `config`; it is greedy if the spec ends with `:greedy`."""
     name = spec.removesuffix(GREEDY_SUFFIX)
-    player: Player = build_instance_of(Player, config, name, game=game, device=device)
+    player: Player = build(config, name, Player, game=game, device=device)
     return player if name == spec else GreedyWrapper(game, player)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
     allow_all_amounts,
@@ -117,13 +117,13 @@ def create_evaluation(
     changes = {key: getattr(config, key) for key in keys if getattr(config, key) is not None}
     if config.seats:
         changes |= {"variance_reduction": "none", "control_player": None}
-    game: Game = build_instance_of(Game, game_config["game"], "game")
+    game: Game = build(game_config["game"], "game", Game)
     load = partial(load_player, game=game, device=device, option_folders=option_dirs)
     opponent_files = OpponentFiles(run)
-    evaluator: PlayerEvaluator = build_instance_of(
-        PlayerEvaluator,
+    evaluator: PlayerEvaluator = build(
         game_config["evaluation"] | changes,
         "evaluation",
+        PlayerEvaluator,
         game=game,
         load=lambda spec: load(opponent_files.resolve_spec(spec)),
         seed=config.seed,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
@@ -93,7 +93,7 @@ def iterate_run(
     run: RunData, config: ReportConfig, option_dirs: Sequence[Path]
 ) -> Iterator[Markup]:
     """Yield results, figures, sample hands, settings and provenance of a run."""
-    game: Game = build_instance_of(Game, run.config.get("game"), "game")
+    game: Game = build(run.config.get("game"), "game", Game)
     snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
     players = {} if snapshot is None else load_players(snapshot, game, CPU)
     yield create_element("h2", str(run.folder))
@@ -143,10 +143,10 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
 def iterate_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Markup]:
     """Yield the figures that training draws at its end: curves and, in small games, policies."""
     opponents = OpponentFiles(run.folder)
-    evaluator: PlayerEvaluator = build_instance_of(
-        PlayerEvaluator,
+    evaluator: PlayerEvaluator = build(
         run.config.get("evaluation"),
         "evaluation",
+        PlayerEvaluator,
         game=game,
         load=lambda spec: load_player(opponents.resolve_spec(spec), game),
         seed=run.config.get("seed"),

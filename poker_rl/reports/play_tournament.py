@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import yaml  # type: ignore[import-untyped]
 
-from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.build import build, convert_fields
 from poker_rl.config.option_files import find_differing_key, read_plain_yaml
 from poker_rl.config.validation import (
     MIB,
@@ -177,7 +177,7 @@ class Tournament:
     def __init__(self, plan: TournamentPlan, folder: Path, device: str) -> None:
         self.plan, self.folder = plan, folder
         self.device = prepare_process(device, 1, plan.seed)
-        self.game: Game = build_instance_of(Game, plan.game, "game")
+        self.game: Game = build(plan.game, "game", Game)
         self.names = list(plan.players)
         self.seat_orders = assign_players_to_tables(
             self.game, len(self.names), plan.table_kind, plan.rounds, plan.seed

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from poker_rl.algos.algorithm import NetworkLearner
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.plugins import resolve_target
 from poker_rl.config.process_setup import count_cores, set_threads
 from poker_rl.config.validation import ConfigError, memory_errors_as_config_errors
@@ -62,7 +62,7 @@ def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.d
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     if "net" not in config:
         return cpu, "as the algorithm has no networks"
-    net: NetConfig = build_instance_of(NetConfig, config["net"], "net")
+    net: NetConfig = build(config["net"], "net", NetConfig)
     encoder = ObservationEncoder(game, net.features)
     size = NetDimensions(
         inputs=encoder.size, outputs=game.action_count, history_shape=encoder.history_shape

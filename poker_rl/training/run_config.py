@@ -7,7 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.build import build, convert_fields
 from poker_rl.config.compose import RootConfig
 from poker_rl.config.option_files import (
     MISSING,
@@ -163,5 +163,5 @@ def resolve_game_and_player(
         raise ConfigError("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
     else:
         config, spec = dict(game_config), player
-    game: Game = build_instance_of(Game, config["game"], "game")
+    game: Game = build(config["game"], "game", Game)
     return game, spec

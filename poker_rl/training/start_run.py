@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from poker_rl.algos.algorithm import Algorithm, build_algorithm
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.compose import RootConfig
 from poker_rl.config.option_files import list_user_option_dirs
 from poker_rl.config.schedules import convert_horizons_to_steps, find_exhausted_learning_rate
@@ -94,7 +94,7 @@ def build_and_train(
     config = convert_horizons_to_steps(settings | asdict(root))
     worker = worker_processes.find_process_rank(root.workers)
     device = prepare_process(root.device, root.threads, root.seed, worker)
-    game: Game = build_instance_of(Game, config["game"], "game")
+    game: Game = build(config["game"], "game", Game)
     if root.device == "auto" and device.type == "cuda":
         device, reason = choose_faster_device(config, game)
         if worker.rank == 0:
@@ -105,12 +105,10 @@ def build_and_train(
         return load_player(opponents.resolve_spec(spec), game, device, option_dirs)
 
     training_opponents = load_opponents(root, load)
-    evaluator: PlayerEvaluator = build_instance_of(
-        PlayerEvaluator, config["evaluation"], "evaluation", game=game, load=load, seed=root.seed
+    evaluator: PlayerEvaluator = build(
+        config["evaluation"], "evaluation", PlayerEvaluator, game=game, load=load, seed=root.seed
     )
-    own_loggers = [
-        build_instance_of(Logger, node, f"logger.{name}") for name, node in config["logger"].items()
-    ]
+    own_loggers = [build(node, f"logger.{name}", Logger) for name, node in config["logger"].items()]
     algorithm = build_algorithm(
         config, game, device, root.seed, training_opponents, worker.count, worker.rank
     )

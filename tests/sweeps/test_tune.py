@@ -16,7 +16,7 @@ from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, ru
 from processes import until
 
 from poker_rl.algos.algorithm import build_algorithm
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
@@ -216,5 +216,5 @@ def test_shipped_studies_can_be_trained(name):
     for number in range(max(map(len, values.values()))):
         words = format_overrides({key: one[number % len(one)] for key, one in values.items()})
         config = compose_plain_config([*settings["train_overrides"], *words])
-        game = build_instance_of(Game, config["game"], "game")
+        game = build(config["game"], "game", Game)
         build_algorithm(convert_horizons_to_steps(config), game, torch.device("cpu"), 0)

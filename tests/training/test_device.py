@@ -4,7 +4,7 @@ import pytest
 import torch
 from commands import TRAIN, list_runs, read_last_row, run_command
 
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.games import Game
@@ -25,7 +25,7 @@ SMALL = ["train", "game=kuhn", "algo=reinforce", "budget=2", "evaluation.deals=3
 )
 def test_the_faster_device(settings, device, reason):
     config = compose_plain_config(settings.split())
-    game = build_instance_of(Game, config["game"], "game")
+    game = build(config["game"], "game", Game)
     chosen, why = choose_faster_device(config, game)
     assert chosen.type == device
     assert reason in why
