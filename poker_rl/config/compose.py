@@ -44,6 +44,8 @@ from poker_rl.config.validation import (
     suggest_allowed,
 )
 
+# Message of Hydra 1.3 or 1.4 on an option of a group that no other option uses.
+NO_MATCH_ERROR = re.compile(r"(?:Could not override|No earlier Group Default for) '([^']+)'")
 # Names that lead to other folders, such as ../a, do not match.
 FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")
 
@@ -235,6 +237,8 @@ def _explain_hydra_error(error: Exception) -> str:
         root_keys = {field.name for field in fields(RootConfig)}
         hint = suggest_allowed(word, siblings, keys | root_keys)
         return f"{cause.full_key}: no such setting; {hint}"
+    if match := NO_MATCH_ERROR.search(str(error)):
+        return f"{match[1]}: no selected option takes one, as an algorithm without networks no net"
     first_line_of_cause = "".join(str(cause or "").splitlines()[:1])
     return " ".join(f"{error} {first_line_of_cause}".split())
 
