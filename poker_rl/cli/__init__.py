@@ -12,11 +12,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from io import TextIOWrapper
 from typing import NoReturn
 
 from poker_rl import __version__
-from poker_rl.cli.commands import run_list, run_settings_command, run_train, show_sweep, watch
+from poker_rl.cli.commands import run_folder_command, run_list, run_settings_command, run_train
 from poker_rl.config.validation import ConfigError, suggest_allowed
 from poker_rl.storage.console import format_os_error, print_error, print_line
 from poker_rl.storage.disk import name_path_in_errors
@@ -52,8 +53,8 @@ COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
     "advise": "poker_rl.play.position_advice.print_advice",
     "review": "poker_rl.play.review_hands.review_hands",
     "compare": "poker_rl.reports.compare_runs.compare_runs",
-    "sweep": show_sweep,
-    "watch": watch,
+    "sweep": partial(run_folder_command, "sweep", "poker_rl.sweeps.job_outcomes.print_progress"),
+    "watch": partial(run_folder_command, "watch", "poker_rl.reports.watch.watch_run"),
     "report": "poker_rl.reports.html_report.write_report",
     "export": "poker_rl.reports.export_player.export_player",
     "tune": "poker_rl.sweeps.tune.tune",

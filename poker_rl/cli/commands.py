@@ -223,32 +223,13 @@ def run_list(arguments: list[str]) -> int:
     return 0
 
 
-def parse_folder(name: str, arguments: list[str]) -> Path | None:
-    """Return the folder that the arguments of a command name; None after printing its help."""
+def run_folder_command(name: str, function_name: str, arguments: list[str]) -> int:
+    """Run a command whose function gets one folder, or print its help; return the exit code."""
     namespace = ArgumentParser("folders").parse_intermixed_args(arguments)
     if namespace.help:
         print_line(COMMAND_HELP[name])
-        return None
-    if len(namespace.folders) != 1:
+    elif len(namespace.folders) != 1:
         raise ConfigError(f"{name}: give one folder, as `poker-rl {name} --help` explains")
-    return Path(namespace.folders[0])
-
-
-def show_sweep(arguments: list[str]) -> int:
-    """Print the progress of the jobs of a sweep; return the exit code."""
-    if folder := parse_folder("sweep", arguments):
-        from poker_rl.sweeps.job_outcomes import JobOutcomes
-
-        summary = JobOutcomes(folder)
-        print_line(f"{summary.format_table()}\n\n{summary.format_counts()}")
-        summary.write_csv()
-    return 0
-
-
-def watch(arguments: list[str]) -> int:
-    """Show the progress of a run until it ends; return the exit code."""
-    if folder := parse_folder("watch", arguments):
-        from poker_rl.reports.watch import watch_run
-
-        watch_run(folder)
+    else:
+        resolve_name(function_name)(Path(namespace.folders[0]))
     return 0

@@ -153,3 +153,10 @@ class JobOutcomes:
         rows = [list(map(escape_control_characters, row)) for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def print_progress(folder: Path) -> None:
+    """Print the progress of the jobs of a sweep, and write its summary."""
+    outcomes = JobOutcomes(folder)
+    print_line(f"{outcomes.format_table()}\n\n{outcomes.format_counts()}")
+    outcomes.write_csv()
