@@ -81,16 +81,13 @@ class Linear:
 
 
 @dataclass(kw_only=True, frozen=True)
-class StableDecay:
+class StableDecay(Linear):
     """Schedule that stays at `start`, and goes linearly to `end` at the end of the horizon.
 
     It is the warmup-stable-decay schedule of MiniCPM (arXiv:2404.06395) without the warmup.
     """
 
-    start: NonNegativeFloat
-    end: NonNegativeFloat
     decay_share: PositiveShare  # share of the horizon, at its end, in which the value decays
-    horizon: StepCount
 
     def value(self, step: int) -> float:
         fraction_left = (1 - min(step / self.horizon, 1.0)) / self.decay_share
@@ -98,12 +95,11 @@ class StableDecay:
 
 
 @dataclass(kw_only=True, frozen=True)
-class LogLinear:
+class LogLinear(Linear):
     """Schedule that goes geometrically from `start` to `end` over the horizon, and stays there."""
 
     start: PositiveFloat
     end: PositiveFloat
-    horizon: StepCount
 
     def value(self, step: int) -> float:
         fraction_done = min(step / self.horizon, 1.0)
@@ -111,10 +107,9 @@ class LogLinear:
 
 
 @dataclass(kw_only=True, frozen=True)
-class InverseSqrt:
+class InverseSqrt(Constant):
     """Schedule that stays at `start` over the horizon, and then decays like 1/sqrt(step)."""
 
-    start: NonNegativeFloat
     horizon: StepCount
 
     def value(self, step: int) -> float:
