@@ -200,11 +200,10 @@ def run_train(arguments: list[str]) -> int:
 def print_train_help(option_dirs: list[Path]) -> None:
     """Print the usage of `train` with its main groups of options and settings."""
     options_by_group = list_options_by_group(option_dirs)
-    comments = read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
-    comments |= {group: ", ".join(options_by_group[group]) for group in ("game", "algo")}
-    main_keys = ("game", "algo", "budget", "seed", "name")
-    settings = format_main_settings("train", {key: comments[key] for key in main_keys})
-    print_line(f"{COMMAND_HELP['train']}\n\n{settings}")
+    comments = {group: ", ".join(options_by_group[group]) for group in ("game", "algo")}
+    comments |= read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
+    main_comments = {key: comments[key] for key in ("game", "algo", "budget", "seed", "name")}
+    print_line(f"{COMMAND_HELP['train']}\n\n{format_main_settings('train', main_comments)}")
 
 
 def run_list(arguments: list[str]) -> int:

@@ -158,10 +158,9 @@ def compose_plain_config(
 
 def compose_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
     """Return the setting `outputs`, and the run's folder: <outputs>/<game>/<algo>/<name>."""
-    config = to_plain_dict(composed.config)
-    outputs = str(config["outputs"])
-    game, algo = (str(composed.option_by_group.get(group)) for group in ("game", "algo"))
-    return outputs, Path(outputs, game, algo, str(config["name"]))
+    config, options = to_plain_dict(composed.config), composed.option_by_group
+    parts = (config["outputs"], options.get("game"), options.get("algo"), config["name"])
+    return str(config["outputs"]), Path(*map(str, parts))
 
 
 def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:

@@ -12,17 +12,13 @@ from typing import Any
 
 from poker_rl.config.plugins import list_plugins
 
-# The same default as in conf/config.yaml. For small networks, a second thread is slower than one.
-DEFAULT_THREADS = 1
 MAX_AUTO_THREADS = 12  # `threads: auto` uses all cores, but at most 12
 _threads_were_set = False
 
 
 def count_cores() -> int:
     """Return the number of CPU cores that this process may use, which a cluster may limit."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def set_threads(threads: int) -> None:
@@ -41,9 +37,9 @@ def set_threads(threads: int) -> None:
 
 
 def set_one_thread_by_default() -> None:
-    """Use one thread, unless `set_threads` was called before in this process."""
+    """Use one thread, as conf/config.yaml does, unless `set_threads` was called before."""
     if not _threads_were_set:
-        set_threads(DEFAULT_THREADS)
+        set_threads(1)
 
 
 @cache
