@@ -135,7 +135,7 @@ def run_settings_command(name: str, function_name: str, arguments: list[str]) ->
     option_dirs = list_option_dirs(namespace.config_dir)
 
     from poker_rl.config.compose import compose_plain_config
-    from poker_rl.config.overrides import read_with_overrides
+    from poker_rl.config.overrides import read_command_settings
 
     group_config = None
     if words["groups"]:
@@ -144,7 +144,7 @@ def run_settings_command(name: str, function_name: str, arguments: list[str]) ->
             if group_config.get(group) is None:
                 raise ConfigError(f"{group}: missing; give {group}=…")
     config_class = annotations["config"]
-    settings = read_with_overrides(defaults_path, words["settings"], config_class, option_dirs)
+    settings = read_command_settings(defaults_path, words["settings"], config_class, option_dirs)
     values = {
         "config": config_class(**convert_fields(config_class, settings, "", {})),
         "group_config": group_config,

@@ -66,25 +66,26 @@ def parse_overrides(
     return parsed
 
 
-def read_with_overrides(
+def read_command_settings(
     path: Path, overrides: Sequence[str], config_class: type[Any], option_dirs: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """Return the settings of a YAML file, those of `config_class`, changed by overrides.
+    """Return the settings of a command, read from its YAML file and changed by overrides.
 
-    If a group is named like the file, as `tune`, the setting `tune` selects an option of it, which
-    replaces the settings that have no override.
+    `config_class` is their dataclass. In conf/tune.yaml the setting `tune` names an option of the
+    group `tune`, which replaces the settings that have no override.
     """
-    settings, changes = read_plain_yaml(path), {}
+    settings = read_plain_yaml(path)
+    changes: dict[str, Any] = {}
     for override, parsed in zip(overrides, parse_overrides(overrides, config_class), strict=True):
         key = override.partition("=")[0]
         if parsed.is_sweep_override():
             raise ConfigError(f"{key}: takes one value; a list is {key}=[a,b]")
         changes[key] = parsed.value()
-    option: dict[str, Any] = {}
-    if changes.get(path.stem) is not None and path.stem in settings:
-        with error_prefix(path.stem):
-            option = load_option(path.stem, str(changes[path.stem]), option_dirs)
-    return settings | option | changes
+    group = path.stem
+    if group in settings and changes.get(group) is not None:
+        with error_prefix(group):
+            settings |= load_option(group, str(changes[group]), option_dirs)
+    return settings | changes
 
 
 def _expand_number_suffix(word: re.Match[str]) -> str:

@@ -18,7 +18,7 @@ from poker_rl.config.option_files import (
     read_plain_yaml,
     to_plain_dict,
 )
-from poker_rl.config.overrides import read_with_overrides
+from poker_rl.config.overrides import read_command_settings
 from poker_rl.config.plugins import Plugin, load_class
 from poker_rl.players import TabularPlayer
 
@@ -241,7 +241,7 @@ def read_settings(tmp_path):
     """Function that reads settings as a command does."""
     path = tmp_path / "x.yaml"
     path.write_text("out: null\nactions: a\ndeals: 1\nagainst: []\nspace: {}\n")
-    return lambda *words: read_with_overrides(path, words, Settings)
+    return lambda *words: read_command_settings(path, words, Settings)
 
 
 def test_text_needs_no_quotes(read_settings):
