@@ -162,26 +162,22 @@ def run_train(arguments: list[str]) -> int:
     parser.add_argument("-c", "--cfg", choices=["job"])
     namespace = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config.compose import (
-        compose_config,
-        initialize_hydra,
-        read_setting_comments,
-        split_sweep,
-    )
+    from poker_rl.config import compose
     from poker_rl.config.schedules import convert_horizons_to_steps
 
     option_dirs = list_option_dirs(namespace.config_dir)
-    with initialize_hydra(option_dirs):
-        launcher_overrides, jobs = (
-            split_sweep(namespace.overrides) if namespace.multirun else ([], [namespace.overrides])
-        )
-        composed = compose_config(jobs[0])
+    with compose.initialize_hydra(option_dirs):
+        launcher_overrides: list[str] = []
+        jobs = [namespace.overrides]
+        if namespace.multirun:
+            launcher_overrides, jobs = compose.split_sweep(namespace.overrides)
+        composed = compose.compose_config(jobs[0])
         if namespace.help:
             print_train_help(option_dirs)
         if namespace.cfg or namespace.help == "all":
             config = convert_horizons_to_steps(to_plain_dict(composed.config))
             config = composed.config | {"algo": config.get("algo")}
-            comments = read_setting_comments(jobs[0], option_dirs)
+            comments = compose.read_setting_comments(jobs[0], option_dirs)
             print_line(dump_with_comments(config, comments))
         if namespace.help or namespace.cfg:
             return 0
