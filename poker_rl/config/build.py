@@ -113,14 +113,17 @@ def _convert_value(value: Any, annotation: Any, path: str, runtime: Mapping[str,
         if not isinstance(value, list | tuple):
             text = format_value(value)
             raise ConfigError(f"{path}: {text} is not a list, such as [{text}]")
-        of_item = annotation_args[0]
-        items = enumerate(value)
-        return origin(_convert_value(one, of_item, f"{path}[{n}]", runtime) for n, one in items)
+        return origin(
+            _convert_value(item, annotation_args[0], f"{path}[{index}]", runtime)
+            for index, item in enumerate(value)
+        )
     if origin is dict:
         if not isinstance(value, Mapping):
             raise ConfigError(f"{path}: {format_value(value)} is not a mapping, such as {{a: 1}}")
-        of_item, items = annotation_args[1], value.items()
-        return {key: _convert_value(one, of_item, f"{path}.{key}", runtime) for key, one in items}
+        return {
+            key: _convert_value(item, annotation_args[1], f"{path}.{key}", runtime)
+            for key, item in value.items()
+        }
     if annotation is Schedule and not isinstance(value, Mapping):
         if type(value) not in (int, float):
             problem = "is neither a number nor a schedule, {start, end, horizon}"
