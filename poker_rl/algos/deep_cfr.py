@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import ScheduleOverDecisions
+from poker_rl.config.schedules import Schedule, ScheduleOverDecisions
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeFloat,
@@ -48,6 +48,18 @@ from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
 from poker_rl.nets.net_config import get_value_net_config
 from poker_rl.players.network_player import RegretMatchingPlayer
 from poker_rl.players.player import Player
+
+
+@dataclass(frozen=True)
+class NetworkFit:
+    """One of the two networks, and how it is fitted to the targets in its buffer."""
+
+    module: nn.Module
+    optimizer: torch.optim.Optimizer
+    buffer: MergingBuffer
+    lr: Schedule
+    gradient_steps: int
+    compute_error: Callable[[Tensor, TargetBatch], Tensor]  # of each observation, [K, B]
 
 
 @dataclass(kw_only=True)
@@ -84,55 +96,47 @@ class DeepCFR(NetworkLearner):
         self.services = services = LearnerServices(
             context, assignment, tables_per_instance=self.traversals
         )
-        outputs = context.game.action_count, self.output_init_scale
-        self._regret_network = services.build_network(*outputs)
-        self._average_network = services.build_network(*outputs)
-        self._regret_optimizer, self._average_optimizer = (
-            torch.optim.Adam(module.parameters(), fused=True)
-            for module in (self._regret_network, self._average_network)
-        )
         settings = self.capacity, self.iteration_weight_power
-        self._regret_buffer = MergingBuffer(services, *settings)
-        self._average_buffer = MergingBuffer(
-            services, *settings, other_buffers=[self._regret_buffer]
-        )
+        self._fits: list[NetworkFit] = []
+        for lr, gradient_steps, compute_error in (
+            (self.regret_lr, self.regret_gradient_steps, self._compute_squared_error),
+            (self.average_lr, self.average_gradient_steps, self._compute_cross_entropy),
+        ):
+            other_buffers = [fit.buffer for fit in self._fits]
+            module = services.build_network(context.game.action_count, self.output_init_scale)
+            optimizer = torch.optim.Adam(module.parameters(), fused=True)
+            buffer = MergingBuffer(services, *settings, other_buffers=other_buffers)
+            fit = NetworkFit(module, optimizer, buffer, lr, gradient_steps, compute_error)
+            self._fits.append(fit)
+        self._regrets, self._average = self._fits
 
     def run_iteration(self) -> dict[str, float]:
         """For each seat in turn, traverse hands and fit both networks."""
-        step, decisions, losses = self.progress.decisions, 0, []
-        set_learning_rates(self._regret_optimizer, self.regret_lr.value(step))
-        set_learning_rates(self._average_optimizer, self.average_lr.value(step))
-        self._regret_buffer.start_iteration()
-        self._average_buffer.start_iteration()
+        decision_count, means = 0, []
+        for fit in self._fits:
+            set_learning_rates(fit.optimizer, fit.lr.value(self.progress.decisions))
+            fit.buffer.start_iteration()
         for traverser in range(self.services.game.seats):
-            traverser_decisions, other_decisions = traverse(
-                self.services, traverser, self._compute_policy
-            )
-            self._regret_buffer.add(traverser_decisions)
-            self._average_buffer.add(other_decisions)
-            decisions += len(traverser_decisions) + len(other_decisions)
-            regret_steps = self._count_steps(self._regret_buffer, self.regret_gradient_steps)
-            average_steps = self._count_steps(self._average_buffer, self.average_gradient_steps)
-            regrets = self._regret_network, self._regret_optimizer, self._regret_buffer
-            regret_loss = self._fit_network(*regrets, regret_steps, self._compute_squared_error)
-            average = self._average_network, self._average_optimizer, self._average_buffer
-            average_loss = self._fit_network(*average, average_steps, self._compute_cross_entropy)
-            self.progress.updates += regret_steps
-            losses.append([*regret_loss, *average_loss])
-        self.count_progress(decisions)
-        regret_loss, regret_norm, average_loss, average_norm = np.mean(losses, 0).tolist()
+            decisions_of_seats = traverse(self.services, traverser, self._compute_policy)
+            for fit, decisions in zip(self._fits, decisions_of_seats, strict=True):
+                fit.buffer.add(decisions)
+                decision_count += len(decisions.replica)
+            self.progress.updates += self._count_steps(self._regrets)
+            means.append([self._fit_network(fit) for fit in self._fits])
+        self.count_progress(decision_count)
+        regrets, average = np.mean(means, 0).tolist()
         return {
-            "loss/regrets": regret_loss,
-            "loss/average": average_loss,
-            "gradient/norm": regret_norm,
-            "gradient/norm_average": average_norm,
+            "loss/regrets": regrets[0],
+            "loss/average": average[0],
+            "gradient/norm": regrets[1],
+            "gradient/norm_average": average[1],
         }
 
     def players(self) -> dict[str, Player]:
         """Return the average policy and the current policy."""
         return {
-            "average": self.services.build_player(self._average_network),
-            "current": self.services.build_player(self._regret_network, RegretMatchingPlayer),
+            "average": self.services.build_player(self._average.module),
+            "current": self.services.build_player(self._regrets.module, RegretMatchingPlayer),
         }
 
     def _compute_policy(
@@ -141,7 +145,7 @@ class DeepCFR(NetworkLearner):
         services = self.services
         with services.timer.time_networks(), torch.no_grad():
             inputs = DeduplicatedInputs(observation, services.device)
-            regrets = inputs.forward_all(self._regret_network, services.to_tensor(replica))
+            regrets = inputs.forward_all(self._regrets.module, services.to_tensor(replica))
             return regret_matching(regrets, services.to_tensor(mask)).cpu().numpy()
 
     def _compute_squared_error(self, out: Tensor, targets: TargetBatch) -> Tensor:
@@ -153,37 +157,30 @@ class DeepCFR(NetworkLearner):
     def _compute_cross_entropy(self, out: Tensor, targets: TargetBatch) -> Tensor:
         return -(targets.target * masked_log_softmax(out, targets.mask)).sum(2)
 
-    def _count_steps(self, buffer: MergingBuffer, gradient_steps: int) -> int:
+    def _count_steps(self, fit: NetworkFit) -> int:
         """Return the number of steps to fit a network: at most `max_epochs` passes."""
-        batches_per_epoch = max(1.0, len(buffer) / self.services.replicas / self.batch_size)
-        return min(gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
+        batches_per_epoch = max(1.0, len(fit.buffer) / self.services.replicas / self.batch_size)
+        return min(fit.gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
 
-    def _fit_network(
-        self,
-        module: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        buffer: MergingBuffer,
-        gradient_steps: int,
-        compute_error: Callable[[Tensor, TargetBatch], Tensor],
-    ) -> tuple[float, float]:
-        """Return the mean error per replica and the mean gradient norm of `gradient_steps`."""
-        sums = torch.zeros(2, device=self.services.device)
-        for _ in range(gradient_steps):
-            targets = buffer.get_or_sample_targets(self.batch_size)
+    def _fit_network(self, fit: NetworkFit) -> tuple[float, float]:
+        """Take the gradient steps; return the means of the error per replica and gradient norm."""
+        sums, steps = torch.zeros(2, device=self.services.device), self._count_steps(fit)
+        for _ in range(steps):
+            targets = fit.buffer.get_or_sample_targets(self.batch_size)
             with self.services.timer.time_networks():
-                loss = (targets.weight * compute_error(module(targets.observation), targets)).sum()
-                norm = take_gradient_step(loss, optimizer, module, self.max_grad_norm)
+                error = fit.compute_error(fit.module(targets.observation), targets)
+                loss = (targets.weight * error).sum()
+                norm = take_gradient_step(loss, fit.optimizer, fit.module, self.max_grad_norm)
                 sums += torch.stack([loss.detach(), norm])
         error_sum, norm_sum = sums.tolist()
-        error = error_sum / (gradient_steps * self.services.replicas)
-        return error, norm_sum / gradient_steps
+        return error_sum / (steps * self.services.replicas), norm_sum / steps
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         return {
-            "regrets": self._regret_network,
-            "average": self._average_network,
-            "regret_optimizer": self._regret_optimizer,
-            "average_optimizer": self._average_optimizer,
-            "regret_buffer": self._regret_buffer,
-            "average_buffer": self._average_buffer,
+            "regrets": self._regrets.module,
+            "average": self._average.module,
+            "regret_optimizer": self._regrets.optimizer,
+            "average_optimizer": self._average.optimizer,
+            "regret_buffer": self._regrets.buffer,
+            "average_buffer": self._average.buffer,
         }

@@ -7,7 +7,7 @@ one action at a time: a table at which the traverser decides is copied for each 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,33 +21,13 @@ PolicyFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """Policy: observations [B, W], legal actions [B, A] and replicas [B] -> probabilities [B, A]."""
 
 
-@dataclass
-class TraversalDecisions:
+class TraversalDecisions(NamedTuple):
     """N decisions visited in a traversal."""
 
     observation: np.ndarray  # [N, W]
     mask: np.ndarray  # legal actions [N, A] bool
     replica: np.ndarray  # network replica that decided [N] int64
     targets: np.ndarray  # sampled regrets in chips, or probabilities of actions [N, A] float64
-
-    def __len__(self) -> int:
-        return len(self.replica)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(getattr(self, field.name).nbytes for field in fields(self))
-
-
-@dataclass
-class _TreeLevel:
-    """Positions after equally many actions: n, of which m are decisions."""
-
-    parent: np.ndarray  # index of the decision on the level above that led here [n] int64
-    action: np.ndarray  # action that was played at that decision [n] int64
-    nonterminal: np.ndarray  # indices of the positions that are decisions [m] int64
-    is_traverser: np.ndarray  # whether the traverser decides [m] bool
-    decisions: TraversalDecisions  # the m decisions; `targets` are probabilities [m, A]
-    traverser_value: np.ndarray  # chips won by the traverser [n] float64; 0 until it is known
 
 
 def traverse(
@@ -58,73 +38,59 @@ def traverse(
     Return the traverser's decisions, whose targets are sampled regrets in chips (value of the
     action minus value of the policy), and those of the other seats, whose targets are policies.
     """
-    levels = _expand_levels(services, traverser, compute_policy)
-    regrets: list[np.ndarray] = []
-    for i, level in reversed(list(enumerate(levels))):
-        action_values = np.zeros_like(level.decisions.targets)  # [m, A]
-        if i + 1 < len(levels):
-            next_level = levels[i + 1]
-            action_values[next_level.parent, next_level.action] = next_level.traverser_value
-        # The action of another seat was sampled, so its value counts with weight 1.
-        weights = np.where(level.is_traverser[:, None], level.decisions.targets, 1.0)
-        state_values = (weights * action_values).sum(1)
-        level.traverser_value[level.nonterminal] = state_values
-        regret = (action_values - state_values[:, None]) * level.decisions.mask
-        regrets.append(regret[level.is_traverser])
-    traverser_decisions = _concatenate_decisions(levels, is_traverser=True)
-    traverser_decisions.targets = np.concatenate(regrets[::-1])
-    return traverser_decisions, _concatenate_decisions(levels, is_traverser=False)
-
-
-def _expand_levels(
-    services: LearnerServices, traverser: int, compute_policy: PolicyFunction
-) -> list[_TreeLevel]:
     game, rollout = services.game, services.rollout
     rollout.tables.deal()
-    rollout.hands_played += len(rollout.tables.records)
+    hand_count = len(rollout.tables.records)
+    rollout.hands_played += hand_count
     tables = Tables(game, 0, 0)
     tables.load_records(copy_records(rollout.tables.records))
-    table = parent = action = np.arange(len(tables.records))
-    levels: list[_TreeLevel] = []
-    while len(tables.records):
+    levels: list[tuple[TraversalDecisions, np.ndarray]] = []  # decisions, which are the traverser's
+
+    def compute_values(table_index: np.ndarray) -> np.ndarray:
+        """Play on from the positions [n] in `tables`; return the traverser's winnings, [n]."""
         is_over = tables.records["over"] != 0
         ended, nonterminal = np.flatnonzero(is_over), np.flatnonzero(~is_over)
-        value = np.zeros(len(is_over))
-        value[ended] = tables.payoffs(ended)[:, traverser]
-        records, table = tables.records.take(nonterminal), table[nonterminal]
-        mask, replica = tables.legal_mask(nonterminal), services.assign_replicas(records, table)
+        values = np.zeros(len(is_over))
+        values[ended] = tables.payoffs(ended)[:, traverser]
+        if not len(nonterminal):
+            return values
+        records, table_index = tables.records.take(nonterminal), table_index[nonterminal]
+        mask, replica = (
+            tables.legal_mask(nonterminal),
+            services.assign_replicas(records, table_index),
+        )
         observation, _ = services.encode_records(records)
-        probs = mask  # empty if all hands are over
-        if len(nonterminal):
-            probs = compute_policy(observation, mask, replica)
+        probs = compute_policy(observation, mask, replica).astype(np.float64)
         is_traverser = records["to_act"] == traverser
-        decisions = TraversalDecisions(observation, mask, replica, probs.astype(np.float64))
-        levels.append(_TreeLevel(parent, action, nonterminal, is_traverser, decisions, value))
+        levels.append((TraversalDecisions(observation, mask, replica, probs), is_traverser))
 
         is_played = mask & is_traverser[:, None]
         other_rows = np.flatnonzero(~is_traverser)
-        sampled_actions = sample_from_probs(
-            probs[other_rows], services.generator.random(len(other_rows))
-        )
-        is_played[other_rows, sampled_actions] = True
+        uniform = services.generator.random(len(other_rows))
+        is_played[other_rows, sample_from_probs(probs[other_rows], uniform)] = True
         parent, action = np.nonzero(is_played)
-        setting = f"algo.traversals: {len(rollout.tables.records):,} hands lead to"
-        setting += f" {len(parent):,} positions and"
+        setting = f"algo.traversals: {hand_count:,} hands lead to {len(parent):,} positions and"
+        level_bytes = [sum(column.nbytes for column in decisions) for decisions, _ in levels]
+        decision_bytes = sum(level_bytes) + len(parent) * level_bytes[-1] // len(nonterminal)
         table_bytes = 2 * game.table_dtype.itemsize  # tables of this level and of the next one
-        decision_bytes = sum(level.decisions.nbytes for level in levels)
-        decision_bytes += len(parent) * decisions.nbytes // max(len(nonterminal), 1)
         # Decisions are in memory twice while the levels are concatenated.
         check_memory(setting, 2 * decision_bytes + len(parent) * table_bytes, torch.device("cpu"))
         tables.load_records(records.take(parent))
         tables.step(action)
-        table = table[parent]
-    return levels
+        del records  # which would otherwise stay in memory at every level
+        action_values = np.zeros(probs.shape)
+        action_values[parent, action] = compute_values(table_index[parent])
+        # The action of another seat was sampled, so its value counts with weight 1.
+        weights = np.where(is_traverser[:, None], probs, 1.0)
+        state_values = (weights * action_values).sum(1, keepdims=True)
+        values[nonterminal] = state_values[:, 0]
+        regrets = (action_values - state_values) * mask
+        probs[is_traverser] = regrets[is_traverser]  # the targets of the traverser's decisions
+        return values
 
+    def select_decisions(of_traverser: bool) -> TraversalDecisions:
+        parts = [[column[rows == of_traverser] for column in level] for level, rows in levels]
+        return TraversalDecisions(*map(np.concatenate, zip(*parts, strict=True)))
 
-def _concatenate_decisions(levels: list[_TreeLevel], is_traverser: bool) -> TraversalDecisions:
-    def concatenate(name: str) -> np.ndarray:
-        return np.concatenate(
-            [getattr(level.decisions, name)[level.is_traverser == is_traverser] for level in levels]
-        )
-
-    return TraversalDecisions(*(concatenate(field.name) for field in fields(TraversalDecisions)))
+    compute_values(np.arange(hand_count))
+    return select_decisions(True), select_decisions(False)

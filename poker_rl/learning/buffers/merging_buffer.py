@@ -26,6 +26,7 @@ from poker_rl.learning.minibatches import find_distinct_rows
 
 ALWAYS_MERGE_BELOW = 100_000  # a buffer with fewer rows is merged at every addition
 MAX_UNMERGED_FRACTION = 1 / 8  # share of new rows at which a larger buffer is merged
+REPLICA_BYTES = 8  # of a row's key
 MERGE_MEMORY_FACTOR = 5  # memory needed while merging, as a multiple of the buffer's size
 
 
@@ -53,35 +54,38 @@ class MergingBuffer:
         self._capacity = capacity * services.replicas
         self._is_binary = services.observation_column.dtype == torch.bool
         self._observation_size = services.observation_column.width or 1
-        actions = services.game.action_count
+        self._action_count = services.game.action_count
         self.iteration = 0
         self._unmerged_rows = 0  # rows added since the last merge
         self._generator = np.random.Generator(np.random.PCG64(services.sample_seed()))
         self._hash_salt = self._generator.integers(2**64, dtype=np.uint64)
-        packed_size = -(-self._observation_size // 8) if self._is_binary else self._observation_size
-        dtype = np.uint8 if self._is_binary else np.float32
-        self._rows: dict[str, np.ndarray] = {
-            "replica": np.zeros(0, np.int64),
-            "observation": np.zeros((0, packed_size), dtype),
-            "mask": np.zeros((0, actions), np.bool_),
-            "target_sum": np.zeros((0, actions)),  # weighted sum of the targets of merged items
-            "weight": np.zeros(0),  # sum of the weights of merged items
-            "priority": np.zeros(0),  # hash of the observation in [0, 1): the smallest stay
-        }
-        # Valid until rows change: row indices and weights by replica, and a batch of all rows.
-        self._rows_by_replica: list[tuple[np.ndarray, np.ndarray]] | None = None
-        self._full_batch: TargetBatch | None = None
-        row_bytes = sum(
-            part.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values()
-        )
+        size = self._observation_size
+        self._observation_bytes = -(-size // 8) if self._is_binary else 4 * size
+        key_bytes = REPLICA_BYTES + self._observation_bytes - (-self._action_count // 8)
+        self._set_rows(np.zeros((0, key_bytes), np.uint8), np.zeros((0, self._action_count + 1)))
+        row_bytes = key_bytes + (self._action_count + 1) * self._sums.itemsize
         self.nbytes = int((1 + MAX_UNMERGED_FRACTION) * self._capacity) * row_bytes
         setting = f"capacity: {capacity:,} observations for each of {services.replicas} networks"
         other_bytes = sum(other.nbytes for other in other_buffers)
         needed_bytes = MERGE_MEMORY_FACTOR * self.nbytes + other_bytes
         check_memory(setting, needed_bytes, torch.device("cpu"))
 
+    def _set_rows(self, keys: np.ndarray, sums: np.ndarray) -> None:
+        """Set the N rows.
+
+        A key [N, bytes] is what rows to merge have in common: replica, observation and mask. The
+        sums [N, A + 1] are those of the weighted targets and of the weights of the merged items.
+        """
+        self._keys, self._sums = keys, sums
+        replica = keys[:, :REPLICA_BYTES].copy().view(np.int64)[:, 0]
+        order = np.argsort(replica, kind="stable")
+        ends = np.searchsorted(replica[order], np.arange(1, self._services.replicas))
+        self._rows_by_replica = np.split(order, ends)
+        self._cumulative_weights = [np.cumsum(sums[rows, -1]) for rows in self._rows_by_replica]
+        self._full_batch: TargetBatch | None = None  # batch of all rows
+
     def __len__(self) -> int:
-        return len(self._rows["replica"])
+        return len(self._keys)
 
     def start_iteration(self) -> None:
         """Increment the iteration that determines the weight of items added from now on."""
@@ -89,57 +93,42 @@ class MergingBuffer:
 
     def add(self, decisions: TraversalDecisions) -> None:
         """Add decisions; merge equal rows if the buffer is small or many rows are new."""
-        if not len(decisions):
+        count = len(decisions.replica)
+        if not count:
             return
         weight = float(self.iteration) ** self._iteration_weight_power
         if self._is_binary:
             observation = np.packbits(decisions.observation, axis=1)
         else:
-            observation = decisions.observation.astype(np.float32)
-        new_rows = {
-            "replica": decisions.replica,
-            "observation": observation,
-            "mask": decisions.mask,
-            "target_sum": weight * decisions.targets,
-            "weight": np.full(len(decisions), weight),
-        }
-        new_rows["priority"] = _hash_priorities(_build_row_keys(new_rows), self._hash_salt)
-        self._rows = {
-            name: np.concatenate([part, new_rows[name]]) for name, part in self._rows.items()
-        }
-        self._rows_by_replica = self._full_batch = None
-        self._unmerged_rows += len(decisions)
-        is_small = len(self) < ALWAYS_MERGE_BELOW
-        if is_small or self._unmerged_rows > MAX_UNMERGED_FRACTION * len(self):
-            self._merge_equal_rows()
-
-    def _merge_equal_rows(self) -> None:
-        """Merge equal rows, then drop rows beyond the capacity."""
-        rows, self._unmerged_rows = self._rows, 0
-        first_rows, merged_row = find_distinct_rows(_build_row_keys(rows))
-        self._rows = {name: part[first_rows] for name, part in rows.items()}
-        for name in ("target_sum", "weight"):
-            self._rows[name] = np.zeros_like(self._rows[name])
-            np.add.at(self._rows[name], merged_row, rows[name])
-        if len(first_rows) > self._capacity:
-            kept_rows = np.argpartition(self._rows["priority"], self._capacity)[: self._capacity]
-            self._rows = {name: part[kept_rows] for name, part in self._rows.items()}
+            observation = decisions.observation.astype(np.float32).view(np.uint8)
+        replica = decisions.replica.reshape(-1, 1).view(np.uint8)
+        new_keys = np.hstack([replica, observation, np.packbits(decisions.mask, axis=1)])
+        new_sums = np.hstack([weight * decisions.targets, np.full((count, 1), weight)])
+        keys, sums = np.concatenate([self._keys, new_keys]), np.concatenate([self._sums, new_sums])
+        self._unmerged_rows += count
+        is_small = len(keys) < ALWAYS_MERGE_BELOW
+        if is_small or self._unmerged_rows > MAX_UNMERGED_FRACTION * len(keys):
+            self._unmerged_rows = 0
+            first_rows, merged_row = find_distinct_rows(keys)
+            keys, unmerged_sums = keys[first_rows], sums
+            sums = np.zeros((len(keys), sums.shape[1]))
+            np.add.at(sums, merged_row, unmerged_sums)
+            if len(keys) > self._capacity:
+                priorities = _hash_priorities(keys, self._hash_salt)
+                kept_rows = np.argpartition(priorities, self._capacity)[: self._capacity]
+                keys, sums = keys[kept_rows], sums[kept_rows]
+        self._set_rows(keys, sums)
 
     def get_or_sample_targets(self, batch_size: int) -> TargetBatch:
         """Return each replica's rows, or `batch_size` sampled by weight if it has more."""
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch
-        if self._rows_by_replica is None:
-            replica, weight = self._rows["replica"], self._rows["weight"]
-            order = np.argsort(replica, kind="stable")
-            ends = np.searchsorted(replica[order], np.arange(1, self._services.replicas))
-            parts = np.split(order, ends)
-            self._rows_by_replica = [(part, np.cumsum(weight[part])) for part in parts]
-        max_rows = max(len(replica_rows) for replica_rows, _ in self._rows_by_replica)
+        max_rows = max(map(len, self._rows_by_replica))
         rows = np.zeros((len(self._rows_by_replica), min(max_rows, batch_size)), np.int64)
         row_weights = np.zeros(rows.shape)
-        for k, (replica_rows, cumulative_weight) in enumerate(self._rows_by_replica):
+        for k, replica_rows in enumerate(self._rows_by_replica):
             if len(replica_rows) > batch_size:
+                cumulative_weight = self._cumulative_weights[k]
                 sampled_weight = self._generator.random(batch_size) * cumulative_weight[-1]
                 index = np.searchsorted(cumulative_weight, sampled_weight, side="right")
                 # Because of rounding, the index may be past the last row.
@@ -147,26 +136,30 @@ class MergingBuffer:
                 row_weights[k] = 1 / batch_size
             elif len(replica_rows):
                 rows[k, : len(replica_rows)] = replica_rows
-                weight = self._rows["weight"][replica_rows]
+                weight = self._sums[replica_rows, -1]
                 row_weights[k, : len(replica_rows)] = weight / weight.sum()
-        observations = self._rows["observation"][rows]
+        ends = REPLICA_BYTES, REPLICA_BYTES + self._observation_bytes
+        _, observations, masks = np.split(self._keys[rows], ends, axis=2)
         if self._is_binary:
             observations = np.unpackbits(observations, axis=2, count=self._observation_size)
-        mean = self._rows["target_sum"][rows] / self._rows["weight"][rows][..., None]
-        targets, weights = mean.astype(np.float32), row_weights.astype(np.float32)
-        columns = (observations, self._rows["mask"][rows], targets, weights)
+        else:
+            observations = observations.copy().view(np.float32)
+        masks = np.unpackbits(masks, axis=2, count=self._action_count).view(np.bool_)
+        targets = (self._sums[rows, :-1] / self._sums[rows, -1:]).astype(np.float32)
+        columns = observations, masks, targets, row_weights.astype(np.float32)
         batch = TargetBatch(*map(self._services.to_tensor, columns))
         if max_rows <= batch_size:
             self._full_batch = batch
         return batch
 
     def state_dict(self) -> dict[str, Any]:
+        rows = {"keys": self._keys, "sums": self._sums}
         return {
             "iteration": self.iteration,
             "unmerged_rows": self._unmerged_rows,
             "generator": self._generator.bit_generator.state,
             "hash_salt": int(self._hash_salt),
-            "rows": {name: torch.from_numpy(part.copy()) for name, part in self._rows.items()},
+            "rows": {name: torch.from_numpy(part) for name, part in rows.items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -174,23 +167,14 @@ class MergingBuffer:
         self.warm_start(state)
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        rows = {name: state["rows"][name].numpy().copy() for name in self._rows}
+        keys, sums = (state["rows"][name].numpy() for name in ("keys", "sums"))
         self._unmerged_rows = state["unmerged_rows"]
-        if len(rows["replica"]) - self._unmerged_rows > self._capacity:
-            problem = f"{self._capacity:,} observations, the other buffer has"
-            raise ConfigError(f"capacity: {problem} {len(rows['replica']):,}")
-        self._rows, self.iteration = rows, state["iteration"]
-        self._rows_by_replica = self._full_batch = None
+        if len(keys) - self._unmerged_rows > self._capacity:
+            problem = f"{self._capacity:,} observations, the other buffer has {len(keys):,}"
+            raise ConfigError(f"capacity: {problem}")
+        self._set_rows(keys, sums)
+        self.iteration = state["iteration"]
         self._hash_salt = np.uint64(state["hash_salt"])  # dropped observations stay dropped
-
-
-def _build_row_keys(rows: dict[str, np.ndarray]) -> np.ndarray:
-    """Return the bytes of replica, observation and mask, which identify a row, [N, bytes]."""
-    parts = (rows["replica"], rows["observation"], np.packbits(rows["mask"], axis=1))
-    byte_columns = [
-        np.ascontiguousarray(part).view(np.uint8).reshape(len(part), -1) for part in parts
-    ]
-    return np.concatenate(byte_columns, 1)
 
 
 @jit
