@@ -6,9 +6,6 @@ tree and counterfactual values up, but the values are those of the policy instea
 response. So the values are exact for hidden cards and actions, and sampled only for boards.
 """
 
-# mypy can't check functions that numba compiles, because their arguments have no annotations.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -22,6 +19,7 @@ from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
     get_line_arrays,
+    get_terminal_arrays,
 )
 from poker_rl.games.public.ranges import sum_compatible_reach
 from poker_rl.games.public.tree import Board, PublicTree
@@ -143,15 +141,9 @@ class SampledBoards:
         fill_reach(lines, probs + self.exploration * (uniform - probs), row_of_hand, line_reach[1])
 
         values = np.zeros(line_reach.shape[1:])
-        if len(street.terminal_lines):
-            strengths = np.empty(0, np.int64), np.empty(0, np.int32)
-            if not street.is_fold.all():
-                strengths = ranges.sort_by_strength(board.cards)
-            hand_arrays = ranges.hands, *strengths
-            terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
-            for seat in range(2):
-                arrays = line_reach[0], values[:, seat]
-                fill_terminal_values(hand_arrays, terminal_arrays, seat, *arrays)
+        terminal_arrays = get_terminal_arrays(street, ranges, board.cards)
+        for seat in range(2):
+            fill_terminal_values(terminal_arrays, seat, line_reach[0], values[:, seat])
         if len(continuing := street.continuing_lines):
             values[continuing] = self._average_boards(
                 street_index + 1, board, line_reach[:, continuing], board_prob

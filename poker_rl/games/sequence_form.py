@@ -265,6 +265,20 @@ def compute_best_response(sequences, part, counterfactual_values):
 
 
 @jit
+def match_regrets(regrets, legal, policy_out):
+    """Write the positive regrets [A], normalized to sum 1; uniform play if there are none."""
+    total, legal_count = 0.0, 0
+    for a in range(len(regrets)):
+        total += max(regrets[a], 0.0)
+        legal_count += legal[a]
+    for a in range(len(regrets)):
+        if total > 0:
+            policy_out[a] = max(regrets[a], 0.0) / total
+        else:
+            policy_out[a] = legal[a] / legal_count
+
+
+@jit
 def compute_mean_regret(regrets):
     """Return the mean over information sets of the largest positive regret in regrets [I, A]."""
     total = 0.0

@@ -23,7 +23,7 @@ from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.dense import ReplicatedLinear
-from poker_rl.nets.lstm import ReplicatedLSTM
+from poker_rl.nets.history_net import ReplicatedLSTM
 from poker_rl.nets.replicas import count_replicas
 from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer

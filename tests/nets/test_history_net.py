@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from poker_rl.nets import HistoryNetConfig, NetDimensions
-from poker_rl.nets.lstm import ReplicatedLSTM
+from poker_rl.nets.history_net import ReplicatedLSTM
 from poker_rl.nets.replicas import clone_replicas
 
 L, F, REST, COPIES = 5, 3, 7, 2

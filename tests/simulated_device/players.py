@@ -12,7 +12,7 @@ from poker_rl.algos import load_algorithm
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import load_game
-from poker_rl.nets.lstm import ReplicatedLSTM
+from poker_rl.nets.history_net import ReplicatedLSTM
 from poker_rl.players import load_player, range_policy
 from poker_rl.players.range_policy import start_network_query
 

@@ -45,6 +45,7 @@ from poker_rl.games.sequence_form import (
     collect_leaf_values,
     compute_mean_regret,
     compute_reach,
+    match_regrets,
     split_parts_among_threads,
 )
 from poker_rl.learning.memory_checks import check_tabular_memory
@@ -54,8 +55,32 @@ from poker_rl.players.tabular_player import TabularPlayer
 AveragingExponent = Annotated[float, Range(0, 10)]  # larger exponents would overflow
 
 
+class TabularSolver:
+    """Base class of the solvers: regrets, policy sums, and the state in checkpoints."""
+
+    def allocate_tables(self, game: Game, row_count: int, dtype: type[np.floating[Any]]) -> None:
+        """Set the progress and, for each information set and action, regret and policy sum to 0."""
+        self.progress, self._game = Progress(), game
+        self._regrets = np.zeros((row_count, game.action_count), dtype)  # chips
+        self._policy_sums = np.zeros(self._regrets.shape, dtype)
+
+    def state_arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays that checkpoints store by name; `load_state_dict` writes into them."""
+        return {"regrets": self._regrets, "sums": self._policy_sums}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return views of `state_arrays` and the counters."""
+        views = {name: torch.from_numpy(array) for name, array in self.state_arrays().items()}
+        return {**views, "progress": self.progress.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, array in self.state_arrays().items():
+            array[:] = state[name].numpy()
+        self.progress.load_state_dict(state["progress"])
+
+
 @dataclass(kw_only=True)
-class CFR:
+class CFR(TabularSolver):
     """CFR solver, for any number of seats; the average policy only converges with two."""
 
     alpha: float
@@ -66,11 +91,9 @@ class CFR:
     game: InitVar[Game]
 
     def __post_init__(self, game: Game) -> None:
-        self.progress = Progress()
-        self._game, self._tree = game, get_tree(game)
+        self._tree = get_tree(game)
         check_tabular_memory(self._tree, 3)
-        self._regrets = np.zeros(self._tree.legal_mask.shape)  # chips [I, A]
-        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # [I, A]
+        self.allocate_tables(game, self._tree.infoset_count, np.float64)
         self._policy = self._tree.build_uniform_policy()
         edge_count = self._tree.legal_mask.size + game.seats
         self._reach = np.ones(edge_count)  # seats' own reach probability of each action
@@ -113,18 +136,12 @@ class CFR:
             "current": TabularPlayer(self._game, self._policy.copy()),
         }
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return regrets, policy sums, current policy and counters."""
-        arrays = {"regrets": self._regrets, "sums": self._policy_sums, "policy": self._policy}
-        tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
-        return {**tensors, "progress": self.progress.state_dict()}
+    def state_arrays(self) -> dict[str, np.ndarray]:
+        return super().state_arrays() | {"policy": self._policy}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._regrets[:] = state["regrets"].numpy()
-        self._policy_sums[:] = state["sums"].numpy()
-        self._policy[:] = state["policy"].numpy()
+        super().load_state_dict(state)
         self._recompute_reach()
-        self.progress.load_state_dict(state["progress"])
 
     def _recompute_reach(self) -> None:
         """Compute the reach probabilities of all edges; each iteration then updates them."""
@@ -133,20 +150,20 @@ class CFR:
 
 
 @jit
-def _run_iterations(sequences, arrays, variant, start, stop):  # type: ignore[no-untyped-def]
+def _run_iterations(sequences, arrays, variant, start, stop):
     part_count = len(sequences.first_run_of_part) - 1  # parts are ordered by seat
     for t in range(start, stop):
         _update_parts(0, part_count, sequences, arrays, variant, t)
 
 
 @jit
-def _update_parts(first_part, stop_part, sequences, arrays, variant, t):  # type: ignore[no-untyped-def]
+def _update_parts(first_part, stop_part, sequences, arrays, variant, t):
     for part in range(first_part, stop_part):
         _update_part(sequences, part, arrays, variant, t)
 
 
 @jit
-def _update_part(sequences, part, arrays, variant, t):  # type: ignore[no-untyped-def]
+def _update_part(sequences, part, arrays, variant, t):
     """Run iteration t at one of the independent parts of a seat's information sets.
 
     Args:
@@ -171,8 +188,6 @@ def _update_part(sequences, part, arrays, variant, t):  # type: ignore[no-untype
                 value += policy[i, a] * counterfactual_values[i * actions + a]
             if sequences.previous_edge[i] < sequences.legal_mask.size:
                 counterfactual_values[sequences.previous_edge[i]] += value
-            total = 0.0
-            legal_count = 0
             for a in range(actions):
                 if sequences.legal_mask[i, a]:
                     edge = i * actions + a
@@ -186,18 +201,12 @@ def _update_part(sequences, part, arrays, variant, t):  # type: ignore[no-untype
                     policy[i, a] = max(
                         cumulative_regret + regret if predictive else cumulative_regret, 0.0
                     )
-                    total += policy[i, a]
-                    legal_count += 1
-            for a in range(actions):
-                if total > 0:
-                    policy[i, a] /= total
-                elif sequences.legal_mask[i, a]:
-                    policy[i, a] = 1 / legal_count
+            match_regrets(policy[i], sequences.legal_mask[i], policy[i])
     compute_reach(sequences, part, policy, reach)
 
 
 @jit
-def compute_discount(t, exponent):  # type: ignore[no-untyped-def]
+def compute_discount(t, exponent):
     """Return the discount t^x / (t^x + 1) of iteration t for the exponent x."""
     if abs(exponent) == inf:
         return 1.0 if exponent > 0 else 0.0

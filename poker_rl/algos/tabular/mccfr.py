@@ -13,16 +13,14 @@ Differences: with three or more seats, each traversal updates the averages of al
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from typing import Any
 
 import numpy as np
-import torch
 
-from poker_rl.algos.algorithm import Progress
+from poker_rl.algos.tabular.cfr import TabularSolver
 from poker_rl.config.validation import PositiveInt, SolverIterationCount
 from poker_rl.games.game import Game, jit, random_uniform
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.sequence_form import compute_mean_regret
+from poker_rl.games.sequence_form import compute_mean_regret, match_regrets
 from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
@@ -33,7 +31,7 @@ RANDOM_STATE_DTYPE = np.dtype([("draws", "u8"), ("key", "u8")])
 
 
 @dataclass(kw_only=True)
-class MCCFR:
+class MCCFR(TabularSolver):
     """MCCFR solver, for any number of seats; the average policy only converges with two."""
 
     iterations_per_step: SolverIterationCount
@@ -42,11 +40,9 @@ class MCCFR:
     seed: InitVar[int]
 
     def __post_init__(self, game: Game, seed: int) -> None:
-        self.progress = Progress()
-        self._game, self._tree = game, get_tree(game)
+        self._tree = get_tree(game)
         check_tabular_memory(self._tree, 2)
-        self._regrets = np.zeros(self._tree.legal_mask.shape)  # chips [I, A]
-        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # [I, A]
+        self.allocate_tables(game, self._tree.infoset_count, np.float64)
         self._random_states = np.zeros(self.traversals, RANDOM_STATE_DTYPE)
         keys = np.random.SeedSequence(seed).generate_state(self.traversals, np.uint64)
         self._random_states["key"] = keys
@@ -82,26 +78,12 @@ class MCCFR:
             "current": TabularPlayer(self._game, tree.normalize_policy(self._regrets.clip(0))),
         }
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return regrets, policy sums, random states and counters."""
-        random_states = [self._random_states["key"], self._random_states["draws"]]
-        return {
-            "regrets": torch.from_numpy(self._regrets.copy()),
-            "sums": torch.from_numpy(self._policy_sums.copy()),
-            "random": np.stack(random_states, 1).ravel().tolist(),
-            "progress": self.progress.state_dict(),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._regrets[:] = state["regrets"].numpy()
-        self._policy_sums[:] = state["sums"].numpy()
-        random_states = np.array(state["random"], np.uint64).reshape(-1, 2)
-        self._random_states["key"], self._random_states["draws"] = random_states.T
-        self.progress.load_state_dict(state["progress"])
+    def state_arrays(self) -> dict[str, np.ndarray]:
+        return super().state_arrays() | {"random": self._random_states.view(np.int64)}
 
 
 @jit
-def _run_iterations(tree_arrays, regrets, policy_sums, generators, iterations):  # type: ignore[no-untyped-def]
+def _run_iterations(tree_arrays, regrets, policy_sums, generators, iterations):
     """Run iterations with B traversals for each seat; return the number of decisions visited.
 
     Regrets and policy sums [I, A] change in place; `generators` are B random states.
@@ -128,7 +110,7 @@ def _run_iterations(tree_arrays, regrets, policy_sums, generators, iterations): 
 
 
 @jit
-def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):  # type: ignore[no-untyped-def]
+def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):
     """Traverse a hand and update the traverser's regrets; return the number of visited nodes.
 
     Visited nodes are in breadth-first order, so one backward loop can compute their values.
@@ -143,7 +125,7 @@ def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):  
         node = visited[position]
         if seat[node] >= 0:
             i = infoset[node]
-            _fill_policy_from_regrets(regrets[i], legal[i], policy[position])
+            match_regrets(regrets[i], legal[i], policy[position])
             first_child[position] = count
             if seat[node] == traverser:
                 for a in range(actions):
@@ -179,23 +161,7 @@ def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):  
 
 
 @jit
-def _fill_policy_from_regrets(regrets, legal, policy):  # type: ignore[no-untyped-def]
-    """Write into `policy` [A] the positive regrets, normalized; uniform if none is positive."""
-    total = 0.0
-    legal_count = 0
-    for a in range(len(regrets)):
-        policy[a] = max(regrets[a], 0.0)
-        total += policy[a]
-        legal_count += legal[a]
-    for a in range(len(regrets)):
-        if total > 0:
-            policy[a] /= total
-        elif legal[a]:
-            policy[a] = 1 / legal_count
-
-
-@jit
-def _sample_legal_index(policy, legal, generator):  # type: ignore[no-untyped-def]
+def _sample_legal_index(policy, legal, generator):
     """Sample an action from the policy [A]; return its index among the legal actions."""
     remaining = random_uniform(generator)
     legal_index = -1

@@ -20,14 +20,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass
 from functools import partial
-from typing import Any
 
 import numba
 import numpy as np
 import torch
 
-from poker_rl.algos.algorithm import Progress
-from poker_rl.algos.tabular.cfr import AveragingExponent, compute_discount
+from poker_rl.algos.tabular.cfr import AveragingExponent, TabularSolver, compute_discount
 from poker_rl.config.validation import SolverIterationCount
 from poker_rl.games.game import Game
 from poker_rl.games.public.betting_lines import (
@@ -35,6 +33,7 @@ from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
     get_line_arrays,
+    get_terminal_arrays,
     normalize_positive,
     update_regrets,
 )
@@ -49,7 +48,7 @@ BYTES_PER_ACTION = 8 + 2 + 8
 
 
 @dataclass(kw_only=True)
-class PublicCFR:
+class PublicCFR(TabularSolver):
     """CFR solver over the public tree.
 
     In shapes, L are betting lines that enter a street, N all lines of a street, H the hands of a
@@ -64,14 +63,11 @@ class PublicCFR:
     game: InitVar[Game]
 
     def __post_init__(self, game: Game) -> None:
-        self.progress = Progress()
-        self._game, self._infoset_index = game, get_infoset_index(game)
-        self._tree = self._infoset_index.tree
-        shape = self._infoset_index.row_count, game.action_count
-        setting = f"game: {shape[0]:,} information sets"
-        check_memory(setting, shape[0] * shape[1] * BYTES_PER_ACTION, torch.device("cpu"))
-        self._regrets = np.zeros(shape, np.float32)
-        self._policy_sums = np.zeros(shape, np.float32)
+        self._infoset_index = get_infoset_index(game)
+        self._tree, row_count = self._infoset_index.tree, self._infoset_index.row_count
+        needed_bytes = row_count * game.action_count * BYTES_PER_ACTION
+        check_memory(f"game: {row_count:,} information sets", needed_bytes, torch.device("cpu"))
+        self.allocate_tables(game, row_count, np.float32)
 
     def learn(self) -> dict[str, float]:
         """Run `iterations_per_step` iterations; return the metric `regret/first_street`."""
@@ -110,17 +106,6 @@ class PublicCFR:
             policy[rows] = probs.reshape(-1, legal.shape[1])
         return {"average": PublicTabularPlayer(self._game, policy)}
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return regrets, policy sums and counters."""
-        arrays = {"regrets": self._regrets, "sums": self._policy_sums}
-        views = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        return {**views, "progress": self.progress.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._regrets[:] = state["regrets"].numpy()
-        self._policy_sums[:] = state["sums"].numpy()
-        self.progress.load_state_dict(state["progress"])
-
     def _update_next_boards(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
         """Update every board that can follow the node's board; return the mean of their values.
 
@@ -148,9 +133,8 @@ class PublicCFR:
 
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
         """Update regrets and policy sums on a board and on all boards that follow it."""
-        street, ranges = self._tree.streets[node.street], self._tree.ranges
+        street, rows = self._tree.streets[node.street], node.rows
         legal_mask = self._infoset_index.legal_masks[node.street]
-        rows = node.rows
         shape = *legal_mask.shape[:1], len(node.representatives), legal_mask.shape[1]
         regrets, policy_sums = (
             array[rows].reshape(shape) for array in (self._regrets, self._policy_sums)
@@ -163,13 +147,8 @@ class PublicCFR:
         all_reach[: street.entering_count] = reach * is_possible
         fill_reach(lines, policy, row_of_hand, all_reach)
         hand_values = np.zeros((len(street.parent_line), reach.shape[2]))
-        if len(street.terminal_lines):
-            order, strengths = np.empty(0, np.int64), np.empty(0, np.int32)
-            if not street.is_fold.all():
-                order, strengths = ranges.sort_by_strength(node.board.cards)
-            hand_arrays = ranges.hands, order, strengths
-            terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
-            fill_terminal_values(hand_arrays, terminal_arrays, self._seat, all_reach, hand_values)
+        terminal_arrays = get_terminal_arrays(street, self._tree.ranges, node.board.cards)
+        fill_terminal_values(terminal_arrays, self._seat, all_reach, hand_values)
         if len(street.continuing_lines):
             hand_values[street.continuing_lines] = self._update_next_boards(
                 node, all_reach[street.continuing_lines], threads

@@ -25,6 +25,7 @@ from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
     get_line_arrays,
+    get_terminal_arrays,
     propagate_best_response_values,
 )
 from poker_rl.games.public.tree import Board, PublicTree
@@ -138,17 +139,10 @@ class _PublicTreeWalk:
         row_of_hand = np.maximum(policy.row_of_hand, 0)
         fill_reach(get_line_arrays(street), policy.probs, row_of_hand, line_reach)
         best_response_values = np.zeros(line_reach.shape)
-        value = 0.0
-        if len(street.terminal_lines):
-            hand_order, hand_ranks = np.empty(0, np.int64), np.empty(0, np.int32)
-            if not street.is_fold.all():
-                hand_order, hand_ranks = self.tree.ranges.sort_by_strength(board.cards)
-            hand_arrays = self.tree.ranges.hands, hand_order, hand_ranks
-            terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
-            for seat in range(2):
-                arrays = line_reach, best_response_values[:, seat]
-                fill_terminal_values(hand_arrays, terminal_arrays, seat, *arrays)
-            value = _sum_first_seat_value(street.terminal_lines, line_reach, best_response_values)
+        terminal_arrays = get_terminal_arrays(street, self.tree.ranges, board.cards)
+        for seat in range(2):
+            fill_terminal_values(terminal_arrays, seat, line_reach, best_response_values[:, seat])
+        value = _sum_first_seat_value(street.terminal_lines, line_reach, best_response_values)
         if len(street.continuing_lines):
             leaving_reach = line_reach[street.continuing_lines].transpose(1, 0, 2)
             next_street = street_index + 1, board, leaving_reach

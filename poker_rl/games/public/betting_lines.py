@@ -16,7 +16,8 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
+from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
+from poker_rl.games.sequence_form import match_regrets
 from poker_rl.games.tables import Tables
 
 MAX_LINES = 200_000  # limit on the betting lines of a game; limit hold'em has 27,000
@@ -116,6 +117,16 @@ def get_line_arrays(
     return street.entering_count, street.parent_line, street.action, street.seat, decision_of_line
 
 
+def get_terminal_arrays(
+    street: StreetLines, ranges: Ranges, board_cards: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return three fields of a street, all hands, and those possible on a board by strength."""
+    by_strength = np.empty(0, np.int64), np.empty(0, np.int32)
+    if not street.is_fold.all():
+        by_strength = ranges.sort_by_strength(board_cards)
+    return street.terminal_lines, street.is_fold, street.stakes, ranges.hands, *by_strength
+
+
 @jit
 def fill_reach(lines, probs, row_of_hand, reach):
     """Compute the reach [N, 2, H] of each line within a street from that of its parent."""
@@ -130,14 +141,12 @@ def fill_reach(lines, probs, row_of_hand, reach):
 
 
 @jit
-def fill_terminal_values(hand_arrays, terminal_arrays, value_seat, reach, values_out):
+def fill_terminal_values(terminal_arrays, value_seat, reach, values_out):
     """Write the values [N, H] of a seat's hands on terminal lines, from the `reach` [N, 2, H].
 
-    `hand_arrays` are all hands and the two results of `Ranges.sort_by_strength`, `terminal_arrays`
-    the fields `terminal_lines`, `is_fold` and `stakes` of `StreetLines`.
+    `terminal_arrays` are the result of `get_terminal_arrays` for the street and a board.
     """
-    hands, hand_order, strengths = hand_arrays
-    terminal_lines, is_fold, stakes = terminal_arrays
+    terminal_lines, is_fold, stakes, hands, hand_order, strengths = terminal_arrays
     for i in range(len(terminal_lines)):
         other_reach = reach[terminal_lines[i], 1 - value_seat]
         hand_values = values_out[terminal_lines[i]]
@@ -191,15 +200,7 @@ def normalize_positive(weights, legal_mask, out):
     """Write the positive weights [D, R, A], normalized to sum 1; uniform if a row has none."""
     for d in range(weights.shape[0]):
         for r in range(weights.shape[1]):
-            total, legal_count = 0.0, 0
-            for a in range(weights.shape[2]):
-                total += max(weights[d, r, a], 0.0)
-                legal_count += legal_mask[d, a]
-            for a in range(weights.shape[2]):
-                if total > 0:
-                    out[d, r, a] = max(weights[d, r, a], 0.0) / total
-                else:
-                    out[d, r, a] = legal_mask[d, a] / legal_count
+            match_regrets(weights[d, r], legal_mask[d], out[d, r])
 
 
 @jit

@@ -106,9 +106,9 @@ class Column(NamedTuple):
 class ReplayBuffer:
     """Buffer of `capacity` items for each of K replicas; adding is O(1) per item.
 
-    An item is a row of bytes: numbers in descending order of size, which aligns them, then the
-    booleans, which are unpacked all at once. Error messages name the setting `capacity_key`. The
-    check of memory includes `other_buffers` on the same device.
+    An item is a row of bytes, with columns in descending order of size, which aligns them. Error
+    messages name the setting `capacity_key`. The check of memory includes `other_buffers` on the
+    same device.
     """
 
     def __init__(
@@ -126,15 +126,10 @@ class ReplayBuffer:
         self.capacity, self.replicas, self._insertion_rule = capacity, replicas, insertion_rule
         self._capacity_key, self._columns, self._device = capacity_key, dict(columns), device
         self.items_added = np.zeros(replicas, np.int64)  # items ever added to each replica
-        dtypes = {name: column.dtype for name, column in columns.items()}
-        # A stable sort: numbers first, in descending order of size.
-        names = sorted(dtypes, key=lambda one: (dtypes[one] == torch.bool, -dtypes[one].itemsize))
-        stored_types = [(name, columns[name].stored_type) for name in names]
+        by_size = sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize)
+        stored_types = [(name, column.stored_type) for name, column in by_size]
         self._item_dtype = np.dtype(stored_types, align=True)  # pads a row to whole words
-        ends = np.cumsum([stored_type.itemsize for _, stored_type in stored_types]).tolist()
-        self._bytes = dict(zip(names, map(slice, [0, *ends], ends), strict=False))
-        booleans = [self._bytes[name] for name in names if dtypes[name] == torch.bool]
-        self._boolean_bytes = slice(booleans[0].start, booleans[-1].stop) if booleans else None
+        self._fields: Any = self._item_dtype.fields  # type and offset of each column
         self._bits_of_byte = torch.from_numpy(BITS_OF_BYTE).to(device, torch.bool)
         item_bytes = self._item_dtype.itemsize
         self.nbytes = replicas * capacity * item_bytes
@@ -151,7 +146,7 @@ class ReplayBuffer:
         else:
             self._storage = torch.zeros(size, dtype=torch.uint8, device=device)
         # Rows of words are copied faster than rows of bytes.
-        self._words = self._storage.view(WORDS[max(dtype.itemsize for dtype in dtypes.values())])
+        self._words = self._storage.view(WORDS[by_size[0][1].dtype.itemsize])
         self._replica_starts = torch.arange(replicas, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
 
@@ -223,17 +218,11 @@ class ReplayBuffer:
         uniform = torch.rand(shape, dtype=torch.float64, generator=generator, device=self._device)
         index = ((uniform * self._sizes).long() + self._replica_starts).view(-1)
         rows = self._words.index_select(0, index).view(torch.uint8)
-        if self._boolean_bytes is not None:
-            first = self._boolean_bytes.start
-            bits = embedding(rows[:, self._boolean_bytes].int(), self._bits_of_byte)
         batch = {}
         for name, column in self._columns.items():
+            part = self._view_stored(rows, name)
             if column.dtype == torch.bool:
-                own = self._bytes[name]
-                own_bits = bits[:, own.start - first : own.stop - first]  # [K B, bytes, 8]
-                part = own_bits.flatten(1)[:, : column.width]
-            else:
-                part = self._view_stored(rows, name)
+                part = embedding(part.int(), self._bits_of_byte).flatten(1)[:, : column.width]
             batch[name] = part.view(*shape, *part.shape[1:])
         return batch
 
@@ -249,8 +238,8 @@ class ReplayBuffer:
 
     def _view_stored(self, rows: Tensor, name: str) -> Tensor:
         """Return a view of one column of rows [N, bytes]; booleans stay packed."""
-        column = self._columns[name]
-        part = rows[:, self._bytes[name]]
+        column, (stored_type, start) = self._columns[name], self._fields[name]
+        part = rows[:, start : start + stored_type.itemsize]
         if column.dtype != torch.bool:
             part = part.view(column.dtype)
         return part[:, 0] if column.width is None else part

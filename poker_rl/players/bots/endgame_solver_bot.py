@@ -33,6 +33,7 @@ from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
     get_line_arrays,
+    get_terminal_arrays,
     normalize_positive,
     propagate_best_response_values,
     update_regrets,
@@ -149,9 +150,8 @@ class EndgameSolverBot(Bot):
         ranges = self._compute_ranges(past_tables[:-1], actions, board_cards)
         street, _ = extend_over_street(self._game, past_tables[-1:].copy(), self._last_street)
         legal_mask = tables_from_records(self._game, street.decision_records.copy()).legal_mask()
-        hand_arrays = self._ranges.hands, *self._ranges.sort_by_strength(board_cards)
-        terminal_arrays = street.terminal_lines, street.is_fold, street.stakes
-        arrays = get_line_arrays(street), hand_arrays, terminal_arrays
+        terminal_arrays = get_terminal_arrays(street, self._ranges, board_cards)
+        arrays = get_line_arrays(street), terminal_arrays
         board = self._boards.list_boards_by_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
         query = self._player, street.decision_records[own_decisions], [board], lambda rows: None
@@ -193,9 +193,7 @@ class EndgameSolverBot(Bot):
 
 
 @jit
-def _compute_best_response_values(
-    lines, hand_arrays, terminal_arrays, policy, row_of_hand, ranges, own_seat
-):
+def _compute_best_response_values(lines, terminal_arrays, policy, row_of_hand, ranges, own_seat):
     """Return what a best response of the other seat to a policy wins with each hand, [H].
 
     These are counterfactual values, weighted by `ranges` [2, H] of the own seat.
@@ -205,7 +203,7 @@ def _compute_best_response_values(
     fill_reach(lines, policy, row_of_hand, reach)
     values = np.zeros(reach.shape)
     other_values = values[:, 1 - own_seat]
-    fill_terminal_values(hand_arrays, terminal_arrays, 1 - own_seat, reach, other_values)
+    fill_terminal_values(terminal_arrays, 1 - own_seat, reach, other_values)
     propagate_best_response_values(lines[0], lines[1], lines[3], values)
     return other_values[0]
 
@@ -213,7 +211,6 @@ def _compute_best_response_values(
 @jit
 def _run_discounted_cfr(
     lines,
-    hand_arrays,
     terminal_arrays,
     legal_mask,
     hands,
@@ -252,7 +249,7 @@ def _run_discounted_cfr(
             normalize_positive(regrets, legal_mask, policy)
             fill_reach(lines, policy, row_of_hand, reach)
             values[:] = 0
-            fill_terminal_values(hand_arrays, terminal_arrays, seat, reach, values)
+            fill_terminal_values(terminal_arrays, seat, reach, values)
             add_policy_values(lines, policy, row_of_hand, seat, values)
             arrays = reach, values, regrets, policy_sums
             update_regrets(lines, hands, policy, seat, weights, *arrays)
