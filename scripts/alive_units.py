@@ -60,7 +60,7 @@ def measure_alive_shares(player: NetworkPlayer, records: np.ndarray) -> list[np.
     shares = []
     with torch.no_grad():
         for i in range(len(player.module.layers)):
-            x = player.module.forward_between(x, i, i + 1)
+            x = player.module(x, layers=slice(i, i + 1))
             shares.append((x.amax(1) > x.amin(1)).float().mean(1).numpy())
     return shares
 

@@ -39,15 +39,20 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch
-from poker_rl.learning.external_sampling import traverse
+from poker_rl.games.tables import Tables, copy_records
+from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch, TraversalDecisions
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.memory_checks import check_memory
 from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
 from poker_rl.nets.net_config import get_value_net_config
+from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.network_player import RegretMatchingPlayer
 from poker_rl.players.player import Player
+
+PolicyFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""Policy: observations [B, W], legal actions [B, A] and replicas [B] -> probabilities [B, A]."""
 
 
 @dataclass(frozen=True)
@@ -184,3 +189,71 @@ class DeepCFR(NetworkLearner):
             "regret_buffer": self._regrets.buffer,
             "average_buffer": self._average.buffer,
         }
+
+
+def traverse(
+    services: LearnerServices, traverser: int, compute_policy: PolicyFunction
+) -> tuple[TraversalDecisions, TraversalDecisions]:
+    """Deal a hand at every table and traverse its tree by external sampling (Lanctot et al. 2009).
+
+    All hands advance together, one action at a time: a table at which the traverser decides is
+    copied for each legal action. Return the traverser's decisions, whose targets are sampled
+    regrets in chips (value of the action minus value of the policy), and those of the other seats,
+    whose targets are policies.
+    """
+    game, rollout = services.game, services.rollout
+    rollout.tables.deal()
+    hand_count = len(rollout.tables.records)
+    rollout.hands_played += hand_count
+    tables = Tables(game, 0, 0)
+    tables.load_records(copy_records(rollout.tables.records))
+    levels: list[tuple[TraversalDecisions, np.ndarray]] = []  # decisions, which are the traverser's
+
+    def compute_values(table_index: np.ndarray) -> np.ndarray:
+        """Play on from the positions [n] in `tables`; return the traverser's winnings, [n]."""
+        is_over = tables.records["over"] != 0
+        ended, nonterminal = np.flatnonzero(is_over), np.flatnonzero(~is_over)
+        values = np.zeros(len(is_over))
+        values[ended] = tables.payoffs(ended)[:, traverser]
+        if not len(nonterminal):
+            return values
+        records, table_index = tables.records.take(nonterminal), table_index[nonterminal]
+        mask, replica = (
+            tables.legal_mask(nonterminal),
+            services.assign_replicas(records, table_index),
+        )
+        observation, _ = services.encode_records(records)
+        probs = compute_policy(observation, mask, replica).astype(np.float64)
+        is_traverser = records["to_act"] == traverser
+        levels.append((TraversalDecisions(observation, mask, replica, probs), is_traverser))
+
+        is_played = mask & is_traverser[:, None]
+        other_rows = np.flatnonzero(~is_traverser)
+        uniform = services.generator.random(len(other_rows))
+        is_played[other_rows, sample_from_probs(probs[other_rows], uniform)] = True
+        parent, action = np.nonzero(is_played)
+        setting = f"algo.traversals: {hand_count:,} hands lead to {len(parent):,} positions and"
+        level_bytes = [sum(column.nbytes for column in decisions) for decisions, _ in levels]
+        decision_bytes = sum(level_bytes) + len(parent) * level_bytes[-1] // len(nonterminal)
+        table_bytes = 2 * game.table_dtype.itemsize  # tables of this level and of the next one
+        # Decisions are in memory twice while the levels are concatenated.
+        check_memory(setting, 2 * decision_bytes + len(parent) * table_bytes, torch.device("cpu"))
+        tables.load_records(records.take(parent))
+        tables.step(action)
+        del records  # which would otherwise stay in memory at every level
+        action_values = np.zeros(probs.shape)
+        action_values[parent, action] = compute_values(table_index[parent])
+        # The action of another seat was sampled, so its value counts with weight 1.
+        weights = np.where(is_traverser[:, None], probs, 1.0)
+        state_values = (weights * action_values).sum(1, keepdims=True)
+        values[nonterminal] = state_values[:, 0]
+        regrets = (action_values - state_values) * mask
+        probs[is_traverser] = regrets[is_traverser]  # the targets of the traverser's decisions
+        return values
+
+    def select_decisions(of_traverser: bool) -> TraversalDecisions:
+        parts = [[column[rows == of_traverser] for column in level] for level, rows in levels]
+        return TraversalDecisions(*map(np.concatenate, zip(*parts, strict=True)))
+
+    compute_values(np.arange(hand_count))
+    return select_decisions(True), select_decisions(False)

@@ -105,18 +105,14 @@ class ReplicatedMLP(nn.Module):
         self.activation = activation
         self.dtype = layers[0].weight.dtype
 
-    def forward(self, x: Tensor, legal: LegalActions | None = None) -> Tensor:
-        return self.forward_between(x, 0, len(self.layers), legal)
-
-    def forward_between(
-        self, x: Tensor, start: int, stop: int, legal: LegalActions | None = None
+    def forward(
+        self, x: Tensor, legal: LegalActions | None = None, *, layers: slice = slice(None)
     ) -> Tensor:
-        """Run layers `start` to `stop` - 1; `x` is the input of layer `start`."""
+        """Run some or all layers; `x` is the input of the first of them."""
         # In place, since only the activation reads the output of a layer.
-        activate = IN_PLACE_ACTIVATIONS[self.activation]
-        for i in range(start, stop):
-            layer = self.layers[i]
-            x = activate(layer(x)) if i + 1 < len(self.layers) else layer(x, legal)
+        activate, all_layers = IN_PLACE_ACTIVATIONS[self.activation], list(self.layers)
+        for layer in all_layers[layers]:
+            x = layer(x, legal) if layer is all_layers[-1] else activate(layer(x))
         return x
 
 
@@ -170,11 +166,9 @@ class NetworkPair(nn.Module):
         first, second = nets
         if not self.shared_layers:
             return compute_logits(first, x, legal), second(x)
-        shared = self.shared_layers
-        x = first.forward_between(x, 0, shared)
-        first_output = first.forward_between(x, shared, len(first.layers), legal)
-        second_output = second.forward_between(x, shared, len(second.layers))
-        return first_output, second_output
+        x = first(x, layers=slice(self.shared_layers))
+        own_layers = slice(self.shared_layers, None)
+        return first(x, legal, layers=own_layers), second(x, layers=own_layers)
 
 
 def compute_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Any:

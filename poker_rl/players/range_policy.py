@@ -267,7 +267,7 @@ def _split_forward(
         def run_rest(x: Tensor) -> Tensor:
             if len(layers) > 1:
                 x = IN_PLACE_ACTIVATIONS[module.activation](x)
-            return module.forward_between(x, 1, len(layers))
+            return module(x, layers=slice(1, None))
 
     def compute_outputs(hands: slice) -> Tensor:
         pair_sums = state_part[:, None] + hand_part[hands]

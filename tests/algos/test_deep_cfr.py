@@ -8,14 +8,14 @@ from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values
 
+from poker_rl.algos.deep_cfr import traverse
 from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, LogLinear
 from poker_rl.games import get_tree
 from poker_rl.learning import LearnerServices, NetworkAssignment, memory_checks
-from poker_rl.learning.buffers.merging_buffer import MergingBuffer
-from poker_rl.learning.external_sampling import TraversalDecisions, traverse
+from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TraversalDecisions
 from poker_rl.nets import MLPConfig
 
 NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")

@@ -9,15 +9,8 @@ iteration t each seat in turn (alternating updates) computes at each of its info
                no regret is positive
     average += t^gamma * the seat's own reach probability * policy, both before this update
 
-with the discount d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0.
-
-                 alpha  beta  gamma  predictive
-    CFR          inf    inf   0      no          Zinkevich et al. 2007
-    CFR+         inf    -inf  1      no          arXiv:1407.5042
-    linear CFR   1      1     1      no          arXiv:1809.04040
-    DCFR         1.5    0     2      no          arXiv:1809.04040
-    PCFR+        inf    -inf  2      yes         arXiv:2007.14358
-    PDCFR+       2.3    -inf  5      yes         arXiv:2404.13891
+with the discount d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0. docs/algorithms.md has a table
+of the variants.
 
 In a large tree, threads process independent parts of a seat's information sets (see
 `poker_rl.games.sequence_form`); the result does not depend on the number of threads.
@@ -114,13 +107,14 @@ class CFR(TabularSolver):
         stop = start + self.iterations_per_step
         sequences = tree.sequence_form
         if tree.thread_count == 1:
-            _run_iterations(sequences, arrays, variant, start, stop)
+            part_count = int(sequences.first_part_of_seat[-1])  # parts are ordered by seat
+            _update_parts(0, part_count, sequences, arrays, variant, start, stop)
         else:
             with ThreadPoolExecutor(tree.thread_count) as pool:
                 for t in range(start, stop):
                     for parts in pairwise(sequences.first_part_of_seat.tolist()):
                         ranges = split_parts_among_threads(*parts, tree.thread_count)
-                        shared = map(repeat, (sequences, arrays, variant, t))
+                        shared = map(repeat, (sequences, arrays, variant, t, t + 1))
                         list(pool.map(_update_parts, *ranges, *shared))
         self.progress.iterations += self.iterations_per_step
         seat_updates = self.iterations_per_step * self._game.seats
@@ -150,16 +144,10 @@ class CFR(TabularSolver):
 
 
 @jit
-def _run_iterations(sequences, arrays, variant, start, stop):
-    part_count = len(sequences.first_run_of_part) - 1  # parts are ordered by seat
+def _update_parts(first_part, stop_part, sequences, arrays, variant, start, stop):
     for t in range(start, stop):
-        _update_parts(0, part_count, sequences, arrays, variant, t)
-
-
-@jit
-def _update_parts(first_part, stop_part, sequences, arrays, variant, t):
-    for part in range(first_part, stop_part):
-        _update_part(sequences, part, arrays, variant, t)
+        for part in range(first_part, stop_part):
+            _update_part(sequences, part, arrays, variant, t)
 
 
 @jit

@@ -19,7 +19,6 @@ from torch import Tensor
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import hash_bytes, jit
-from poker_rl.learning.external_sampling import TraversalDecisions
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.learning.minibatches import find_distinct_rows
@@ -28,6 +27,15 @@ ALWAYS_MERGE_BELOW = 100_000  # a buffer with fewer rows is merged at every addi
 MAX_UNMERGED_FRACTION = 1 / 8  # share of new rows at which a larger buffer is merged
 REPLICA_BYTES = 8  # of a row's key
 MERGE_MEMORY_FACTOR = 5  # memory needed while merging, as a multiple of the buffer's size
+
+
+class TraversalDecisions(NamedTuple):
+    """N decisions visited in a traversal."""
+
+    observation: np.ndarray  # [N, W]
+    mask: np.ndarray  # legal actions [N, A] bool
+    replica: np.ndarray  # network replica that decided [N] int64
+    targets: np.ndarray  # sampled regrets in chips, or probabilities of actions [N, A] float64
 
 
 class TargetBatch(NamedTuple):
