@@ -122,11 +122,11 @@ class DeepCFR(NetworkLearner):
             set_learning_rates(fit.optimizer, fit.lr.value(self.progress.decisions))
             fit.buffer.start_iteration()
         for traverser in range(self.services.game.seats):
-            decisions_of_seats = traverse(self.services, traverser, self._compute_policy)
+            decisions_of_seats = traverse_hands(self.services, traverser, self._compute_policy)
             for fit, decisions in zip(self._fits, decisions_of_seats, strict=True):
                 fit.buffer.add(decisions)
                 decision_count += len(decisions.replica)
-            self.progress.updates += self._count_steps(self._regrets)
+            self.progress.updates += self._count_gradient_steps(self._regrets)
             means.append([self._fit_network(fit) for fit in self._fits])
         self.count_progress(decision_count)
         regrets, average = np.mean(means, 0).tolist()
@@ -162,14 +162,14 @@ class DeepCFR(NetworkLearner):
     def _compute_cross_entropy(self, out: Tensor, targets: TargetBatch) -> Tensor:
         return -(targets.target * masked_log_softmax(out, targets.mask)).sum(2)
 
-    def _count_steps(self, fit: NetworkFit) -> int:
+    def _count_gradient_steps(self, fit: NetworkFit) -> int:
         """Return the number of steps to fit a network: at most `max_epochs` passes."""
         batches_per_epoch = max(1.0, len(fit.buffer) / self.services.replicas / self.batch_size)
         return min(fit.gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
 
     def _fit_network(self, fit: NetworkFit) -> tuple[float, float]:
         """Take the gradient steps; return the means of the error per replica and gradient norm."""
-        sums, steps = torch.zeros(2, device=self.services.device), self._count_steps(fit)
+        sums, steps = torch.zeros(2, device=self.services.device), self._count_gradient_steps(fit)
         for _ in range(steps):
             targets = fit.buffer.get_or_sample_targets(self.batch_size)
             with self.services.timer.time_networks():
@@ -191,7 +191,7 @@ class DeepCFR(NetworkLearner):
         }
 
 
-def traverse(
+def traverse_hands(
     services: LearnerServices, traverser: int, compute_policy: PolicyFunction
 ) -> tuple[TraversalDecisions, TraversalDecisions]:
     """Deal a hand at every table and traverse its tree by external sampling (Lanctot et al. 2009).

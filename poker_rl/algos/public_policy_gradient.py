@@ -107,7 +107,7 @@ class PublicPolicyGradient(NetworkLearner):
         """
         all_weights = np.concatenate([board_weights.ravel() for board_weights in weights])
         sampled = sample_in_proportion(all_weights, count, self.services.generator)
-        tables, masks, advantages, probs, first = [], [], [], [], 0
+        parts, first = [], 0
         for board in walk:
             lines, hands = board.probs.shape[:2]
             start, stop = np.searchsorted(sampled, [first, first + lines * hands])
@@ -115,17 +115,12 @@ class PublicPolicyGradient(NetworkLearner):
             street = self._sampled_boards.tree.streets[board.street_index]
             records = street.decision_records[line]
             records["deck"][:, : board.decks.shape[2]] = board.decks[records["to_act"], hand]
-            tables.append(records)
-            masks.append(self._sampled_boards.legal_masks[board.street_index][line])
-            advantages.append(board.advantages[line, hand] / self.reward_scale)
-            probs.append(board.probs[line, hand])
+            masks = self._sampled_boards.legal_masks[board.street_index][line]
+            parts.append((records, masks, board.advantages[line, hand], board.probs[line, hand]))
             first += lines * hands
-        return (
-            self.services.encoder(np.concatenate(tables)),
-            np.concatenate(masks),
-            np.concatenate(advantages).astype(np.float32),
-            np.concatenate(probs).astype(np.float32),
-        )
+        records, mask, advantage, probs = map(np.concatenate, zip(*parts, strict=True))
+        advantage = (advantage / self.reward_scale).astype(np.float32)
+        return self.services.encoder(records), mask, advantage, probs.astype(np.float32)
 
     def _fit_actor(
         self, observation: np.ndarray, mask: np.ndarray, advantage: np.ndarray

@@ -75,7 +75,7 @@ class SampledBoards:
         """Walk the tree with the policy of `player`; return the decisions on the boards visited."""
         self._player, self._generator, self._decisions = player, generator, []
         reach = np.ones((2, 1, 2, len(self.tree.ranges.hands)))
-        self._average_boards(0, self.tree.boards.root, reach, 1.0)
+        self._average_values_over_boards(0, self.tree.boards.root, reach, 1.0)
         return self._decisions
 
     def _sample_boards(
@@ -97,7 +97,7 @@ class SampledBoards:
         weight = multiplicities.sum() / self._board_count
         return [boards[i] for i in sampled], np.full(self._board_count, weight)
 
-    def _average_boards(
+    def _average_values_over_boards(
         self, street_index: int, previous_board: Board, reach: np.ndarray, board_prob: float
     ) -> np.ndarray:
         """Return the counterfactual values of a street, averaged over boards, [L, 2, H].
@@ -145,7 +145,7 @@ class SampledBoards:
         for seat in range(2):
             fill_terminal_values(terminal_arrays, seat, line_reach[0], values[:, seat])
         if len(continuing := street.continuing_lines):
-            values[continuing] = self._average_boards(
+            values[continuing] = self._average_values_over_boards(
                 street_index + 1, board, line_reach[:, continuing], board_prob
             )
         for seat in range(2):

@@ -55,6 +55,31 @@ def jit(function: Any) -> Any:
     return _njit(function)
 
 
+def vectorized_jit(*, reorder_sums: bool) -> Any:
+    """Return a decorator like `jit` for functions of arrays, which uses vector instructions.
+
+    With `reorder_sums` they may change the order of the terms of sums; the new order is the same in
+    every call.
+    """
+    config: Any = numba.config
+    fastmath = {"reassoc", "contract"} if reorder_sums else False
+    njit: Any = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)
+
+    def decorate(function: Any) -> Any:
+        compiled = njit(function)
+
+        def run(*arrays: Any) -> Any:
+            previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1  # read when compiling
+            try:
+                return compiled(*arrays)
+            finally:
+                config.LOOP_VECTORIZE = previous
+
+        return run
+
+    return decorate
+
+
 @dataclass(kw_only=True, frozen=True)
 class Game(ABC):
     """A game as the rest of the program sees it; its fields are the keys of its settings in YAML.

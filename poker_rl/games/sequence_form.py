@@ -265,7 +265,7 @@ def compute_best_response(sequences, part, counterfactual_values):
 
 
 @jit
-def match_regrets(regrets, legal, policy_out):
+def fill_regret_matching(regrets, legal, policy_out):
     """Write the positive regrets [A], normalized to sum 1; uniform play if there are none."""
     total, legal_count = 0.0, 0
     for a in range(len(regrets)):

@@ -146,7 +146,7 @@ class AveragePolicy:
 
 
 class PolicyAverages:
-    """EMA of the actor's weights, and an average-policy network if there are settings for one."""
+    """EMA of the actor's weights, and an `AveragePolicy` if there are settings for one."""
 
     def __init__(
         self,
@@ -155,18 +155,14 @@ class PolicyAverages:
         ema_decay: float,
         settings: AveragePolicySettings | None,
         output_init_scale: float,
-        learn_from_actions: bool = False,
+        **options: Any,
     ) -> None:
         self._services, self._actor = services, actor
         self.weight_ema = WeightEMA(actor, ema_decay)
         self.average_policy: AveragePolicy | None = None
         if settings is not None:
-            self.average_policy = AveragePolicy(
-                settings,
-                services,
-                output_init_scale=output_init_scale,
-                learn_from_actions=learn_from_actions,
-            )
+            options["output_init_scale"] = output_init_scale
+            self.average_policy = AveragePolicy(settings, services, **options)
 
     def build_players(self, critic: Critic | None) -> dict[str, Player]:
         """Return the players "average" (if any, without critic), "weight_average", "current"."""

@@ -1,4 +1,4 @@
-"""Networks with a replica axis [K, ...], encoders of their inputs, and compiled kernels.
+"""Networks with a replica axis [K, ...], encoders of their inputs, and fast layers for CPUs.
 
 Shapes: K replicas, which are independent networks of one shape, B rows of each replica, A actions,
 L legal actions with padding, W inputs; in sequences, L steps of F features.

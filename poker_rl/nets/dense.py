@@ -27,8 +27,8 @@ from poker_rl.nets.sparse_layers import (
 InitScheme = Literal["orthogonal", "torch"]
 ActivationName = Literal["relu", "tanh"]
 
-ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
-IN_PLACE_ACTIVATIONS = {"relu": torch.relu_, "tanh": torch.tanh_}
+# In place, since nothing else reads the output of a layer.
+ACTIVATIONS = {"relu": torch.relu_, "tanh": torch.tanh_}
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -109,8 +109,7 @@ class ReplicatedMLP(nn.Module):
         self, x: Tensor, legal: LegalActions | None = None, *, layers: slice = slice(None)
     ) -> Tensor:
         """Run some or all layers; `x` is the input of the first of them."""
-        # In place, since only the activation reads the output of a layer.
-        activate, all_layers = IN_PLACE_ACTIVATIONS[self.activation], list(self.layers)
+        activate, all_layers = ACTIVATIONS[self.activation], list(self.layers)
         for layer in all_layers[layers]:
             x = layer(x, legal) if layer is all_layers[-1] else activate(layer(x))
         return x

@@ -16,9 +16,11 @@ from numba.extending import register_jitable
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from poker_rl.nets.kernel_compilation import kernel
+from poker_rl.games.game import vectorized_jit
 
-# Decorator of functions that kernels call; sums may be reordered, as in the kernels.
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+# Decorator of functions that those with `vectorized_jit` call; sums may be reordered.
 vectorized: Any = register_jitable(fastmath={"reassoc", "contract"})
 
 
@@ -36,8 +38,8 @@ def run_prefix_lstm(x: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tenso
     longest = _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence)
     level_ends = level_ends[:longest]
     last_steps = torch.from_numpy(last_step[: level_ends[-1]].view(np.float32))
-    weights = weight_ih, weight_hh, bias
-    states: Tensor = PrefixLSTMFunction.apply(last_steps, parent, level_ends, *weights)  # type: ignore[no-untyped-call]
+    tree, weights = (parent, level_ends), (weight_ih, weight_hh, bias)
+    states: Tensor = PrefixLSTMFunction.apply(last_steps, tree, *weights)  # type: ignore[no-untyped-call]
     return states.index_select(0, torch.from_numpy(prefix_of_sequence))
 
 
@@ -46,25 +48,19 @@ class PrefixLSTMFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        last_step: Tensor,
-        parent: np.ndarray,
-        level_ends: np.ndarray,
-        weight_ih: Tensor,
-        weight_hh: Tensor,
-        bias: Tensor,
+        ctx: Any, last_step: Tensor, tree: Any, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor
     ) -> Tensor:
         gates, weight_hh = torch.addmm(bias, last_step, weight_ih), weight_hh.contiguous()
         out, cell, tanh_cell = (gates.new_empty(len(gates), len(weight_hh)) for _ in range(3))
         buffers = (weight_hh, gates, cell, tanh_cell, out)
-        _run_forward(parent, level_ends, *(tensor.numpy() for tensor in buffers))
+        _run_forward(*tree, *(tensor.numpy() for tensor in buffers))
         ctx.save_for_backward(last_step, weight_hh, gates, cell, tanh_cell, out)
-        ctx.tree = parent, level_ends
+        ctx.tree = tree
         return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor, Tensor, Tensor]:
         last_step, weight_hh, gates, cell, tanh_cell, out = ctx.saved_tensors
         grad_gates, grad_cell = torch.empty_like(gates), torch.zeros_like(cell)
         grad_out = grad.clone()
@@ -73,10 +69,10 @@ class PrefixLSTMFunction(torch.autograd.Function):
         _run_backward(parent, level_ends, *(tensor.numpy() for tensor in buffers))
         parent_out = out.index_select(0, torch.from_numpy(parent[level_ends[0] : level_ends[-1]]))
         grad_weight_hh = parent_out.t() @ grad_gates[level_ends[0] :]
-        return None, None, None, last_step.t() @ grad_gates, grad_weight_hh, grad_gates.sum(0)
+        return None, None, last_step.t() @ grad_gates, grad_weight_hh, grad_gates.sum(0)
 
 
-@kernel(reorder_sums=True)
+@vectorized_jit(reorder_sums=True)
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
     """Write the tree, and each sequence's prefix [B]; return the length of the longest prefix.
 
@@ -97,9 +93,7 @@ def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of
             node, found = prefix_of_sequence[b], -1
             hash_bits = np.uint64(node + 2)
             for f in range(width):
-                hash_bits = (hash_bits ^ np.uint64(bits[b, position, f])) * np.uint64(
-                    0x9E3779B97F4A7C15
-                )
+                hash_bits = (hash_bits ^ np.uint64(bits[b, position, f])) * HASH_FACTOR
                 hash_bits ^= hash_bits >> np.uint64(29)
             slot = hash_bits & slot_mask
             while found < 0 and hash_table[slot] >= 0:
@@ -178,7 +172,7 @@ def _add_state_products(parent, start, end, weight_hh, out, gates):
         _add_weighted_rows(out[parent[n]], weight_hh, 0, gates[n])
 
 
-@kernel(reorder_sums=True)
+@vectorized_jit(reorder_sums=True)
 def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
     """Write cell, tanh(cell) and state (`out`) of each prefix, and activations over `gates`.
 
@@ -231,7 +225,7 @@ def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
             grad_out[parent[n], j] += total
 
 
-@kernel(reorder_sums=True)
+@vectorized_jit(reorder_sums=True)
 def _run_backward(
     parent, level_ends, weight_hh, gates, cell, tanh_cell, grad_out, grad_cell, grad_gates
 ):

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from poker_rl.nets.kernel_compilation import kernel
+from poker_rl.games.game import vectorized_jit
 
 MIN_INPUTS = 128  # with fewer inputs the dense product is faster
 MAX_DENSITY = 0.2  # with a larger share of nonzeros the dense product is faster
@@ -71,7 +71,7 @@ class SparseLinearFunction(torch.autograd.Function):
         return None, weight, grad.sum(1, keepdim=True)
 
 
-@kernel(reorder_sums=False)
+@vectorized_jit(reorder_sums=False)
 def _fill_nonzeros(x, columns, values, row_ends):
     """Write the nonzeros of x [K, B, in] into the other arrays and return their number."""
     position = 0
@@ -86,7 +86,7 @@ def _fill_nonzeros(x, columns, values, row_ends):
     return position
 
 
-@kernel(reorder_sums=False)
+@vectorized_jit(reorder_sums=False)
 def _sum_weight_rows(columns, values, row_ends, weight, bias, out):
     """Write into each row of `out` the bias plus the nonzero inputs times their rows of weights."""
     position = 0
@@ -114,7 +114,7 @@ def _sum_weight_rows(columns, values, row_ends, weight, bias, out):
                 position += 1
 
 
-@kernel(reorder_sums=False)
+@vectorized_jit(reorder_sums=False)
 def _add_row_gradients(columns, values, row_ends, grad, weight):
     """Add the nonzero inputs times the output gradients `grad` to the weight gradients `weight`."""
     position = 0
@@ -212,7 +212,7 @@ class LegalLogitsFunction(torch.autograd.Function):
         return grad_x, grad_columns.transpose(1, 2), grad_bias, None, None
 
 
-@kernel(reorder_sums=True)
+@vectorized_jit(reorder_sums=True)
 def _multiply_legal_columns(actions, counts, x, columns, bias, out):
     """Write into `out` each row of x times the weight columns of its legal actions, plus bias."""
     for k in range(len(x)):
@@ -226,7 +226,7 @@ def _multiply_legal_columns(actions, counts, x, columns, bias, out):
                 out[k, b, i] = total
 
 
-@kernel(reorder_sums=True)
+@vectorized_jit(reorder_sums=True)
 def _add_legal_gradients(actions, counts, x, columns, grad, grad_x, grad_columns, grad_bias):
     """Add each logit's contribution to the gradients of its row of x, weight column and bias."""
     for k in range(len(x)):

@@ -20,7 +20,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import tables_from_records
-from poker_rl.nets.dense import IN_PLACE_ACTIVATIONS, ReplicatedMLP
+from poker_rl.nets.dense import ACTIVATIONS, ReplicatedMLP
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import view_replicas
 from poker_rl.players.network_player import NetworkPlayer, get_network_index
@@ -266,7 +266,7 @@ def _split_forward(
 
         def run_rest(x: Tensor) -> Tensor:
             if len(layers) > 1:
-                x = IN_PLACE_ACTIVATIONS[module.activation](x)
+                x = ACTIVATIONS[module.activation](x)
             return module(x, layers=slice(1, None))
 
     def compute_outputs(hands: slice) -> Tensor:

@@ -8,7 +8,7 @@ from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values
 
-from poker_rl.algos.deep_cfr import traverse
+from poker_rl.algos.deep_cfr import traverse_hands
 from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
@@ -56,7 +56,9 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game):
         sums = np.zeros((times, *regrets.shape))  # of a hand: regrets, or the others' policies
         counts = np.zeros((times, tree.infoset_count))
         for k in range(times):
-            for part in traverse(services, traverser, lambda seen, *_: policy[infosets(seen)]):
+            for part in traverse_hands(
+                services, traverser, lambda seen, *_: policy[infosets(seen)]
+            ):
                 here = infosets(part.observation)
                 assert (part.replica == tree.infoset_seat[here]).all()
                 np.add.at(sums[k], here, part.targets / hands)

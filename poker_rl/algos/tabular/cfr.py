@@ -38,7 +38,7 @@ from poker_rl.games.sequence_form import (
     collect_leaf_values,
     compute_mean_regret,
     compute_reach,
-    match_regrets,
+    fill_regret_matching,
     split_parts_among_threads,
 )
 from poker_rl.learning.memory_checks import check_tabular_memory
@@ -51,23 +51,23 @@ AveragingExponent = Annotated[float, Range(0, 10)]  # larger exponents would ove
 class TabularSolver:
     """Base class of the solvers: regrets, policy sums, and the state in checkpoints."""
 
-    def allocate_tables(self, game: Game, row_count: int, dtype: type[np.floating[Any]]) -> None:
+    def allocate_arrays(self, game: Game, row_count: int, dtype: type[np.floating[Any]]) -> None:
         """Set the progress and, for each information set and action, regret and policy sum to 0."""
         self.progress, self._game = Progress(), game
         self._regrets = np.zeros((row_count, game.action_count), dtype)  # chips
         self._policy_sums = np.zeros(self._regrets.shape, dtype)
 
-    def state_arrays(self) -> dict[str, np.ndarray]:
+    def list_state_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that checkpoints store by name; `load_state_dict` writes into them."""
         return {"regrets": self._regrets, "sums": self._policy_sums}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return views of `state_arrays` and the counters."""
-        views = {name: torch.from_numpy(array) for name, array in self.state_arrays().items()}
+        """Return views of `list_state_arrays` and the counters."""
+        views = {name: torch.from_numpy(array) for name, array in self.list_state_arrays().items()}
         return {**views, "progress": self.progress.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, array in self.state_arrays().items():
+        for name, array in self.list_state_arrays().items():
             array[:] = state[name].numpy()
         self.progress.load_state_dict(state["progress"])
 
@@ -86,7 +86,7 @@ class CFR(TabularSolver):
     def __post_init__(self, game: Game) -> None:
         self._tree = get_tree(game)
         check_tabular_memory(self._tree, 3)
-        self.allocate_tables(game, self._tree.infoset_count, np.float64)
+        self.allocate_arrays(game, self._tree.infoset_count, np.float64)
         self._policy = self._tree.build_uniform_policy()
         edge_count = self._tree.legal_mask.size + game.seats
         self._reach = np.ones(edge_count)  # seats' own reach probability of each action
@@ -130,8 +130,8 @@ class CFR(TabularSolver):
             "current": TabularPlayer(self._game, self._policy.copy()),
         }
 
-    def state_arrays(self) -> dict[str, np.ndarray]:
-        return super().state_arrays() | {"policy": self._policy}
+    def list_state_arrays(self) -> dict[str, np.ndarray]:
+        return super().list_state_arrays() | {"policy": self._policy}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
@@ -165,12 +165,9 @@ def _update_part(sequences, part, arrays, variant, t):
     positive_discount, negative_discount = compute_discount(t, alpha), compute_discount(t, beta)
     weight = float(t) ** gamma
     collect_leaf_values(sequences, part, reach, counterfactual_values)
-    for infoset_run in range(
-        sequences.first_run_of_part[part + 1] - 1, sequences.first_run_of_part[part] - 1, -1
-    ):
-        for i in range(
-            sequences.run_end[infoset_run] - 1, sequences.run_start[infoset_run] - 1, -1
-        ):
+    first_run, stop_run = sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]
+    for run in range(stop_run - 1, first_run - 1, -1):
+        for i in range(sequences.run_end[run] - 1, sequences.run_start[run] - 1, -1):
             value = 0.0
             for a in range(actions):
                 value += policy[i, a] * counterfactual_values[i * actions + a]
@@ -181,15 +178,11 @@ def _update_part(sequences, part, arrays, variant, t):
                     edge = i * actions + a
                     regret = counterfactual_values[edge] - value
                     cumulative_regret = regrets[i, a] + regret
-                    cumulative_regret *= (
-                        positive_discount if cumulative_regret > 0 else negative_discount
-                    )
-                    regrets[i, a] = cumulative_regret
+                    discount = positive_discount if cumulative_regret > 0 else negative_discount
+                    regrets[i, a] = cumulative_regret * discount
                     policy_sums[i, a] += weight * reach[edge]
-                    policy[i, a] = max(
-                        cumulative_regret + regret if predictive else cumulative_regret, 0.0
-                    )
-            match_regrets(policy[i], sequences.legal_mask[i], policy[i])
+                    policy[i, a] = regrets[i, a] + regret if predictive else regrets[i, a]
+            fill_regret_matching(policy[i], sequences.legal_mask[i], policy[i])
     compute_reach(sequences, part, policy, reach)
 
 

@@ -20,7 +20,7 @@ from poker_rl.algos.tabular.cfr import TabularSolver
 from poker_rl.config.validation import PositiveInt, SolverIterationCount
 from poker_rl.games.game import Game, jit, random_uniform
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.sequence_form import compute_mean_regret, match_regrets
+from poker_rl.games.sequence_form import compute_mean_regret, fill_regret_matching
 from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
@@ -42,7 +42,7 @@ class MCCFR(TabularSolver):
     def __post_init__(self, game: Game, seed: int) -> None:
         self._tree = get_tree(game)
         check_tabular_memory(self._tree, 2)
-        self.allocate_tables(game, self._tree.infoset_count, np.float64)
+        self.allocate_arrays(game, self._tree.infoset_count, np.float64)
         self._random_states = np.zeros(self.traversals, RANDOM_STATE_DTYPE)
         keys = np.random.SeedSequence(seed).generate_state(self.traversals, np.uint64)
         self._random_states["key"] = keys
@@ -78,8 +78,8 @@ class MCCFR(TabularSolver):
             "current": TabularPlayer(self._game, tree.normalize_policy(self._regrets.clip(0))),
         }
 
-    def state_arrays(self) -> dict[str, np.ndarray]:
-        return super().state_arrays() | {"random": self._random_states.view(np.int64)}
+    def list_state_arrays(self) -> dict[str, np.ndarray]:
+        return super().list_state_arrays() | {"random": self._random_states.view(np.int64)}
 
 
 @jit
@@ -125,7 +125,7 @@ def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):
         node = visited[position]
         if seat[node] >= 0:
             i = infoset[node]
-            match_regrets(regrets[i], legal[i], policy[position])
+            fill_regret_matching(regrets[i], legal[i], policy[position])
             first_child[position] = count
             if seat[node] == traverser:
                 for a in range(actions):
@@ -133,8 +133,13 @@ def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):
                         visited[count] = child[node] + count - first_child[position]
                         count += 1
             else:
-                legal_index = _sample_legal_index(policy[position], legal[i], generator)
-                visited[count] = child[node] + legal_index
+                remaining, visited[count] = random_uniform(generator), child[node] - 1
+                for a in range(actions):
+                    if legal[i, a]:
+                        visited[count] += 1
+                        remaining -= policy[position, a]
+                        if remaining < 0:
+                            break
                 count += 1
         position += 1
     for position in range(count - 1, -1, -1):
@@ -158,17 +163,3 @@ def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):
                     regrets[i, a] += values[child_position] - value
                     child_position += 1
     return count
-
-
-@jit
-def _sample_legal_index(policy, legal, generator):
-    """Sample an action from the policy [A]; return its index among the legal actions."""
-    remaining = random_uniform(generator)
-    legal_index = -1
-    for a in range(len(policy)):
-        if legal[a]:
-            legal_index += 1
-            remaining -= policy[a]
-            if remaining < 0:
-                break
-    return legal_index

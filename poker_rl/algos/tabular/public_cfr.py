@@ -67,7 +67,7 @@ class PublicCFR(TabularSolver):
         self._tree, row_count = self._infoset_index.tree, self._infoset_index.row_count
         needed_bytes = row_count * game.action_count * BYTES_PER_ACTION
         check_memory(f"game: {row_count:,} information sets", needed_bytes, torch.device("cpu"))
-        self.allocate_tables(game, row_count, np.float32)
+        self.allocate_arrays(game, row_count, np.float32)
 
     def learn(self) -> dict[str, float]:
         """Run `iterations_per_step` iterations; return the metric `regret/first_street`."""
@@ -85,9 +85,10 @@ class PublicCFR(TabularSolver):
         self.progress.updates += seat_updates
         self.progress.hands += seat_updates * self._game.count_deals()
         self.progress.decisions += seat_updates * self._infoset_index.row_count
-        return {"regret/first_street": self._mean_first_street_regret() / self.progress.iterations}
+        mean_regret = self._compute_mean_first_street_regret()
+        return {"regret/first_street": mean_regret / self.progress.iterations}
 
-    def _mean_first_street_regret(self) -> float:
+    def _compute_mean_first_street_regret(self) -> float:
         """Return the mean over first-street infosets of the largest regret, in chips a hand."""
         nodes, tree = self._infoset_index.nodes[0].children, self._tree
         means = [compute_mean_regret(self._regrets[node.rows]) for node in nodes]

@@ -17,7 +17,7 @@ import numpy as np
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
-from poker_rl.games.sequence_form import match_regrets
+from poker_rl.games.sequence_form import fill_regret_matching
 from poker_rl.games.tables import Tables
 
 MAX_LINES = 200_000  # limit on the betting lines of a game; limit hold'em has 27,000
@@ -200,7 +200,7 @@ def normalize_positive(weights, legal_mask, out):
     """Write the positive weights [D, R, A], normalized to sum 1; uniform if a row has none."""
     for d in range(weights.shape[0]):
         for r in range(weights.shape[1]):
-            match_regrets(weights[d, r], legal_mask[d], out[d, r])
+            fill_regret_matching(weights[d, r], legal_mask[d], out[d, r])
 
 
 @jit

@@ -192,12 +192,12 @@ class ReplayBuffer:
             (replica * self.capacity + slot)[stored_items], return_index=True
         )
         if len(stored_rows):
-            rows = copy_to_device(self._pack(columns, stored_items[item]), self._device)
+            rows = copy_to_device(self._pack_items(columns, stored_items[item]), self._device)
             index = copy_to_device(stored_rows, self._device)
             self._words.index_copy_(0, index, rows.view(self._words.dtype))
         self._update_sizes()
 
-    def _pack(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
+    def _pack_items(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
         """Pack the items `index` [N] of columns, [M, width] or [M] each, into rows [N, bytes]."""
         items = np.empty(len(index), self._item_dtype)
         for name, column in self._columns.items():
