@@ -14,8 +14,7 @@ turn is the traverser of some hands; all of the traverser's actions are played:
 Here a buffer merges the samples of equal observations into their mean (`merging_buffer.py`), where
 Deep CFR and Single Deep CFR (Steinberger, arXiv:1901.07621) keep a reservoir of single samples.
 Networks are trained further in each iteration, where the papers train a new regret network, because
-the means change little between iterations. Single Deep CFR has no average network; it keeps every
-regret network and samples one for each hand.
+the means change little between iterations.
 """
 
 from __future__ import annotations

@@ -65,12 +65,11 @@ def get_value_net_config(config: NetConfig) -> NetConfig:
 
 def net_config_to_dict(net: Any) -> dict[str, Any]:
     """Return the settings of a network, nested ones included, in the form of its YAML."""
-    config_class = type(net)
-    settings = {field.name: getattr(net, field.name) for field in fields(net)}
-    return {"_target_": f"{config_class.__module__}.{config_class.__qualname__}"} | {
-        name: net_config_to_dict(value) if is_dataclass(value) else value
-        for name, value in settings.items()
-    }
+    state: dict[str, Any] = {"_target_": f"{type(net).__module__}.{type(net).__qualname__}"}
+    for field in fields(net):
+        value = getattr(net, field.name)
+        state[field.name] = net_config_to_dict(value) if is_dataclass(value) else value
+    return state
 
 
 def net_config_from_dict(state: dict[str, Any]) -> Any:
