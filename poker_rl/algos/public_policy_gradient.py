@@ -115,8 +115,8 @@ class PublicPolicyGradient(NetworkLearner):
             street = self._sampled_boards.tree.streets[board.street_index]
             records = street.decision_records[line]
             records["deck"][:, : board.decks.shape[2]] = board.decks[records["to_act"], hand]
-            masks = self._sampled_boards.legal_masks[board.street_index][line]
-            parts.append((records, masks, board.advantages[line, hand], board.probs[line, hand]))
+            values = board.advantages[line, hand], board.probs[line, hand]
+            parts.append((records, street.legal_mask[line], *values))
             first += lines * hands
         records, mask, advantage, probs = map(np.concatenate, zip(*parts, strict=True))
         advantage = (advantage / self.reward_scale).astype(np.float32)

@@ -23,7 +23,6 @@ from poker_rl.games.public.betting_lines import (
 )
 from poker_rl.games.public.ranges import sum_compatible_reach
 from poker_rl.games.public.tree import Board, PublicTree
-from poker_rl.games.tables import tables_from_records
 from poker_rl.players.player import Player
 from poker_rl.players.range_policy import BoardPolicy, RangePolicy
 
@@ -54,19 +53,12 @@ class SampledBoards:
 
     Raises:
         ConfigError: if the game is not heads-up poker, or its public tree is too large.
-
-    Attributes:
-        legal_masks: for each street the action masks of its D decision lines, [D, A].
     """
 
     def __init__(self, game: Game, merge_suits: bool, board_count: int, exploration: float) -> None:
         self.tree = PublicTree(game, merge_suits)
         self.range_policy = RangePolicy(game, self.tree.ranges, self.tree.boards)
         self.exploration = exploration
-        self.legal_masks = [
-            tables_from_records(game, street.decision_records.copy()).legal_mask()
-            for street in self.tree.streets
-        ]
         self._board_count = board_count
         self._next_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
         self._decisions: list[BoardDecisions] = []
@@ -128,7 +120,7 @@ class SampledBoards:
     ) -> np.ndarray:
         """Collect the decisions on a board, and return its counterfactual values, [L, 2, H]."""
         ranges, board, street = self.tree.ranges, policy.board, self.tree.streets[street_index]
-        legal, lines = self.legal_masks[street_index], get_line_arrays(street)
+        legal, lines = street.legal_mask, get_line_arrays(street)
         hands = self.range_policy.find_representative_hands(board)
         is_possible = hands.representative_of_hand >= 0
         # Impossible hands have the row -1; any row will do for them, because their reach is 0.

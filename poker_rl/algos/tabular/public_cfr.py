@@ -100,7 +100,7 @@ class PublicCFR(TabularSolver):
         policy = np.empty(self._policy_sums.shape, np.float16)
         for node in self._infoset_index.nodes[1:]:
             rows = node.rows
-            legal = self._infoset_index.legal_masks[node.street]
+            legal = self._tree.streets[node.street].legal_mask
             sums = self._policy_sums[rows].reshape(len(legal), -1, legal.shape[1])
             probs = np.empty(sums.shape)
             normalize_positive(sums, legal, probs)
@@ -135,7 +135,7 @@ class PublicCFR(TabularSolver):
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
         """Update regrets and policy sums on a board and on all boards that follow it."""
         street, rows = self._tree.streets[node.street], node.rows
-        legal_mask = self._infoset_index.legal_masks[node.street]
+        legal_mask = street.legal_mask
         shape = *legal_mask.shape[:1], len(node.representatives), legal_mask.shape[1]
         regrets, policy_sums = (
             array[rows].reshape(shape) for array in (self._regrets, self._policy_sums)

@@ -34,6 +34,7 @@ class StreetLines:
     seat: np.ndarray  # the seat that acts after each line, `NO_SEAT` if none on this street, [N]
     decision_lines: np.ndarray  # the lines after which a seat acts on this street, [D]
     decision_records: np.ndarray  # a table after each decision line, with arbitrary cards, [D]
+    legal_mask: np.ndarray  # action masks after the decision lines, [D, A]
     # Lines that end the street but not the hand, in the order in which they enter the next street.
     continuing_lines: np.ndarray
     terminal_lines: np.ndarray  # the lines that end the hand on this street, [E]
@@ -62,7 +63,7 @@ def extend_over_street(
     The second result are tables at the entering lines of the next street.
     """
     tables = Tables(game, 0, 0)
-    level_records, levels, line_count = entering_records, [], 0
+    level_records, levels, legal_masks, line_count = entering_records, [], [], 0
     parent_line = action = np.full(len(entering_records), -1)
     while len(level_records):
         levels.append((level_records, parent_line, action))
@@ -70,7 +71,8 @@ def extend_over_street(
             (level_records["over"] == 0) & (level_records["street"] == street_index)
         )
         tables.load_records(level_records[decision_rows])
-        row, action = np.nonzero(tables.legal_mask())
+        legal_masks.append(tables.legal_mask())
+        row, action = np.nonzero(legal_masks[-1])
         if line_count + len(level_records) + len(row) > max_lines:
             raise ConfigError(
                 f"{game.name} has more than {MAX_LINES:,} betting lines, too many to evaluate;"
@@ -101,6 +103,7 @@ def extend_over_street(
         seat=np.where(is_decision, records["to_act"].astype(np.int64), NO_SEAT),
         decision_lines=np.flatnonzero(is_decision),
         decision_records=records[is_decision],
+        legal_mask=np.concatenate(legal_masks),
         continuing_lines=continuing_lines,
         terminal_lines=terminal_lines,
         is_fold=is_uncontested[terminal_lines],

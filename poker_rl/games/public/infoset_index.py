@@ -13,7 +13,6 @@ import numpy as np
 
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.tree import Board, PublicTree, encode_card_sets
-from poker_rl.games.tables import tables_from_records
 
 
 @dataclass
@@ -37,8 +36,7 @@ class BoardNode:
 class InfosetIndex:
     """The `row_count` rows of all information sets, by the boards of all streets.
 
-    The first of the `nodes` is the root. `legal_masks` has for each street the action masks of its
-    decision lines, [D, A] bool.
+    The first of the `nodes` is the root.
     """
 
     def __init__(self, game: Game) -> None:
@@ -46,10 +44,6 @@ class InfosetIndex:
         self.nodes: list[BoardNode] = []
         self.row_count = 0
         self._add_children(self._add_node(-1, self.tree.boards.root))
-        self.legal_masks = [
-            tables_from_records(game, street.decision_records.copy()).legal_mask()
-            for street in self.tree.streets
-        ]
 
     def _add_node(self, street: int, board: Board) -> BoardNode:
         hands = self.tree.boards.find_hand_representatives(board)

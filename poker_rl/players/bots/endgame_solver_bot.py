@@ -149,21 +149,20 @@ class EndgameSolverBot(Bot):
         """
         ranges = self._compute_ranges(past_tables[:-1], actions, board_cards)
         street, _ = extend_over_street(self._game, past_tables[-1:].copy(), self._last_street)
-        legal_mask = tables_from_records(self._game, street.decision_records.copy()).legal_mask()
         terminal_arrays = get_terminal_arrays(street, self._ranges, board_cards)
         arrays = get_line_arrays(street), terminal_arrays
         board = self._boards.list_boards_by_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
         query = self._player, street.decision_records[own_decisions], [board], lambda rows: None
         ((own_policy,),) = self._range_policy.iterate_board_policies(*query)
-        policy = np.zeros((len(legal_mask), *own_policy.probs.shape[1:]))
+        policy = np.zeros((len(street.legal_mask), *own_policy.probs.shape[1:]))
         policy[own_decisions] = own_policy.probs
         rows = np.maximum(own_policy.row_of_hand, 0)
         refusal_values = _compute_best_response_values(*arrays, policy, rows, ranges, own_seat)
         possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
         row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
-        game = *arrays, legal_mask, possible_hands, row_of_hand
+        game = *arrays, street.legal_mask, possible_hands, row_of_hand
         other_seat = ranges, own_seat, self.range_share, refusal_values
         probs = _run_discounted_cfr(*game, *other_seat, self.iterations)
         children = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
