@@ -217,10 +217,8 @@ def traverse_hands(
         if not len(nonterminal):
             return values
         records, table_index = tables.records.take(nonterminal), table_index[nonterminal]
-        mask, replica = (
-            tables.legal_mask(nonterminal),
-            services.assign_replicas(records, table_index),
-        )
+        mask = tables.legal_mask(nonterminal)
+        replica = services.assign_replicas(records, table_index)
         observation, _ = services.encode_records(records)
         probs = compute_policy(observation, mask, replica).astype(np.float64)
         is_traverser = records["to_act"] == traverser
