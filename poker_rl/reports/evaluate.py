@@ -50,13 +50,11 @@ from poker_rl.training.signals import interrupt_at_once
 
 SETTINGS_WITHOUT_SEATS = (  # settings that can't be combined with the setting `seats`
     *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
-    *("hands", "hands_seat", "round_amounts", "variance_reduction", "control_player"),
+    *("hands", "hands_seat", "round_amounts", "variance_reduction"),
 )
 PROTOCOLS = {  # how a match is played, by method of variance reduction
     "none": "deals, each played in every seat",
     "aivat": "deals, each played in every seat, with the variance reduced by aivat",
-    "control_variate": "hands in every seat, each with its own cards, with the variance reduced by"
-    " a control player",
 }
 
 
@@ -114,10 +112,10 @@ def create_evaluation(
     run = None if config.run is None else Path(config.run)
     game_config = group_config if run is None else read_run_config(run, "run")
     assert game_config is not None
-    keys = ("deals", "variance_reduction", "control_player")
+    keys = ("deals", "variance_reduction")
     changes = {key: getattr(config, key) for key in keys if getattr(config, key) is not None}
     if config.seats:
-        changes |= {"variance_reduction": "none", "control_player": None}
+        changes |= {"variance_reduction": "none"}
     game: Game = build_instance_of(Game, game_config["game"], "game")
     load = partial(load_player, game=game, device=device, option_folders=option_dirs)
     opponent_files = OpponentFiles(run)
@@ -204,7 +202,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
         for name, player in players.items()
         for result in evaluator.evaluate_player(name, player, config.exact)
     ]
-    bounds, options = [], (deals, seed, evaluator.reducer_factory)
+    bounds, options = [], (deals, seed, evaluator.use_aivat)
     for name, player in players.items():
         if config.lbr:
             bounds.append(compute_lbr_bound(game, player, name, deals, seed))
