@@ -31,8 +31,7 @@ from poker_rl.config.process_setup import set_one_thread_by_default
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.players.bet_sizes_player import BetSizesPlayer, is_restricted_to_bet_sizes
-from poker_rl.players.greedy_wrapper import GreedyWrapper
-from poker_rl.players.player import Player, get_class_path, player_from_dict
+from poker_rl.players.player import GreedyWrapper, Player, get_class_path, player_from_dict
 from poker_rl.storage.checkpoint import (
     LOAD_STATE_ERRORS,
     PLAYERS_FOLDER,

@@ -26,7 +26,6 @@ from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.bots.holdem_bot import (
     BET,
     HoldemBot,
-    get_hole_cards,
     get_legal_choice_mask,
     tabulate_holdings,
     to_one_hot_choices,
@@ -59,7 +58,7 @@ class ChenBot(HoldemBot):
         self._points = tabulate_holdings(compute_chen_points)
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        points = self._points[tuple(get_hole_cards(records).T)]
+        points = self._points[tuple(self.get_known_cards(records)[0][:, :2].T)]
         is_call = points >= np.array(self.call_thresholds)[self.find_position(records)]
         is_bet = points >= self.bet_threshold
         planned_probs = to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
@@ -119,7 +118,7 @@ class SklanskyBot(HoldemBot):
         self._choice_probs = np.array([usual_plan, facing_more])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        range_index = self._ranges[tuple(get_hole_cards(records).T)]
+        range_index = self._ranges[tuple(self.get_known_cards(records)[0][:, :2].T)]
         has_more_bets = (records["raises"] > 1).astype(np.int64)
         return np.asarray(self._choice_probs[has_more_bets, range_index])
 
