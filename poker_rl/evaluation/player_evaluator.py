@@ -172,21 +172,20 @@ class PlayerEvaluator:
         self, name: str, seat_gains: np.ndarray, seat_values: np.ndarray
     ) -> list[Result]:
         """Convert best-response gains and values, [seats] in chips a hand, to results."""
-        scale, unit = get_result_unit(self._game)
-        others, seats = self.other_seats_player, range(self._game.seats)
+        others, (scale, unit) = self.other_seats_player, get_result_unit(self._game)
         kind = EXACT if others is None else f"{EXACT}, beside {others}"
-        nash_conv = seat_gains.sum() * scale
-        values_by_measure = {"value": seat_values[0]}
-        if len(seats) > 2:
-            values_by_measure |= {f"value/seat_{i}": seat_values[i] for i in seats}
+        nash_conv, chips = seat_gains.sum() * scale, "chips a hand"
+        results = {
+            "exploitability": (nash_conv / len(seat_gains), unit),
+            "nash_conv": (nash_conv, unit),
+            "value": (seat_values[0], chips),
+        }
+        if len(seat_values) > 2:
+            results |= {f"value/seat_{i}": (value, chips) for i, value in enumerate(seat_values)}
+        results |= {f"gain/seat_{i}": (gain * scale, unit) for i, gain in enumerate(seat_gains)}
         return [
-            Result(name, measure, float(value), None, unit_of_values, kind)
-            for values, unit_of_values in (
-                ({"exploitability": nash_conv / len(seats), "nash_conv": nash_conv}, unit),
-                (values_by_measure, "chips a hand"),
-                ({f"gain/seat_{i}": seat_gains[i] * scale for i in seats}, unit),
-            )
-            for measure, value in values.items()
+            Result(name, measure, float(value), None, unit, kind)
+            for measure, (value, unit) in results.items()
         ]
 
     def _summarize_instances(self, results: Sequence[Result]) -> list[Result]:

@@ -15,7 +15,7 @@ import torch
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.memory_checks import check_memory
-from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import sample_from_probs
 
 PolicyFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """Policy: observations [B, W], legal actions [B, A] and replicas [B] -> probabilities [B, A]."""

@@ -182,11 +182,6 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
     return path, name, None if instance is None else int(instance), greedy_suffix is not None
 
 
-def list_earlier_snapshots(folder: Path, decisions: int) -> list[Path]:
-    """Return the snapshots of a run with fewer than `decisions` decisions, oldest first."""
-    return [path for path in list_snapshots(folder) if int(path.stem) < decisions]
-
-
 def get_snapshot_opponent_name(snapshot: Path) -> str:
     """Return the display name of a run's earlier snapshot that is an opponent of a later one."""
     return f"itself at {int(snapshot.stem):,}"

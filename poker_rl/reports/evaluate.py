@@ -32,7 +32,6 @@ from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
     get_snapshot_opponent_name,
-    list_earlier_snapshots,
     load_player,
     load_players,
     resolve_spec,
@@ -43,6 +42,7 @@ from poker_rl.reports.evaluation_report import (
     ResultTable,
     print_reports,
 )
+from poker_rl.storage.checkpoint import list_snapshots
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import read_run_config
@@ -185,7 +185,8 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
                 )
     pairings = [(name, *opponent) for name in players for opponent in opponents.items()]
     if config.earlier_snapshots and snapshot is not None:
-        paths = list_earlier_snapshots(snapshot.parents[1], int(snapshot.stem))
+        snapshots = list_snapshots(snapshot.parents[1])
+        paths = [path for path in snapshots if int(path.stem) < int(snapshot.stem)]
         count = min(config.earlier_snapshots, len(paths))
         with error_prefix("earlier_snapshots"):
             pairings += [

@@ -20,8 +20,12 @@ from poker_rl.evaluation.result import AGAINST, EXACT, Result
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.tables import Tables
-from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
+from poker_rl.players.player import (
+    Player,
+    compute_checked_probs,
+    find_first_occurrences,
+    sample_from_probs,
+)
 
 MIN_DEALS = 30  # the mean of fewer deals is too far from normally distributed
 MAX_DEALS = 10_000_000  # a deal with nine seats takes 216 bytes, 2 GB in all

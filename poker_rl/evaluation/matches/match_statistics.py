@@ -66,9 +66,8 @@ class StyleCounter:
 def compute_style(counts: np.ndarray) -> dict[str, float | None]:
     """Compute the statistics of a player from its counts [6] over at least one hand."""
     hands, vpip, pfr, raises, calls, showdowns = counts.tolist()
-    shares = {"vpip": vpip / hands, "pfr": pfr / hands}
-    aggression = raises / calls if calls else None
-    return {"hands": hands, **shares, "aggression": aggression, "showdown": showdowns / hands}
+    values = hands, vpip / hands, pfr / hands, raises / calls if calls else None, showdowns / hands
+    return dict(zip(STYLE_UNITS, values, strict=True))
 
 
 def is_holdem(game: Game) -> bool:

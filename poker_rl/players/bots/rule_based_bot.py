@@ -45,8 +45,7 @@ class RuleBasedBot(HoldemBot):
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         cards, board_count = self.get_known_cards(records)
-        ranks = cards // MAX_SUITS
-        ranks[cards < 0] = -1
+        ranks, final_count = cards // MAX_SUITS, self._game.definitions["shown"].max()
         hole_ranks, board_ranks = ranks[:, :MAX_HOLE_CARDS], ranks[:, MAX_HOLE_CARDS:]
         top_board_rank = board_ranks.max(1)
         is_hole_pair = hole_ranks[:, 0] == hole_ranks[:, 1]
@@ -55,7 +54,7 @@ class RuleBasedBot(HoldemBot):
         is_bet |= is_hole_pair & (hole_ranks[:, 0] > top_board_rank)
         is_bet |= has_better_than_pair(cards, board_count)
         is_call = (hole_ranks[:, :, None] == board_ranks[:, None]).any((1, 2)) | is_hole_pair
-        is_call |= has_draw(cards) & (board_count > 0) & (board_count < MAX_BOARD_CARDS)
+        is_call |= has_draw(cards) & (board_count > 0) & (board_count < final_count)
         is_call |= (board_count == 0) & (hole_ranks.max(1) >= KING)
         return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
 
@@ -67,11 +66,12 @@ def has_better_than_pair(cards: np.ndarray, board_count: np.ndarray) -> np.ndarr
     hand_category, board_category = (x >> CATEGORY_SHIFT for x in (hand_strength, board_strength))
     is_made_hand = (board_count == MAX_BOARD_CARDS) & (hand_category >= STRAIGHT)
     is_two_pair = (hand_category == TWO_PAIR) & (board_category == HIGH_CARD)
-    return np.where(
+    is_better: np.ndarray = np.where(
         hand_category == board_category,
         is_made_hand & (hand_strength > board_strength),
         (hand_category >= TRIPS) | is_two_pair,
     )
+    return is_better
 
 
 def has_draw(cards: np.ndarray) -> np.ndarray:
@@ -84,11 +84,12 @@ def has_draw(cards: np.ndarray) -> np.ndarray:
     row, card = row[in_board], card[in_board]
     is_held[0, row, card // MAX_SUITS, card % MAX_SUITS] = True
     board_suits, suits = is_held.sum(2)
-    ranks = is_held.any(3)
+    ranks = np.asarray(is_held.any(3))
     ranks = np.concatenate([ranks[:, :, -1:], ranks], axis=2)  # the ace is low too
     board_spans, spans = sliding_window_view(ranks, STRAIGHT_LENGTH, axis=2).sum(3)
-    is_draw: np.ndarray = ((suits >= CARDS_TO_DRAW) & (suits > board_suits)).any(1)
-    return is_draw | ((spans >= CARDS_TO_DRAW) & (spans > board_spans)).any(1)
+    has_flush_draw = ((suits >= CARDS_TO_DRAW) & (suits > board_suits)).any(1)
+    has_straight_draw = ((spans >= CARDS_TO_DRAW) & (spans > board_spans)).any(1)
+    return np.asarray(has_flush_draw | has_straight_draw)
 
 
 @jit

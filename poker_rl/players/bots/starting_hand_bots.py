@@ -22,7 +22,6 @@ from poker_rl.config.validation import ConfigError, Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE
-from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.bots.holdem_bot import (
     BET,
     HoldemBot,
@@ -30,6 +29,7 @@ from poker_rl.players.bots.holdem_bot import (
     tabulate_holdings,
     to_one_hot_choices,
 )
+from poker_rl.players.player import mix_with_uniform
 
 POSITION_COUNT = 3  # early, middle, late
 VERY_HIGH, TIGHT, AVERAGE, LOOSE, VERY_LOOSE, OUTSIDE_RANGES = range(6)

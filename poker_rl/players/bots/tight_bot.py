@@ -42,7 +42,7 @@ class TightBot(HoldemBot):
         cards, board_count = self.get_known_cards(records)
         win_probs: np.ndarray = self._preflop_win_probs[cards[:, 0], cards[:, 1]]
         _fill_board_win_probs(cards, board_count, win_probs)
-        return win_probs ** (records["live"] - 1)
+        return np.asarray(win_probs ** (records["live"] - 1))
 
 
 @jit
