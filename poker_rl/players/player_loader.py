@@ -72,8 +72,7 @@ def load_player(
     """
     set_one_thread_by_default()
     if (bot_name := parse_bot_name(spec)) is not None:
-        folders = list_option_dirs(None) if option_folders is None else option_folders
-        return load_bot(spec, load_bot_config(bot_name, folders), game, device)
+        return load_bot(spec, load_bot_config(bot_name, option_folders), game, device)
     path, name, instance, is_greedy = parse_spec(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
     if player.instance_count > 1 or instance is not None:
@@ -89,8 +88,7 @@ def load_base_player(spec: str, game: Game, bot: Player) -> Player:
     """Load the player whose play a searching bot improves, the bot's setting `policy`."""
     with error_prefix("policy"):
         if (bot_name := parse_bot_name(spec)) is not None:
-            target = load_bot_config(bot_name, list_option_dirs(None)).get("_target_")
-            if target == get_class_path(bot):
+            if load_bot_config(bot_name).get("_target_") == get_class_path(bot):
                 raise ConfigError(f"{spec} searches itself")
         return load_player(spec, game)
 
@@ -102,11 +100,12 @@ def load_bot(spec: str, config: Mapping[str, Any], game: Game, device: torch.dev
     return player if name == spec else GreedyWrapper(game, player)
 
 
-def load_bot_config(name: str, option_folders: Sequence[Path]) -> dict[str, Any]:
+def load_bot_config(name: str, option_folders: Sequence[Path] | None = None) -> dict[str, Any]:
     """Return the settings of a bot of `conf/player` or of a YAML file."""
     if name.endswith(".yaml"):
         return read_plain_yaml(Path(name))
-    return load_option("player", name, option_folders)
+    folders = list_option_dirs(None) if option_folders is None else option_folders
+    return load_option("player", name, folders)
 
 
 def parse_bot_name(spec: str) -> str | None:

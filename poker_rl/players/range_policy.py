@@ -137,16 +137,18 @@ class RangePolicy:
         A network on a GPU computes the next list while the caller uses the present one. `states`
         [D] has one table in each public state of the street that the boards belong to.
         """
-        is_separable = has_separable_features(player) and len(states) > 0
-        min_rows = MIN_ROWS_PER_QUERY if is_separable else 0
+        network_player = player if has_separable_features(player) and len(states) else None
+        min_rows = 0 if network_player is None else MIN_ROWS_PER_QUERY
         finish_previous = None
         for group in self._group_boards(boards, len(states), min_rows):
             decks = np.concatenate([hands.decks for _, hands in group], axis=1)
-            if is_separable:
+            if network_player is not None:
                 state_tables = self._deal_decks(states.copy(), decks[states["to_act"], 0])
                 hand_tables = np.repeat(states[:1], decks.shape[1])
                 self._deal_decks(hand_tables, decks[states["to_act"][0]])
-                get_probs = start_network_query(player, state_tables, hand_tables, on_progress)
+                get_probs = start_network_query(
+                    network_player, state_tables, hand_tables, on_progress
+                )
             else:
                 probs = self._query_player(player, states, decks, on_progress)
                 get_probs = partial(np.asarray, probs)

@@ -110,7 +110,7 @@ class PotOddsBot(HoldemBot):
             *(self._percentiles, np.array(self.share_after_raises), self.any_hand_prob),
             *(self.samples, np.uint64(self.seed), equity),
         )
-        own_paid, stack, paid = self._get_chips(records, definitions)
+        own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
         price = np.minimum(records["price"], stack)
         chips_to_call = price - own_paid
         pot = definitions["dead_pot"] + np.minimum(paid, price[:, None]).sum(1)
@@ -121,18 +121,18 @@ class PotOddsBot(HoldemBot):
         if not records["raise_by"].shape[1]:  # limit
             return smallest_raises
         definitions = self.to_tables(records).gather_definitions()
-        own_paid, stack, paid = self._get_chips(records, definitions)
+        own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
         pot = definitions["dead_pot"] + records["price"] - own_paid + paid.sum(1)
         target = np.minimum(records["price"] + np.rint(self.bet_pot_share * pot), stack)
         is_all_in = target - own_paid >= self.all_in_share * (stack - own_paid)
         target = np.where(is_all_in, stack, target)
         if not definitions["sizes"].any():
-            return np.maximum(target.astype(np.int64), smallest_raises)
+            return np.asarray(np.maximum(target.astype(np.int64), smallest_raises))
         raise_targets = compute_raise_targets(self._game, records).astype(float)
         raise_targets[raise_targets == 0] = np.inf  # illegal
         return np.asarray(RAISE + np.abs(raise_targets - target[:, None]).argmin(1))
 
-    def _get_chips(
+    def _get_paid_and_stacks(
         self, records: np.ndarray, definitions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return what the seat to act has paid and could pay at most [B], and what all seats have.

@@ -52,14 +52,14 @@ class RuleBasedBot(HoldemBot):
         # Without a board, each pair is a pair above it.
         is_bet = (hole_ranks == top_board_rank[:, None]).any(1)
         is_bet |= is_hole_pair & (hole_ranks[:, 0] > top_board_rank)
-        is_bet |= has_better_than_pair(cards, board_count)
+        is_bet |= is_better_than_top_pair(cards, board_count)
         is_call = (hole_ranks[:, :, None] == board_ranks[:, None]).any((1, 2)) | is_hole_pair
         is_call |= has_draw(cards) & (board_count > 0) & (board_count < final_count)
         is_call |= (board_count == 0) & (hole_ranks.max(1) >= KING)
         return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
 
 
-def has_better_than_pair(cards: np.ndarray, board_count: np.ndarray) -> np.ndarray:
+def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.ndarray:
     """Return whether each hand [B, 7] of two hole cards and a board is better than top pair."""
     hand_strength, board_strength = np.zeros((2, len(cards)), np.int64)
     _evaluate_hands_and_boards(cards, board_count, hand_strength, board_strength)

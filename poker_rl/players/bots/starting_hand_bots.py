@@ -108,7 +108,7 @@ class SklanskyBot(HoldemBot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        self._ranges = tabulate_holdings(find_range)
+        self._ranges = tabulate_holdings(find_sklansky_range)
         bet_prob = self.average_range_bet_prob
         call, fold = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]
         bet, average = [0.0, 0.0, 1.0], [0.0, 1 - bet_prob, bet_prob]
@@ -123,7 +123,7 @@ class SklanskyBot(HoldemBot):
         return np.asarray(self._choice_probs[has_more_bets, range_index])
 
 
-def find_range(first: int, second: int) -> int:
+def find_sklansky_range(first: int, second: int) -> int:
     """Return the tightest range that contains the two cards, or `OUTSIDE_RANGES`."""
     low, high = sorted((first // MAX_SUITS, second // MAX_SUITS))
     pair, suited = low == high, first % MAX_SUITS == second % MAX_SUITS
