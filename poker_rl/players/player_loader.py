@@ -87,9 +87,10 @@ def load_player(
 def load_base_player(spec: str, game: Game, bot: Player) -> Player:
     """Load the player whose play a searching bot improves, the bot's setting `policy`."""
     with error_prefix("policy"):
-        if (bot_name := parse_bot_name(spec)) is not None:
-            if load_bot_config(bot_name).get("_target_") == get_class_path(bot):
-                raise ConfigError(f"{spec} searches itself")
+        bot_name = parse_bot_name(spec)
+        target = None if bot_name is None else load_bot_config(bot_name).get("_target_")
+        if target == get_class_path(bot):
+            raise ConfigError(f"{spec} searches itself")
         return load_player(spec, game)
 
 
