@@ -131,7 +131,8 @@ def play_match(
     It plays each of at least `MIN_DEALS` deals in every seat. `seed` fixes the cards and the
     players' random numbers.
     """
-    players, all_terms = [player] + [opponent] * (game.seats - 1), []
+    players = [player] + [opponent] * (game.seats - 1)
+    all_terms: list[np.ndarray] = []
 
     def add_aivat_terms(tables: Tables, rotation: np.ndarray) -> None:
         is_opponent = np.arange(game.seats) != rotation[:, None]
