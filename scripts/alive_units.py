@@ -18,8 +18,8 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game, load_game
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import ReplicatedMLP
-from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.players.player import sample_from_probs
 from poker_rl.players.player_loader import load_player
 
 TABLES, DECISIONS = 1000, 8

@@ -43,8 +43,7 @@ from poker_rl.learning.learner_services import LearnerContext, LearnerServices, 
 from poker_rl.learning.minibatches import DeduplicatedInputs, iterate_minibatches, sample_uniform
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
-from poker_rl.players.action_sampling import mix_with_uniform
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, mix_with_uniform
 
 MIN_BEHAVIOR_PROB = 0.02  # lower bound of the divisor b(x) in the correction d
 

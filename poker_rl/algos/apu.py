@@ -66,9 +66,8 @@ from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.replicas import WeightEMA, expand_replicas, view_replicas
-from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.network_player import NetworkSharing
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, mix_with_uniform
 
 
 @dataclass(kw_only=True)

@@ -48,9 +48,8 @@ from poker_rl.learning.rollout import (
     Seating,
 )
 from poker_rl.nets.net_config import get_value_net_config
-from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, mix_with_uniform
 
 
 @dataclass(kw_only=True)

@@ -30,8 +30,7 @@ from poker_rl.learning.gradient_steps import OptimizerName, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake
 from poker_rl.nets.action_probs import masked_log_softmax
-from poker_rl.players.action_sampling import sample_from_logits
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, sample_from_logits
 
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 

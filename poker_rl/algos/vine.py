@@ -53,8 +53,7 @@ from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, m
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.replicas import WeightEMA
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions
-from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
 from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values
 
 ADAM_EPSILON = 1e-5

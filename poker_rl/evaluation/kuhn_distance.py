@@ -18,22 +18,19 @@ from poker_rl.evaluation.result import EXACT, Result
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.poker.betting import CALL, RAISE
-from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs, is_kuhn
+from poker_rl.players.bots.kuhn_equilibrium_bot import (
+    compute_equilibrium_bet_probs,
+    find_situations,
+    is_kuhn,
+)
 from poker_rl.players.player import Player
-
-# Actions so far in each situation: first move, after a check, after check-bet, after a bet
-SITUATION_LINES = ((), (CALL,), (CALL, RAISE), (RAISE,))
 
 
 def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
     """Return the `bet_probs` [4, 3] of a policy [I, A]."""
-    bet_probs = np.empty((len(SITUATION_LINES), 3))
-    for record, seat, legal_mask, probs in zip(
-        tree.infoset_records, tree.infoset_seat, tree.legal_mask, policy, strict=True
-    ):
-        situation = SITUATION_LINES.index(tuple(record["line"][: record["moves"]]))
-        # The last legal action is to bet, or to call if there is a bet.
-        bet_probs[situation, record["deck"][seat]] = probs[np.flatnonzero(legal_mask)[-1]]
+    bet_probs = np.empty((4, 3))
+    bet_action = np.where(tree.legal_mask[:, RAISE], RAISE, CALL)
+    bet_probs[find_situations(tree.infoset_records)] = policy[np.arange(len(policy)), bet_action]
     return bet_probs
 
 

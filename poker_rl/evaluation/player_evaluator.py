@@ -34,8 +34,6 @@ from poker_rl.players.player_loader import get_snapshot_opponent_name
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
-
 # The public tree, variance reduction and matplotlib are imported where they are used, because few
 # trainings need them before the end.
 MAX_TREE_NODES = 20_000_000  # a larger tree needs more memory than `get_tree` allows
@@ -56,7 +54,6 @@ class PlayerEvaluator:
     earlier_self: bool
     deals: DealCount
     variance_reduction: VarianceReductionMethod
-    control_player: str | None
     exact_every: PositiveInt | None
     x_axis: Literal["decisions", "hands", "updates", "iterations"]
     game: InitVar[Game]
@@ -70,20 +67,21 @@ class PlayerEvaluator:
             self._other_seats_player = None if others is None else load(others)
         with error_prefix("opponents"):
             self._opponents = {name: load(name) for name in self.opponents}
-        self.reducer_factory: ReducerFactory | None = None
-        if self.variance_reduction != "none":
-            from poker_rl.evaluation.variance_reduction import variance_reducers as reducers
+        if self.use_aivat:
+            from poker_rl.evaluation.variance_reduction.aivat import check_is_poker
 
-            with error_prefix("control_player"):
-                control = None if self.control_player is None else load(self.control_player)
-            options = self.variance_reduction, game, control
-            self.reducer_factory = reducers.build_reducer_factory(*options)
+            check_is_poker(game)
         self._play_match: Callable[..., Result] = partial(
-            play_match, game, deals=self.deals, seed=seed, reducer_factory=self.reducer_factory
+            play_match, game, deals=self.deals, seed=seed, use_aivat=self.use_aivat
         )
         if self.exact_every is not None:
             with error_prefix("exact_every"):
                 self.check_exact_possible()
+
+    @property
+    def use_aivat(self) -> bool:
+        """True if the variance of matches is reduced by AIVAT."""
+        return self.variance_reduction == "aivat"
 
     def check_exact_possible(self) -> None:
         """Raise `ConfigError` if exact values can't be computed."""
@@ -174,21 +172,20 @@ class PlayerEvaluator:
         self, name: str, seat_gains: np.ndarray, seat_values: np.ndarray
     ) -> list[Result]:
         """Convert best-response gains and values, [seats] in chips a hand, to results."""
-        scale, unit = get_result_unit(self._game)
-        others, seats = self.other_seats_player, range(self._game.seats)
+        others, (scale, unit) = self.other_seats_player, get_result_unit(self._game)
         kind = EXACT if others is None else f"{EXACT}, beside {others}"
-        nash_conv = seat_gains.sum() * scale
-        values_by_measure = {"value": seat_values[0]}
-        if len(seats) > 2:
-            values_by_measure |= {f"value/seat_{i}": seat_values[i] for i in seats}
+        nash_conv, chips = seat_gains.sum() * scale, "chips a hand"
+        results = {
+            "exploitability": (nash_conv / len(seat_gains), unit),
+            "nash_conv": (nash_conv, unit),
+            "value": (seat_values[0], chips),
+        }
+        if len(seat_values) > 2:
+            results |= {f"value/seat_{i}": (value, chips) for i, value in enumerate(seat_values)}
+        results |= {f"gain/seat_{i}": (gain * scale, unit) for i, gain in enumerate(seat_gains)}
         return [
-            Result(name, measure, float(value), None, unit_of_values, kind)
-            for values, unit_of_values in (
-                ({"exploitability": nash_conv / len(seats), "nash_conv": nash_conv}, unit),
-                (values_by_measure, "chips a hand"),
-                ({f"gain/seat_{i}": seat_gains[i] * scale for i in seats}, unit),
-            )
-            for measure, value in values.items()
+            Result(name, measure, float(value), None, unit, kind)
+            for measure, (value, unit) in results.items()
         ]
 
     def _summarize_instances(self, results: Sequence[Result]) -> list[Result]:

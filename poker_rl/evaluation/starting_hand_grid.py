@@ -100,9 +100,7 @@ def grid_to_json(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
 
 def describe_seat(game: PokerGame, seat: int) -> str:
     """Return the name of a seat with its position, such as `seat 1 (big blind)`."""
-    if not game.blinds:
-        return f"seat {seat}"
-    notes = list_seat_notes(game, seat)
+    notes = list_seat_notes(game, seat) if game.blinds else []
     return f"seat {seat}" + f" ({', '.join(notes)})" * bool(notes)
 
 

@@ -18,8 +18,12 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.integrations import to_game
-from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
+from poker_rl.players.player import (
+    Player,
+    compute_checked_probs,
+    find_first_occurrences,
+    sample_from_probs,
+)
 from poker_rl.players.player_loader import load_player
 
 MAX_DEALS = 1000  # an error is raised after so many hands without a decision of the learner

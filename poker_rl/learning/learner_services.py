@@ -20,7 +20,6 @@ from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
-from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.network_player import (
     Critic,
     NetworkPlayer,
@@ -28,7 +27,7 @@ from poker_rl.players.network_player import (
     count_networks,
     get_network_index,
 )
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
 
 
 @dataclass(kw_only=True, frozen=True)

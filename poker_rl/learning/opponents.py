@@ -17,8 +17,12 @@ import torch
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.tables import Tables
 from poker_rl.learning import collectives
-from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.player import Player, compute_checked_probs, player_from_dict
+from poker_rl.players.player import (
+    Player,
+    compute_checked_probs,
+    player_from_dict,
+    sample_from_probs,
+)
 
 SELF = "self"  # the name of the learner's own snapshots among opponents
 SELF_CAPACITY = 20  # largest number of snapshots in the pool of `self`

@@ -18,8 +18,7 @@ from poker_rl.games.hand_history import HandHistory, hand_history_from_record, r
 from poker_rl.games.table_view import LegalMove
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.table_setup import TableSetup
-from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.player import compute_checked_probs
+from poker_rl.players.player import compute_checked_probs, sample_from_probs
 
 PERSON_INDEX = 0  # player index of the human player; opponents follow clockwise
 # Numbers of the independent random streams for the deck, for the players dealt in, and for actions.

@@ -63,8 +63,7 @@ class BetSizesPlayer(PlayerWrapper):
         self, records: np.ndarray, sized_values: np.ndarray, unlisted_value: float
     ) -> np.ndarray:
         """Convert values by action of the sized game to those of the full game, [B, A]."""
-        targets = np.empty((len(records), self._sized_game.action_count - RAISE), np.int64)
-        _fill_raise_targets(self._sized_game.definitions, records, targets)
+        targets = compute_raise_targets(self._sized_game, records)
         values = np.full((len(records), self._game.action_count), unlisted_value)
         values[:, :RAISE] = sized_values[:, :RAISE]
         row, size = np.nonzero(targets)
@@ -91,9 +90,15 @@ def is_restricted_to_bet_sizes(
     return game_config == full_game_config | own_settings
 
 
+def compute_raise_targets(game: Game, records: np.ndarray) -> np.ndarray:
+    """Return the chips that each bet size of a game raises to, [B, sizes]; 0 if it is illegal."""
+    targets = np.empty((len(records), game.action_count - RAISE), np.int64)
+    _fill_raise_targets(game.definitions, records, targets)
+    return targets
+
+
 @jit
 def _fill_raise_targets(definitions, tables, targets):
-    """Write into `targets` [B, sizes] the chips that each bet size raises to; 0 if illegal."""
     for i in range(len(tables)):
         for size in range(targets.shape[1]):
             targets[i, size] = compute_raise_to(

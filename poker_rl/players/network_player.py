@@ -150,23 +150,20 @@ class NetworkPlayer:
         self, module: nn.Module, records: np.ndarray, legal_actions: LegalActions | None = None
     ) -> torch.Tensor:
         """Return the outputs [B, outputs] for tables [B], or [B, L] for legal actions only."""
-        device = next(module.parameters()).device
+        device, replica = next(module.parameters()).device, None
         observations = torch.from_numpy(self.encoder(records)).to(device)
-        replica = self._assign_replicas(records, device)
+        if self.network_sharing != "shared":
+            network_count = count_networks(self.game, self.network_sharing)
+            instances, block_size = self.instance_count, len(records) // self.instance_count
+            first_replica = np.repeat(np.arange(instances) * network_count, block_size)
+            network_index = get_network_index(self.game, self.network_sharing, records)
+            replica = torch.from_numpy(first_replica + network_index).to(device)
         with use_full_precision():
             return forward_by_replica(module, observations, replica, legal_actions)
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
         """Return the probabilities [B, A] of actions from the outputs of the networks."""
         return masked_softmax(outputs, legal_mask)
-
-    def _assign_replicas(self, records: np.ndarray, device: torch.device) -> torch.Tensor | None:
-        if self.network_sharing == "shared":
-            return None
-        network_index = get_network_index(self.game, self.network_sharing, records)
-        instance = np.repeat(np.arange(self.instance_count), len(records) // self.instance_count)
-        replica = instance * count_networks(self.game, self.network_sharing) + network_index
-        return torch.from_numpy(replica).to(device)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings, the weights and the critic, on the CPU."""

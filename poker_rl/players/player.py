@@ -1,4 +1,4 @@
-"""The interface of players: networks, tables of probabilities and bots.
+"""The interface of players, wrappers of players, and checks and sampling of their probabilities.
 
 `to_dict()` returns the state of a player, which a snapshot stores: `_target_`, the dotted path of
 its class, and its settings and weights as plain values and tensors. `from_dict(state, game,
@@ -12,6 +12,7 @@ from copy import copy
 from typing import Any, Protocol, Self
 
 import numpy as np
+import torch
 
 from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import ConfigError
@@ -94,6 +95,31 @@ class PlayerWrapper(Player):
         """Return the class and the state of the wrapped player."""
         return {"_target_": get_class_path(self), "player": self._player.to_dict()}
 
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        return cls(game, player_from_dict(state["player"], game, device))
+
+
+class GreedyWrapper(PlayerWrapper):
+    """Player that always takes the most probable action of another player, the wrapped player.
+
+    The probabilities of actions that differ only in size, such as no-limit raises, are first added
+    up: if all raises together are more probable than a call, the most probable raise is taken. Of
+    equally probable actions the first is taken.
+    """
+
+    def __init__(self, game: Game, player: Player) -> None:
+        super().__init__(game, player)
+        self._action_type = np.unique(game.action_types, return_inverse=True)[1]  # [A]
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        probs = compute_checked_probs(self._game, self._player, records)
+        probs_of_type = probs @ np.eye(self._action_type.max() + 1)[self._action_type]  # [B, types]
+        is_best_type = self._action_type == probs_of_type.argmax(1)[:, None]
+        best_action = np.where(is_best_type, probs, -1).argmax(1)
+        is_best_action: np.ndarray = best_action[:, None] == np.arange(probs.shape[1])
+        return is_best_action.astype(np.float64)
+
 
 def get_class_path(player: Player) -> str:
     """Return the dotted path of a player's class."""
@@ -167,3 +193,78 @@ def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
     """Return the index [P] of each player object's first occurrence in `players`."""
     ids = [id(player) for player in players]
     return np.array([ids.index(player_id) for player_id in ids])
+
+
+def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """Sample one action for each row of probabilities [B, A], by random numbers in [0, 1) [B].
+
+    Raises:
+        NonFiniteProbsError: if a row has no positive probability, for example after divergence.
+    """
+    actions = np.full(len(probs), -1)
+    _fill_actions_from_probs(np.ascontiguousarray(probs, np.float64), uniform, actions)
+    if (actions < 0).any():
+        raise NonFiniteProbsError
+    return actions
+
+
+def sample_from_logits(
+    logits: torch.Tensor, legal_mask: np.ndarray, uniform: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sample actions from a softmax over the logits [B, A] of legal actions.
+
+    `uniform` holds a random number in [0, 1) for each row, [B] float32. Returns the actions [B] and
+    their log-probabilities [B] float32.
+    """
+    actions = np.empty(len(legal_mask), np.int64)
+    log_probs = np.empty(len(legal_mask), np.float32)
+    _fill_actions_from_logits(
+        logits.detach().cpu().numpy(), legal_mask, uniform, actions, log_probs
+    )
+    return actions, log_probs
+
+
+def mix_with_uniform(
+    probs: np.ndarray, legal_mask: np.ndarray, uniform_weight: float | np.ndarray
+) -> np.ndarray:
+    """Return a mixture of probabilities [B, A] with the uniform policy over the legal actions.
+
+    `uniform_weight`, the weight of the uniform policy, is one number or one for each row, [B, 1].
+    """
+    uniform_part = uniform_weight * legal_mask / legal_mask.sum(1, keepdims=True)
+    return np.asarray((1 - uniform_weight) * probs + uniform_part)
+
+
+@jit
+def _fill_actions_from_probs(probs, uniform, actions):  # type: ignore[no-untyped-def]
+    for i in range(len(actions)):
+        remaining = uniform[i]
+        for a in range(probs.shape[1]):
+            if probs[i, a] > 0:
+                actions[i] = a
+                remaining -= probs[i, a]
+                if remaining < 0:
+                    break
+
+
+@jit
+def _fill_actions_from_logits(logits, legal_mask, uniform, sampled_actions, log_probs):  # type: ignore[no-untyped-def]
+    action_count = legal_mask.shape[1]
+    weight = np.empty(action_count, np.float32)
+    for i in range(len(sampled_actions)):
+        max_logit = np.float32(-np.inf)
+        for a in range(action_count):
+            if legal_mask[i, a] and logits[i, a] > max_logit:
+                max_logit = logits[i, a]
+        total = np.float32(0)
+        for a in range(action_count):
+            weight[a] = np.exp(logits[i, a] - max_logit) if legal_mask[i, a] else np.float32(0)
+            total += weight[a]
+        remaining = uniform[i] * total
+        for a in range(action_count):
+            if legal_mask[i, a]:
+                sampled_actions[i] = a
+                remaining -= weight[a]
+                if remaining < 0:
+                    break
+        log_probs[i] = logits[i, sampled_actions[i]] - max_logit - np.log(total)

@@ -31,8 +31,7 @@ from poker_rl.config.process_setup import set_one_thread_by_default
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.players.bet_sizes_player import BetSizesPlayer, is_restricted_to_bet_sizes
-from poker_rl.players.greedy_wrapper import GreedyWrapper
-from poker_rl.players.player import Player, get_class_path, player_from_dict
+from poker_rl.players.player import GreedyWrapper, Player, get_class_path, player_from_dict
 from poker_rl.storage.checkpoint import (
     LOAD_STATE_ERRORS,
     PLAYERS_FOLDER,
@@ -73,8 +72,7 @@ def load_player(
     """
     set_one_thread_by_default()
     if (bot_name := parse_bot_name(spec)) is not None:
-        folders = list_option_dirs(None) if option_folders is None else option_folders
-        return load_bot(spec, load_bot_config(bot_name, folders), game, device)
+        return load_bot(spec, load_bot_config(bot_name, option_folders), game, device)
     path, name, instance, is_greedy = parse_spec(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
     if player.instance_count > 1 or instance is not None:
@@ -89,10 +87,10 @@ def load_player(
 def load_base_player(spec: str, game: Game, bot: Player) -> Player:
     """Load the player whose play a searching bot improves, the bot's setting `policy`."""
     with error_prefix("policy"):
-        if (bot_name := parse_bot_name(spec)) is not None:
-            target = load_bot_config(bot_name, list_option_dirs(None)).get("_target_")
-            if target == get_class_path(bot):
-                raise ConfigError(f"{spec} searches itself")
+        bot_name = parse_bot_name(spec)
+        target = None if bot_name is None else load_bot_config(bot_name).get("_target_")
+        if target == get_class_path(bot):
+            raise ConfigError(f"{spec} searches itself")
         return load_player(spec, game)
 
 
@@ -103,11 +101,12 @@ def load_bot(spec: str, config: Mapping[str, Any], game: Game, device: torch.dev
     return player if name == spec else GreedyWrapper(game, player)
 
 
-def load_bot_config(name: str, option_folders: Sequence[Path]) -> dict[str, Any]:
+def load_bot_config(name: str, option_folders: Sequence[Path] | None = None) -> dict[str, Any]:
     """Return the settings of a bot of `conf/player` or of a YAML file."""
     if name.endswith(".yaml"):
         return read_plain_yaml(Path(name))
-    return load_option("player", name, option_folders)
+    folders = list_option_dirs(None) if option_folders is None else option_folders
+    return load_option("player", name, folders)
 
 
 def parse_bot_name(spec: str) -> str | None:
@@ -181,11 +180,6 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
         problem = f"there is no run folder or snapshot {path_text}, and a name of conf/player"
         raise ConfigError(f"{spec}: {problem} has no suffix but {GREEDY_SUFFIX}")
     return path, name, None if instance is None else int(instance), greedy_suffix is not None
-
-
-def list_earlier_snapshots(folder: Path, decisions: int) -> list[Path]:
-    """Return the snapshots of a run with fewer than `decisions` decisions, oldest first."""
-    return [path for path in list_snapshots(folder) if int(path.stem) < decisions]
 
 
 def get_snapshot_opponent_name(snapshot: Path) -> str:

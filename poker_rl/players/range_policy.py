@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -57,7 +58,6 @@ class RepresentativeHands:
 
     A player that ignores how suits are named has the same policy with two hands if a permutation of
     the suits keeps the board and converts one hand into the other. One hand represents all of them.
-
     """
 
     representatives: np.ndarray  # index of each representative among all hands, [R]
@@ -100,7 +100,7 @@ class RangePolicy:
 
         All states are on the street of the board. The cards in their records are ignored.
         """
-        probs = self._query_player(player, states, representative_hands, lambda rows: None)
+        probs = self._query_player(player, states, representative_hands.decks, lambda rows: None)
         row_of_hand = representative_hands.representative_of_hand
         is_possible = row_of_hand >= 0
         hand_probs = np.zeros((len(probs), self._game.action_count, len(row_of_hand)))
@@ -111,13 +111,13 @@ class RangePolicy:
         self,
         player: Player,
         states: np.ndarray,
-        representative_hands: RepresentativeHands,
+        decks: np.ndarray,
         on_progress: Callable[[int], object],
     ) -> np.ndarray:
-        """Return the policy at each state with each representative hand, [D, R, A]."""
-        hand_count = len(representative_hands.representatives)
-        decks = representative_hands.decks[states["to_act"]]  # [D, R, cards]
-        tables = self._deal_decks(np.repeat(states, hand_count), decks.reshape(-1, decks.shape[2]))
+        """Return the policy at each state with each of R hands, dealt by `decks`, [D, R, A]."""
+        hand_count, card_count = decks.shape[1:]
+        hand_decks = decks[states["to_act"]].reshape(-1, card_count)  # [D * R, cards]
+        tables = self._deal_decks(np.repeat(states, hand_count), hand_decks)
         probs = np.empty((len(tables), self._game.action_count))
         for start in range(0, len(tables), MAX_ROWS_PER_CALL):
             rows = slice(start, min(start + MAX_ROWS_PER_CALL, len(tables)))
@@ -137,59 +137,52 @@ class RangePolicy:
         A network on a GPU computes the next list while the caller uses the present one. `states`
         [D] has one table in each public state of the street that the boards belong to.
         """
-        if not has_separable_features(player) or not len(states):
-            for board in boards:
-                hands = self.find_representative_hands(board)
-                probs = self._query_player(player, states, hands, on_progress)
-                yield [BoardPolicy(board, probs, hands.representative_of_hand)]
-            return
-        groups = self._group_boards(boards, len(states))
-        queries = (self._start_group_query(player, states, group, on_progress) for group in groups)
-        finish_previous = next(queries, None)
-        while finish_previous is not None:
-            finish_next = next(queries, None)  # start a query before waiting for the previous one
+        network_player = player if has_separable_features(player) and len(states) else None
+        min_rows = 0 if network_player is None else MIN_ROWS_PER_QUERY
+        finish_previous = None
+        for group in self._group_boards(boards, len(states), min_rows):
+            decks = np.concatenate([hands.decks for _, hands in group], axis=1)
+            if network_player is not None:
+                state_tables = self._deal_decks(states.copy(), decks[states["to_act"], 0])
+                hand_tables = np.repeat(states[:1], decks.shape[1])
+                self._deal_decks(hand_tables, decks[states["to_act"][0]])
+                get_probs = start_network_query(
+                    network_player, state_tables, hand_tables, on_progress
+                )
+            else:
+                probs = self._query_player(player, states, decks, on_progress)
+                get_probs = partial(np.asarray, probs)
+            if finish_previous is not None:  # wait for it after the next query has started
+                yield finish_previous()
+            finish_previous = partial(_split_by_board, group, get_probs)
+        if finish_previous is not None:
             yield finish_previous()
-            finish_previous = finish_next
 
     def _group_boards(
-        self, boards: Iterable[Board], state_count: int
+        self, boards: Iterable[Board], state_count: int, min_rows: int
     ) -> Iterator[list[tuple[Board, RepresentativeHands]]]:
-        """Yield consecutive boards in groups that are large enough for one query of a network."""
+        """Yield consecutive boards in groups of at least `min_rows` pairs of a state and a hand."""
         group, row_count = [], 0
         for board in boards:
             group.append((board, self.find_representative_hands(board)))
             row_count += state_count * len(group[-1][1].representatives)
-            if row_count >= MIN_ROWS_PER_QUERY:
+            if row_count >= min_rows:
                 yield group
                 group, row_count = [], 0
         if group:
             yield group
 
-    def _start_group_query(
-        self,
-        player: NetworkPlayer,
-        states: np.ndarray,
-        group: list[tuple[Board, RepresentativeHands]],
-        on_progress: Callable[[int], object],
-    ) -> Callable[[], list[BoardPolicy]]:
-        """Start to query a network for several boards; return a function that gets the result."""
-        decks = np.concatenate([hands.decks for _, hands in group], axis=1)
-        get_probs = start_network_query(
-            player,
-            self._deal_decks(states.copy(), decks[states["to_act"], 0]),
-            self._deal_decks(np.repeat(states[:1], decks.shape[1]), decks[states["to_act"][0]]),
-        )
 
-        def finish() -> list[BoardPolicy]:
-            probs, policies, first_row = get_probs(), [], 0
-            on_progress(probs.shape[0] * probs.shape[1])
-            for board, hands in group:
-                rows = hands.representative_of_hand
-                policies.append(BoardPolicy(board, probs, np.where(rows < 0, -1, rows + first_row)))
-                first_row += len(hands.representatives)
-            return policies
-
-        return finish
+def _split_by_board(
+    group: list[tuple[Board, RepresentativeHands]], get_probs: Callable[[], np.ndarray]
+) -> list[BoardPolicy]:
+    """Return the policy on each board of a group that was queried together."""
+    probs, policies, first_row = get_probs(), [], 0
+    for board, hands in group:
+        rows = hands.representative_of_hand
+        policies.append(BoardPolicy(board, probs, np.where(rows < 0, -1, rows + first_row)))
+        first_row += len(hands.representatives)
+    return policies
 
 
 def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
@@ -203,7 +196,10 @@ def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
 
 @torch.no_grad()
 def start_network_query(
-    player: NetworkPlayer, state_tables: np.ndarray, hand_tables: np.ndarray
+    player: NetworkPlayer,
+    state_tables: np.ndarray,
+    hand_tables: np.ndarray,
+    on_progress: Callable[[int], object],
 ) -> Callable[[], np.ndarray]:
     """Start to compute the policy with each of R hands at each of D public states of one street.
 
@@ -211,6 +207,7 @@ def start_network_query(
         player: a player with separable features, whose `instance_count` is 1.
         state_tables: tables in the states, [D]; in all of them the seat to act has the first hand.
         hand_tables: tables in the first state, [R], one for each hand of the seat to act.
+        on_progress: called with the number of pairs when they are computed.
 
     Returns:
         Function that waits for the probabilities and returns them, [D, R, A] float64.
@@ -244,6 +241,7 @@ def start_network_query(
 
     def get_probs() -> np.ndarray:
         host_probs = wait_for_probs()
+        on_progress(len(state_tables) * len(hand_tables))
         if not np.isfinite(host_probs.sum()):
             raise NonFiniteProbsError(f"the player {get_class_path(player)}")
         return host_probs

@@ -1,4 +1,4 @@
-"""Player that looks up its probabilities in a table with a row for each information set."""
+"""Players that look up their probabilities in a table with a row for each information set."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
+from poker_rl.games.public.infoset_index import InfosetIndex
 from poker_rl.players.player import Player, get_class_path
 
 
@@ -37,3 +38,38 @@ class TabularPlayer(Player):
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
         return cls(game, state["policy"].numpy())
+
+
+class PublicTabularPlayer(TabularPlayer):
+    """Tabular player of heads-up poker games that are too large to enumerate.
+
+    The table has a row for each board, betting line and hand. Information sets that differ only by
+    a permutation of suits share a row.
+
+    Args:
+        policy: the probabilities [I, A] float16, in the order of the game's `InfosetIndex`.
+    """
+
+    is_suit_invariant = True
+
+    def __init__(self, game: Game, policy: np.ndarray) -> None:
+        self.infoset_index, self.policy = get_infoset_index(game), policy
+        shape = self.infoset_index.row_count, game.action_count
+        if policy.shape != shape:
+            raise ValueError(f"policy: {policy.shape} is not {shape}")
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        rows = self.policy[self.infoset_index.lookup_rows(records)].astype(np.float64)
+        return np.asarray(rows / rows.sum(1, keepdims=True))  # 16-bit rows do not sum to exactly 1
+
+
+def get_infoset_index(game: Game) -> InfosetIndex:
+    """Return the index of a game's information sets; the last result is cached."""
+    infoset_index = _cached_infoset_index.get(key := repr(game.to_dict()))
+    if infoset_index is None:
+        _cached_infoset_index.clear()  # frees memory first; a large game's index takes gigabytes
+        infoset_index = _cached_infoset_index[key] = InfosetIndex(game)
+    return infoset_index
+
+
+_cached_infoset_index: dict[str, InfosetIndex] = {}

@@ -32,7 +32,6 @@ from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
     get_snapshot_opponent_name,
-    list_earlier_snapshots,
     load_player,
     load_players,
     resolve_spec,
@@ -43,6 +42,7 @@ from poker_rl.reports.evaluation_report import (
     ResultTable,
     print_reports,
 )
+from poker_rl.storage.checkpoint import list_snapshots
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import read_run_config
@@ -50,13 +50,11 @@ from poker_rl.training.signals import interrupt_at_once
 
 SETTINGS_WITHOUT_SEATS = (  # settings that can't be combined with the setting `seats`
     *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
-    *("hands", "hands_seat", "round_amounts", "variance_reduction", "control_player"),
+    *("hands", "hands_seat", "round_amounts", "variance_reduction"),
 )
 PROTOCOLS = {  # how a match is played, by method of variance reduction
     "none": "deals, each played in every seat",
     "aivat": "deals, each played in every seat, with the variance reduced by aivat",
-    "control_variate": "hands in every seat, each with its own cards, with the variance reduced by"
-    " a control player",
 }
 
 
@@ -113,10 +111,10 @@ def create_evaluation(
     run = None if config.run is None else Path(config.run)
     game_config = group_config if run is None else read_run_config(run, "run")
     assert game_config is not None
-    keys = ("deals", "variance_reduction", "control_player")
+    keys = ("deals", "variance_reduction")
     changes = {key: getattr(config, key) for key in keys if getattr(config, key) is not None}
     if config.seats:
-        changes |= {"variance_reduction": "none", "control_player": None}
+        changes |= {"variance_reduction": "none"}
     game: Game = build(game_config["game"], "game", Game)
     load = partial(load_player, game=game, device=device, option_folders=option_dirs)
     opponent_files = OpponentFiles(run)
@@ -186,7 +184,8 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
                 )
     pairings = [(name, *opponent) for name in players for opponent in opponents.items()]
     if config.earlier_snapshots and snapshot is not None:
-        paths = list_earlier_snapshots(snapshot.parents[1], int(snapshot.stem))
+        snapshots = list_snapshots(snapshot.parents[1])
+        paths = [path for path in snapshots if int(path.stem) < int(snapshot.stem)]
         count = min(config.earlier_snapshots, len(paths))
         with error_prefix("earlier_snapshots"):
             pairings += [
@@ -203,7 +202,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
         for name, player in players.items()
         for result in evaluator.evaluate_player(name, player, config.exact)
     ]
-    bounds, options = [], (deals, seed, evaluator.reducer_factory)
+    bounds, options = [], (deals, seed, evaluator.use_aivat)
     for name, player in players.items():
         if config.lbr:
             bounds.append(compute_lbr_bound(game, player, name, deals, seed))

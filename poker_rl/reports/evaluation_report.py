@@ -61,7 +61,6 @@ class EvaluateConfig:
     earlier_snapshots: NonNegativeInt
     deals: DealCount | None
     variance_reduction: VarianceReductionMethod | None
-    control_player: str | None
     figures: bool
     exact: bool
     lbr: bool

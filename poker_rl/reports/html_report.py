@@ -18,9 +18,8 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.opponent_files import OpponentFiles
-from poker_rl.players.player import Player, compute_checked_probs
+from poker_rl.players.player import Player, compute_checked_probs, sample_from_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
 from poker_rl.reports.compare_runs import build_comparisons, draw_comparison
 from poker_rl.reports.comparison import CompareConfig, format_minutes

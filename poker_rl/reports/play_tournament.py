@@ -37,7 +37,7 @@ from poker_rl.evaluation.matches.tournament import (
     TournamentResults,
     assign_players_to_tables,
     compute_tournament_results,
-    list_counted_players,
+    list_scored_players,
 )
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
@@ -199,14 +199,14 @@ class Tournament:
         seat_order = self.seat_orders[table]
         players = [self.players[player] for player in seat_order]
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
-        columns = [seat_order.index(player) for player in list_counted_players(seat_order)]
+        columns = [seat_order.index(player) for player in list_scored_players(seat_order)]
         with atomic_replacement(self.get_results_path(table)) as path, path.open("wb") as file:
             np.save(file, blocks[:, columns].T)
 
     def read_table_results(self, table: int) -> np.ndarray:
-        """Read the chips per hand that the counted players of a table won, [players, deals]."""
+        """Read the chips per hand that the scored players of a table won, [players, deals]."""
         path = self.get_results_path(table)
-        shape = len(list_counted_players(self.seat_orders[table])), self.plan.deals
+        shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
         try:
             with open_regular_file(path, MIB + 8 * shape[0] * shape[1]) as file:
                 winnings: np.ndarray = np.lib.format.read_array(file)

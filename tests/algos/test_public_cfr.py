@@ -14,7 +14,7 @@ from poker_rl.config import ConfigError
 from poker_rl.evaluation import exploitability
 from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import get_tree
-from poker_rl.players.public_tabular_player import PublicTabularPlayer, get_infoset_index
+from poker_rl.players.tabular_player import PublicTabularPlayer, get_infoset_index
 
 TWELVE = replace(game("flop_holdem"), name="twelve", ranks="QKA", max_raises=[0, 1])
 DCFR = {"alpha": 1.5, "beta": 0.0, "gamma": 2.0}

@@ -14,7 +14,7 @@ from poker_rl.evaluation.variance_reduction.aivat import (
     compute_aivat_terms,
     compute_luck_adjusted_payoff,
 )
-from poker_rl.evaluation.variance_reduction.pot_equity_value import EquityValueFunction
+from poker_rl.evaluation.variance_reduction.pot_equity_value import compute_equity_values
 from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.games.hand_history import hand_history_from_record
 
@@ -45,7 +45,7 @@ def every_hand(game, players):
 def random_value(game, seed):
     tree = get_tree(game)
     worth = np.random.default_rng(seed).normal(size=(len(tree.parent), game.seats))
-    return TreeValue(tree, worth)
+    return TreeValue(tree, worth).compute_values
 
 
 @pytest.mark.parametrize("value", ["random", "equity"])
@@ -54,7 +54,7 @@ def random_value(game, seed):
 def test_every_term_is_zero_on_average(game, unknown, value):
     players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
     ends, prob = every_hand(game, players)
-    worth = random_value(game, seed=3) if value == "random" else EquityValueFunction(game)
+    worth = random_value(game, seed=3) if value == "random" else None
     known = [None if seat == unknown else player for seat, player in enumerate(players)]
     who = np.tile(np.arange(game.seats), (len(ends), 1))
     for seat in range(game.seats):
@@ -72,7 +72,7 @@ def test_with_exact_values_and_all_policies_no_luck_is_left(game):
     tables = Tables(game, 0, 0)
     tables.load_records(ends)
     who = np.tile(np.arange(game.seats), (len(ends), 1))
-    value = TreeValue(tree, compute_expected_values(tree, policy))
+    value = TreeValue(tree, compute_expected_values(tree, policy)).compute_values
     for seat in range(game.seats):
         won = tables.payoffs()[:, seat]
         luck = compute_aivat_terms(game, ends, np.full(len(ends), seat), players, who, value)
@@ -88,8 +88,7 @@ def test_an_unknown_policy_has_the_same_mean_and_a_narrower_interval(game):
     ((tables, seats),) = seen
     won = tables.payoffs()[np.arange(2000), seats]
     who = np.where(np.arange(2) == seats[:, None], 0, 1)
-    equity, known = EquityValueFunction(game), [None, bot]
-    luck = compute_aivat_terms(game, tables.records, seats, known, who, equity)[:, :, 0].sum(1)
+    luck = compute_aivat_terms(game, tables.records, seats, [None, bot], who)[:, :, 0].sum(1)
     assert abs(luck.mean()) < 1.5 * compute_half_width(luck)  # three standard errors
     assert compute_half_width(won + luck) < 0.75 * compute_half_width(won)
     for i in range(40):  # and a hand at a time, as a session asks
@@ -116,7 +115,7 @@ def test_equity_is_that_of_all_boards():
         for _ in range(8):
             shown.step(np.array([1]))
         shares.append(shown.payoffs()[0] / 4 + 0.5)  # both put two chips in
-    exactly = EquityValueFunction(game).compute_values(tables.records, np.array([3]))[:, :, 0]
+    exactly = compute_equity_values(game, tables.records, np.array([3]))[:, :, 0]
     np.testing.assert_allclose(exactly, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
 
 
@@ -146,9 +145,9 @@ def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions
     boards = np.array([[*deck[: first + 3], *two] for two in combinations(left, 2)], np.int8)
     mean = all_in(game, boards, actions).payoffs().mean(0)
     assert len(np.unique(mean)) == game.seats
-    who, known, equity = np.arange(game.seats)[None], [None] * game.seats, EquityValueFunction(game)
+    who, known = np.arange(game.seats)[None], [None] * game.seats
     for seat in range(game.seats):
-        luck = compute_aivat_terms(game, tables.records, np.array([seat]), known, who, equity)
+        luck = compute_aivat_terms(game, tables.records, np.array([seat]), known, who)
         assert tables.payoffs()[0, seat] + luck[0, ALL_IN_COLUMN, 0] == pytest.approx(mean[seat])
 
 
@@ -165,5 +164,5 @@ def test_with_the_whole_board_equity_is_what_the_hand_pays(name, overrides):
     game = load_game(name, *overrides)
     tables, _ = play(game, 60, seed=4)
     known = np.full(60, sum(game.board_cards))
-    values = EquityValueFunction(game).compute_values(tables.records, known)
+    values = compute_equity_values(game, tables.records, known)
     assert (values[:, :, 0] == tables.payoffs()).all()

@@ -15,7 +15,7 @@ from poker_rl.learning.advantages import compute_gae, estimate_step_advantages
 from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.players import load_player
-from poker_rl.players.action_sampling import sample_from_logits
+from poker_rl.players.player import sample_from_logits
 
 SEES_CARDS = "algo.critic_view=perfect_information"
 SELF_PLAY = {

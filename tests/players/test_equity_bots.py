@@ -14,7 +14,6 @@ from poker_rl.games.cards import evaluate_best_five
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
-from poker_rl.players.bots.tight_bot import compute_win_probs
 
 HOLDEM, RING, DRAWN = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))
 
@@ -24,11 +23,7 @@ def tight(game=HOLDEM, **settings):
 
 
 def probs(game, records):
-    tables = Tables(game, 0, 0)
-    tables.load_records(records)
-    out = np.empty(len(records))
-    compute_win_probs(tables.gather_definitions(), records, compute_chen_percentiles(), out)
-    return out
+    return tight(game).compute_win_probs(records)
 
 
 def test_chen_order():

@@ -24,8 +24,8 @@ from poker_rl.players import Player, TabularPlayer, compute_checked_probs, sampl
 from poker_rl.players.bots import pretrained_bot
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
 from poker_rl.players.bots.pretrained_bot import CHECKSUM_FILE, PRETRAINED_FOLDER
-from poker_rl.players.greedy_wrapper import GreedyWrapper
 from poker_rl.players.network_player import count_networks, get_network_index
+from poker_rl.players.player import GreedyWrapper
 from poker_rl.players.player_loader import load_player, load_players
 from poker_rl.storage import checkpoint
 from poker_rl.storage.checkpoint import load_snapshot

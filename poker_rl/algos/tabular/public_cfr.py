@@ -41,7 +41,7 @@ from poker_rl.games.public.infoset_index import BoardNode
 from poker_rl.games.sequence_form import compute_mean_regret
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.players.player import Player
-from poker_rl.players.public_tabular_player import PublicTabularPlayer, get_infoset_index
+from poker_rl.players.tabular_player import PublicTabularPlayer, get_infoset_index
 
 # Bytes per action of an information set: regret and sum, the player's policy, temporary arrays.
 BYTES_PER_ACTION = 8 + 2 + 8

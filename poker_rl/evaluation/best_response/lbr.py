@@ -25,8 +25,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicy, RepresentativeHands
 
 MAX_HANDS_PER_BOARD = 64
@@ -36,37 +35,24 @@ POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)
 
 @dataclass
 class PublicState:
-    """Public state with the player's range, the probabilities of the hands that it may hold.
+    """Public state with the player's range, the probabilities of the hands that it may hold."""
 
-    Attributes:
-        record: record of a table in this state, [1]; its cards are ignored.
-        reach: for each hand, the probability that the player reaches the state with it, [H].
-        children: stored states after each action, except those after a new board card.
-        action_probs: the player's policy with each hand, [A, H]; None until it is computed.
-        best_actions: the responder's action with each of its hands, [R]; None until computed.
-    """
-
-    record: np.ndarray
-    reach: np.ndarray
+    record: np.ndarray  # record of a table in this state, [1]; its cards are ignored
+    reach: np.ndarray  # for each hand, the probability that the player gets here with it, [H]
+    # Stored states after each action, except those after a new board card.
     children: dict[int, PublicState] = field(default_factory=dict)
-    action_probs: np.ndarray | None = None
-    best_actions: np.ndarray | None = None
+    action_probs: np.ndarray | None = None  # the player's policy with each hand, [A, H]
+    best_actions: np.ndarray | None = None  # the responder's action with each of its hands, [R]
 
 
 @dataclass(frozen=True)
 class ResponderView:
-    """Information about one board: arrays for R hands of the responder and H hands of the player.
+    """Arrays of one board for R hands of the responder and H hands of the player."""
 
-    Attributes:
-        representative_hands: the hands of the player for which its policy is computed.
-        is_disjoint: 1 where the player's hand shares no card with the responder's hand or with the
-            board, else 0, [R, H].
-        win_margins: probability that the responder's hand wins a showdown against the player's
-            hand, minus the probability that it loses, [R, H].
-    """
-
-    representative_hands: RepresentativeHands
+    representative_hands: RepresentativeHands  # the hands for which its policy is computed
+    # 1 where the player's hand shares no card with the responder's or the board, else 0, [R, H]
     is_disjoint: np.ndarray
+    # Probability that the responder's hand wins a showdown minus that it loses it, [R, H].
     win_margins: np.ndarray
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -20,16 +20,17 @@ from poker_rl.evaluation.result import AGAINST, EXACT, Result
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.tables import Tables
-from poker_rl.players.action_sampling import sample_from_probs
-from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
-
-if TYPE_CHECKING:
-    from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
+from poker_rl.players.player import (
+    Player,
+    compute_checked_probs,
+    find_first_occurrences,
+    sample_from_probs,
+)
 
 MIN_DEALS = 30  # the mean of fewer deals is too far from normally distributed
 MAX_DEALS = 10_000_000  # a deal with nine seats takes 216 bytes, 2 GB in all
 DealCount = Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
-VarianceReductionMethod = Literal["none", "control_variate", "aivat"]
+VarianceReductionMethod = Literal["none", "aivat"]
 MAX_TABLES = 16_384  # tables in a batch, of 0.8 kB each
 MAX_PROBS = 2**22  # number of action probabilities in a batch
 
@@ -43,7 +44,6 @@ def play_deals(
     deals: int,
     seed: int,
     observers: Sequence[HandObserver] = (),
-    duplicate: bool = True,
 ) -> np.ndarray:
     """Play random deals, each in every rotation, and return each player's winnings.
 
@@ -53,7 +53,6 @@ def play_deals(
     Args:
         players: one for each seat.
         seed: fixes the cards and the players' random numbers.
-        duplicate: if False, each hand has its own cards; the number of seats must be fixed.
 
     Returns:
         Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
@@ -61,8 +60,8 @@ def play_deals(
     deal_seed, *player_seeds = np.random.SeedSequence(seed).spawn(1 + game.seats)
     generators = [np.random.Generator(np.random.PCG64(stream)) for stream in player_seeds]
     deals_per_batch = max(1, min(MAX_TABLES, MAX_PROBS // game.action_count) // game.seats)
-    table_count = min(deals_per_batch, deals) * (1 if duplicate else game.seats)
-    dealer = Tables(game, table_count, int(deal_seed.generate_state(1, np.uint64)[0]))
+    table_seed = int(deal_seed.generate_state(1, np.uint64)[0])
+    dealer = Tables(game, min(deals_per_batch, deals), table_seed)
     blocks = []
     for first_deal in range(0, deals, deals_per_batch):
         dealer.deal()
@@ -70,7 +69,7 @@ def play_deals(
         deal_of_table = np.repeat(np.arange(len(seats_of_deal)), seats_of_deal)  # [B]
         first_table = np.cumsum(seats_of_deal) - seats_of_deal  # index of each deal's first table
         rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
-        dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
+        dealt = dealer.records[deal_of_table]
         tables = Tables(game, len(deal_of_table), 0)
         tables.deal(decks=dealt["deck"], variants=dealt["variant"])
         play_tables(tables, rotation, players, generators)
@@ -124,7 +123,7 @@ def play_match(
     deals: int,
     seed: int,
     observers: Sequence[HandObserver] = (),
-    reducer_factory: ReducerFactory | None = None,
+    use_aivat: bool = False,
     player_name: str = "player",
 ) -> Result:
     """Measure the winnings of a player, per hand, against an opponent that has every other seat.
@@ -132,15 +131,23 @@ def play_match(
     It plays each of at least `MIN_DEALS` deals in every seat. `seed` fixes the cards and the
     players' random numbers.
     """
-    scale, unit = get_result_unit(game)
     players = [player] + [opponent] * (game.seats - 1)
-    if reducer_factory is None:
-        blocks = play_deals(game, players, deals, seed, observers)[:, 0]
-    else:
-        reducer = reducer_factory(players, seed)
-        observers = [*observers, reducer.add_hands]
-        raw_blocks = play_deals(game, players, deals, seed, observers, reducer.duplicate)[:, 0]
-        blocks = reducer.reduce_variance(raw_blocks)
+    all_terms: list[np.ndarray] = []
+
+    def add_aivat_terms(tables: Tables, rotation: np.ndarray) -> None:
+        is_opponent = np.arange(game.seats) != rotation[:, None]
+        player_by_seat = is_opponent.astype(np.int64) * (opponent is not player)
+        hands = tables.records, rotation, [player, opponent], player_by_seat
+        all_terms.append(average_by_deal(aivat.compute_aivat_terms(game, *hands), rotation))
+
+    if use_aivat:
+        from poker_rl.evaluation.variance_reduction import aivat
+
+        observers = [*observers, add_aivat_terms]
+    blocks = play_deals(game, players, deals, seed, observers)[:, 0]
+    if use_aivat:
+        blocks = aivat.reduce_variance(game, blocks, np.concatenate(all_terms))
+    scale, unit = get_result_unit(game)
     measure, kind = f"against/{opponent_name}", f"{AGAINST}{opponent_name}"
     return summarize_blocks(player_name, measure, blocks * scale, unit, kind)
 

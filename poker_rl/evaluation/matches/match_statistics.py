@@ -22,7 +22,6 @@ from poker_rl.evaluation.matches.duplicate_match import (
     summarize_blocks,
 )
 from poker_rl.evaluation.result import AGAINST, EXACT, Result
-from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
 from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.poker.betting import CALL, MAX_SEATS, RAISE, can_fold, start, step
@@ -67,9 +66,8 @@ class StyleCounter:
 def compute_style(counts: np.ndarray) -> dict[str, float | None]:
     """Compute the statistics of a player from its counts [6] over at least one hand."""
     hands, vpip, pfr, raises, calls, showdowns = counts.tolist()
-    shares = {"vpip": vpip / hands, "pfr": pfr / hands}
-    aggression = raises / calls if calls else None
-    return {"hands": hands, **shares, "aggression": aggression, "showdown": showdowns / hands}
+    values = hands, vpip / hands, pfr / hands, raises / calls if calls else None, showdowns / hands
+    return dict(zip(STYLE_UNITS, values, strict=True))
 
 
 def is_holdem(game: Game) -> bool:
@@ -118,7 +116,7 @@ def measure_match(
     opponent: Player,
     deals: int,
     seed: int,
-    reducer_factory: ReducerFactory | None,
+    use_aivat: bool,
 ) -> tuple[list[Result], list[Result]]:
     """Play a match; return winnings and hands won, and in hold'em the styles of both players.
 
@@ -134,7 +132,7 @@ def measure_match(
     style_counter = StyleCounter() if is_holdem(game) else None
     observers = [add_hands] + ([style_counter.add_hands] if style_counter else [])
     winnings = play_match(
-        game, player, opponent, opponent_name, deals, seed, observers, reducer_factory, player_name
+        game, player, opponent, opponent_name, deals, seed, observers, use_aivat, player_name
     )
     results = [winnings]
     if tree is not None:

@@ -61,7 +61,7 @@ def assign_players_to_tables(
     return seat_orders
 
 
-def list_counted_players(seat_order: Sequence[int]) -> list[int]:
+def list_scored_players(seat_order: Sequence[int]) -> list[int]:
     """Return the players whose results count: all, or the first if another has several seats."""
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 
@@ -128,13 +128,13 @@ def compute_tournament_results(
 ) -> TournamentResults:
     """Rank the players of a tournament by the results of its tables.
 
-    For each table, `blocks` holds what its `list_counted_players` won in each deal, [counted
-    players, deals] in chips a hand.
+    For each table, `blocks` holds what its `list_scored_players` won in each deal, [players,
+    deals] in chips a hand.
     """
     scale, unit = get_result_unit(game)
     blocks_of_player, blocks_of_pair = defaultdict(list), defaultdict(list)
     for seat_order, block in zip(seat_orders, blocks, strict=True):
-        for player, winnings in zip(list_counted_players(seat_order), block * scale, strict=True):
+        for player, winnings in zip(list_scored_players(seat_order), block * scale, strict=True):
             blocks_of_player[player].append(winnings)
             for other in set(seat_order) - {player}:
                 blocks_of_pair[player, other].append(winnings)
@@ -144,14 +144,19 @@ def compute_tournament_results(
     def summarize(player: int, measure: str, winnings: np.ndarray, kind: str) -> Result:
         return summarize_blocks(names[player], measure, winnings, unit, kind)
 
-    ratings = _compute_ratings(names, seat_orders, blocks) if game.seats == 2 else []
     results = []
+    if game.seats == 2:
+        scores = (np.sign([block[0] for block in blocks]) + 1) / 2
+        ratings, influences = fit_elo(np.array(seat_orders), scores, len(names))
     for rank, player in enumerate(ranked):
         results.append(summarize(player, "won", mean_blocks[player], "mean of all tables"))
         if rank > 0:
             difference = mean_blocks[ranked[rank - 1]] - mean_blocks[player]
             results.append(summarize(player, "behind", difference, "behind"))
-        results += [ratings[player]] if ratings else []
+        if game.seats == 2:
+            half_width, deals = compute_half_width(influences[player]), scores.shape[1]
+            rating = float(ratings[player])
+            results.append(Result(names[player], "elo", rating, half_width, "Elo", "fitted", deals))
     results += [
         summarize(
             a, f"won/{names[b]}", np.mean(blocks_of_pair[a, b], axis=0), f"{AGAINST}{names[b]}"
@@ -162,19 +167,6 @@ def compute_tournament_results(
     ]
     deals, player_names = blocks[0].shape[1], [names[player] for player in ranked]
     return TournamentResults(game, table_kind, rounds, deals, player_names, results)
-
-
-def _compute_ratings(
-    names: Sequence[str], seat_orders: Sequence[tuple[int, ...]], blocks: Sequence[np.ndarray]
-) -> list[Result]:
-    """Return the Elo rating of each player of a heads-up tournament."""
-    scores = (np.sign([block[0] for block in blocks]) + 1) / 2
-    ratings, influences = fit_elo(np.array(seat_orders), scores, len(names))
-    deals = scores.shape[1]
-    return [
-        Result(name, "elo", float(rating), compute_half_width(influence), "Elo", "fitted", deals)
-        for name, rating, influence in zip(names, ratings, influences, strict=True)
-    ]
 
 
 def fit_elo(

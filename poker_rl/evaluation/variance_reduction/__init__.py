@@ -1,1 +1,1 @@
-"""Variance reduction of matches: AIVAT and a control variate."""
+"""Variance reduction of matches by AIVAT."""

@@ -11,14 +11,15 @@ street by street, and after an all-in the rest of the board at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.variance_reduction.pot_equity_value import (
     HOLE_CARDS_UNKNOWN,
-    EquityValueFunction,
+    compute_equity_values,
 )
 from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory, TablePacker, replay_hand
@@ -34,6 +35,11 @@ CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
     street * MAX_STREETS for street in range(4)
 )
 COLUMN_COUNT = ALL_IN_COLUMN + 1
+MIN_SPREAD = 0.1  # lower bound of a column's standard deviation, in the game's unit or in equity
+PRIOR_WEIGHT_DEALS = 30  # the prior counts like 30 deals, because fits to few deals are noisy
+
+ValueFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Function of tables [B] and their numbers of known board cards [B], with values [B, seats, V]."""
 
 
 def compute_luck_adjusted_payoff(
@@ -45,7 +51,7 @@ def compute_luck_adjusted_payoff(
     """
     *_, record = replay_hand(game, history)
     hands = record, np.array([seat]), players, np.arange(game.seats)[None]
-    aivat_terms = compute_aivat_terms(game, *hands, EquityValueFunction(game))
+    aivat_terms = compute_aivat_terms(game, *hands)
     payoffs = tables_from_records(game, record).payoffs()
     return float(payoffs[0, seat] + aivat_terms[:, :, 0].sum())
 
@@ -56,7 +62,7 @@ def compute_aivat_terms(
     measured_seat: np.ndarray,
     players: Sequence[Player | None],
     player_by_seat: np.ndarray,
-    value_function: EquityValueFunction,
+    value_function: ValueFunction | None = None,
 ) -> np.ndarray:
     """Return the AIVAT terms; added to the winnings of the measured seats, they remove luck.
 
@@ -65,12 +71,14 @@ def compute_aivat_terms(
         measured_seat: the seat whose winnings are adjusted in each hand, [B].
         players: the players of these hands; None for an unknown policy.
         player_by_seat: index into `players` for each seat, [B, seats].
+        value_function: None for `compute_equity_values`.
 
     Returns:
         Terms [B, COLUMN_COUNT, V] for the V values of `value_function`. See `CARD_COLUMN` for the
         columns: cards, actions of the measured seat and of others, and cards after an all-in.
     """
     check_is_poker(game)
+    value_function = value_function or partial(compute_equity_values, game)
     packer, terms = TablePacker(game), []
     row_count = np.cumsum(records["moves"].astype(np.int64)) * game.action_count
     batch_of_hand = row_count // MAX_ROWS_PER_BATCH
@@ -95,13 +103,13 @@ def _compute_batch_terms(
     measured_seat: np.ndarray,
     players: Sequence[Player | None],
     player_by_seat: np.ndarray,
-    value_function: EquityValueFunction,
+    value_function: ValueFunction,
 ) -> np.ndarray:
     """Return the terms of `compute_aivat_terms` for a batch of B hands with D decisions in all."""
 
     def compute_values(tables: np.ndarray, board_cards: np.ndarray, hand: np.ndarray) -> np.ndarray:
         """Return the values [n, V] of the measured seats of these hands at tables [n]."""
-        values = value_function.compute_values(tables, board_cards)
+        values = value_function(tables, board_cards)
         return np.asarray(values[np.arange(len(hand)), measured_seat[hand]])
 
     hand_count = len(records)
@@ -166,3 +174,52 @@ def _compute_batch_terms(
     first_deal = before[first_decision], board_cards_by_street[:, 0]
     terms_by_column[:, CARD_COLUMN] -= compute_values(*first_deal, np.arange(hand_count))
     return terms_by_column
+
+
+def reduce_variance(game: Game, blocks: np.ndarray, deal_terms: np.ndarray) -> np.ndarray:
+    """Return results [deals] plus their AIVAT terms [deals, COLUMN_COUNT, 2] with fitted weights.
+
+    The weights are fitted because `compute_equity_values` ignores bets on later streets. Few deals
+    leave them near those of AIVAT: 1 for terms in chips, 0 for equities.
+    """
+    prior = np.zeros(deal_terms.shape[1:])
+    min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
+    prior[:, 0] = 1
+    min_spread[:, 0] *= game.unit_chips
+    columns = deal_terms.reshape(len(deal_terms), -1)
+    return add_control_variates(blocks, columns, prior.ravel(), min_spread.ravel())
+
+
+def add_control_variates(
+    blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
+) -> np.ndarray:
+    """Return blocks [N] plus a weighted sum of control variates, `columns` [N, C].
+
+    The expected value of each column is 0. The weights for each half of the blocks are fitted on
+    the other half, so that no weight depends on the results that it adjusts. `min_spread` [C] is a
+    lower bound of each column's standard deviation. Without it, a column that hardly varies in one
+    half could get a huge weight, which would add noise to the other half.
+    """
+    half = len(blocks) // 2
+    adjusted = np.empty(len(blocks))
+    for this, other in (slice(half), slice(half, None)), (slice(half, None), slice(half)):
+        weights = fit_weights(blocks[other], columns[other], prior, min_spread)
+        adjusted[this] = blocks[this] + columns[this] @ weights
+    return adjusted
+
+
+def fit_weights(
+    blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
+) -> np.ndarray:
+    """Return weights [C] that minimize the variance of blocks [N] plus weighted columns [N, C].
+
+    Ridge regression shrinks them towards `prior` [C], the more the fewer blocks there are.
+    """
+    column_spread = np.maximum(columns.std(0), min_spread)
+    scaled_columns = (columns - columns.mean(0)) / column_spread
+    residual = blocks - blocks.mean() + scaled_columns @ (prior * column_spread)
+    normal_matrix = scaled_columns.T @ scaled_columns + PRIOR_WEIGHT_DEALS * np.eye(len(prior))
+    fitted_weights: np.ndarray = (
+        prior - np.linalg.solve(normal_matrix, scaled_columns.T @ residual) / column_spread
+    )
+    return fitted_weights

@@ -12,145 +12,99 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import Game, hash_bytes, jit, random_below
-from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_SEATS
+from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE
 from poker_rl.games.poker.pots import payoffs, rank_hands
-from poker_rl.games.poker.record_dtypes import has_stacks
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
-MAX_CACHED_SHARES = 64  # size of the cache of pot shares in one deal
 HOLE_CARDS_UNKNOWN = -1  # number of known board cards before hole cards are dealt
 
 
-class EquityValueFunction:
-    """Value function of poker that returns two values for each seat.
+def compute_equity_values(
+    game: Game, records: np.ndarray, board_cards_known: np.ndarray
+) -> np.ndarray:
+    """Return two values of each seat at poker tables [B], [B, seats, 2].
 
-    The first is equity times pot minus the seat's stake, in chips. The second is the equity itself;
-    with a fitted weight it estimates the effect of bets on later streets.
+    The first is equity times pot minus the seat's stake, in chips; for a finished hand, the mean
+    payoff over the boards that could have been dealt, with side pots. The second is the equity
+    itself; with a fitted weight it estimates the effect of bets on later streets.
 
-    Boards that can still come are enumerated if there are at most `MAX_BOARDS`. Otherwise this
-    number is sampled with a hash of the deal as seed, so that a hand always has the same value.
+    `board_cards_known` [B] is the number of known board cards. Boards that can still come are
+    enumerated if there are at most `MAX_BOARDS`. Otherwise this number is sampled with a hash of
+    the deal as seed, so that a hand always has the same value.
     """
+    definitions, seats = game.definitions.take(records["variant"]), np.arange(game.seats)
+    is_seat = seats < definitions["seats"][:, None]
+    is_folded = is_seat & (records["folded"][:, : game.seats] != 0)
+    # A single live seat wins the pot with any board, so no board is sampled.
+    board_size = definitions["dealt"] - definitions["seats"] * definitions["hole"]
+    known = np.where(records["live"] == 1, board_size, board_cards_known).astype(np.int64)
+    # Consecutive tables of one deal, with the same known cards and folds, have the same equity.
+    deals = np.column_stack([records["deck"], records["variant"]])
+    is_new_deal = (np.diff(deals, axis=0, prepend=-1) != 0).any(1)
+    folds = is_folded @ (1 << seats)
+    key = (np.cumsum(is_new_deal) * (MAX_BOARD_CARDS + 2) + known + 1 << game.seats) + folds
+    _, first_row, row_of_table = np.unique(key, return_index=True, return_inverse=True)
+    arguments = definitions[first_row], records.take(first_row), known[first_row]
+    shares = np.zeros((len(first_row), game.seats))
+    _average_over_boards(*arguments, False, shares)
+    equity = shares[row_of_table]
 
-    def __init__(self, game: Game) -> None:
-        self._definitions, self._seats = game.definitions, game.seats
-
-    def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
-        """Return the value in chips and the equity of each seat at tables [B], [B, seats, 2].
-
-        `board_cards_known` [B] is the number of known board cards. For a finished hand, the value
-        in chips is the mean payoff over the boards that could have been dealt, with side pots.
-        """
-        values = np.zeros((len(records), self._seats, 2))
-        known, scratch_table = board_cards_known.astype(np.int64), np.empty(1, records.dtype)
-        definitions = self._definitions[records["variant"]]
-        _fill_values(definitions, records, known, scratch_table, values)
-        return values
-
-
-@jit
-def _fill_values(definitions, tables, board_cards_known, scratch_table, values_out):
-    """Write the values [B, seats, 2] of tables [B]; see `EquityValueFunction.compute_values`."""
-    cached_shares = np.empty((MAX_CACHED_SHARES, MAX_SEATS))
-    mean_payoffs = np.empty(MAX_SEATS)
-    # A cache key is the number of known board cards and a bit mask of the folded seats.
-    cache_keys = np.empty((MAX_CACHED_SHARES, 2), np.int64)
-    cache_size = 0
-    for i in range(len(tables)):
-        game = definitions[i]
-        if i > 0 and not _is_same_deal(game, tables[i], tables[i - 1]):
-            cache_size = 0
-        scratch_table[0] = tables[i]
-        table = scratch_table[0]
-        board_size = game.dealt - game.seats * game.hole
-        # A single live seat wins the pot with any board, so no board is sampled.
-        known_cards = board_size if table.live == 1 else board_cards_known[i]
-        folded_bits = 0
-        for seat in range(game.seats):
-            folded_bits |= table.folded[seat] << seat
-        cache_slot = 0
-        while cache_slot < cache_size and not (
-            cache_keys[cache_slot, 0] == known_cards and cache_keys[cache_slot, 1] == folded_bits
-        ):
-            cache_slot += 1
-        if cache_slot == cache_size:
-            cache_slot = min(cache_slot, MAX_CACHED_SHARES - 1)
-            cache_size = cache_slot + 1
-            cache_keys[cache_slot, 0], cache_keys[cache_slot, 1] = known_cards, folded_bits
-            _average_over_boards(game, table, known_cards, False, cached_shares[cache_slot])
-        pot = 0
-        for seat in range(game.seats):
-            pot += _compute_called_stake(game, table, seat)
-        for seat in range(game.seats):
-            share = cached_shares[cache_slot, seat]
-            values_out[i, seat, 0] = share * pot - _compute_called_stake(game, table, seat)
-            values_out[i, seat, 1] = share
-        if table.over:
-            scratch_table[0] = tables[i]  # `_average_over_boards` changed the deck
-            _average_over_boards(game, table, known_cards, True, mean_payoffs)
-            for seat in range(game.seats):
-                values_out[i, seat, 0] = mean_payoffs[seat]
+    called_stakes = np.broadcast_to(records["price"][:, None], is_seat.shape)
+    if records["able"].shape[1]:  # stacks are limited
+        called_stakes = np.minimum(called_stakes, definitions["stack"][:, : game.seats])
+    called_stakes = np.where(is_folded, records["paid"][:, : game.seats], called_stakes)
+    stakes = (called_stakes + definitions["dead"][:, : game.seats]) * is_seat
+    chips = equity * stakes.sum(1, keepdims=True) - stakes
+    ended = np.flatnonzero(records["over"])
+    mean_payoffs = np.zeros((len(ended), game.seats))
+    arguments = definitions[ended], records.take(ended), known[ended]
+    _average_over_boards(*arguments, True, mean_payoffs)
+    chips[ended] = mean_payoffs
+    return np.stack([chips, equity], axis=2)
 
 
 @jit
-def _is_same_deal(game, table, other_table):
-    is_same = table.variant == other_table.variant
-    for position in range(game.dealt):
-        is_same &= table.deck[position] == other_table.deck[position]
-    return is_same
+def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, means_out):
+    """Add each seat's mean share of the pot over the boards that can still come, [B, seats].
 
-
-@jit
-def _compute_called_stake(game, table, seat):
-    """Return the chips of a seat in the pot after all live seats have called."""
-    dead = game.dead[seat]
-    if table.folded[seat]:
-        return dead + table.paid[seat]
-    if has_stacks(table):
-        return dead + min(table.price, game.stack[seat])
-    return dead + table.price
-
-
-@jit
-def _average_over_boards(game, table, board_cards_known, use_payoffs, means_out):
-    """Write the mean share of the pot of each seat over the boards that can still come.
-
-    If `use_payoffs`, write its mean payoff in a finished hand instead. The table's deck changes.
+    If `use_payoffs`, add its mean payoff in a finished hand instead. The tables' decks change.
     """
-    for seat in range(game.seats):
-        means_out[seat] = 0
-    if board_cards_known == HOLE_CARDS_UNKNOWN:
-        for seat in range(game.seats):
-            means_out[seat] = (1 - table.folded[seat]) / table.live
-        return
+    seat_payoffs = np.empty(means_out.shape[1], np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
     # Indices into `unseen_cards` of the board cards to come
     chosen_positions = np.empty(MAX_BOARD_CARDS, np.int64)
-    board_payoffs = np.empty(MAX_SEATS, np.int64)
-    known_count = game.seats * game.hole + board_cards_known
-    cards_to_come = game.dealt - known_count
-    table.key, table.draws = hash_bytes(table.deck[: game.dealt], np.uint64(0)), np.uint64(0)
-    unseen_count = _list_unseen_cards(game, table, known_count, unseen_cards)
-    combination_count = _count_combinations(unseen_count, cards_to_come)
-    is_sampled = combination_count > MAX_BOARDS
-    board_count = min(combination_count, MAX_BOARDS)
-    for j in range(cards_to_come):
-        chosen_positions[j] = j
-    for _ in range(board_count):
-        for j in range(cards_to_come):
-            if is_sampled:
-                k = j + random_below(table, unseen_count - j)
-                unseen_cards[j], unseen_cards[k] = unseen_cards[k], unseen_cards[j]
-            table.deck[known_count + j] = unseen_cards[chosen_positions[j]]
-        if use_payoffs:
-            payoffs(game, table, board_payoffs)
+    for i in range(len(tables)):
+        game, table, means = definitions[i], tables[i], means_out[i]
+        if board_cards_known[i] == HOLE_CARDS_UNKNOWN:
             for seat in range(game.seats):
-                means_out[seat] += board_payoffs[seat]
-        else:
-            _add_pot_shares(game, table, means_out)
-        if not is_sampled:
-            _advance_combination(chosen_positions, cards_to_come, unseen_count)
-    for seat in range(game.seats):
-        means_out[seat] /= board_count
+                means[seat] = (1 - table.folded[seat]) / table.live
+            continue
+        known_count = game.seats * game.hole + board_cards_known[i]
+        cards_to_come = game.dealt - known_count
+        table.key, table.draws = hash_bytes(table.deck[: game.dealt], np.uint64(0)), np.uint64(0)
+        unseen_count = _list_unseen_cards(game, table, known_count, unseen_cards)
+        combination_count = 1
+        for j in range(cards_to_come):
+            combination_count = combination_count * (unseen_count - j) // (j + 1)
+            chosen_positions[j] = j
+        is_sampled = combination_count > MAX_BOARDS
+        board_count = min(combination_count, MAX_BOARDS)
+        for _ in range(board_count):
+            for j in range(cards_to_come):
+                if is_sampled:
+                    k = j + random_below(table, unseen_count - j)
+                    unseen_cards[j], unseen_cards[k] = unseen_cards[k], unseen_cards[j]
+                table.deck[known_count + j] = unseen_cards[chosen_positions[j]]
+            if use_payoffs:
+                payoffs(game, table, seat_payoffs)
+                for seat in range(game.seats):
+                    means[seat] += seat_payoffs[seat]
+            else:
+                _add_pot_shares(game, table, means)
+            if not is_sampled:
+                _advance_combination(chosen_positions, cards_to_come, unseen_count)
+        for seat in range(game.seats):
+            means[seat] /= board_count
 
 
 @jit
@@ -166,14 +120,6 @@ def _list_unseen_cards(game, table, known_count, unseen_cards):
             unseen_cards[count] = unseen_cards[card]
             count += 1
     return count
-
-
-@jit
-def _count_combinations(count, size):
-    combinations = 1
-    for j in range(size):
-        combinations = combinations * (count - j) // (j + 1)
-    return combinations
 
 
 @jit

@@ -17,7 +17,14 @@ from poker_rl.config.validation import ConfigError, Probability
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
-from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE, MAX_HOLE_CARDS, RAISE
+from poker_rl.games.poker.betting import (
+    CALL,
+    FOLD,
+    MAX_BOARD_CARDS,
+    MAX_DECK_SIZE,
+    MAX_HOLE_CARDS,
+    RAISE,
+)
 from poker_rl.players.bots.basic_bots import Bot
 
 BET = RAISE
@@ -42,6 +49,21 @@ class HoldemBot(Bot):
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         """Return the probabilities [B, 3] of fold, call and bet at tables [B]."""
         raise NotImplementedError
+
+    def get_known_cards(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the cards that each seat to act sees, [B, 7], and the number of board cards, [B].
+
+        The two hole cards come first, then the board; cards to come are -1.
+        """
+        definitions, own_seat = self.to_tables(records).gather_definitions(), records["to_act"]
+        rows, board_positions = np.arange(len(records)), np.arange(MAX_BOARD_CARDS)
+        board_count = definitions["shown"][rows, records["street"]].astype(np.int64)
+        board_start = definitions["seats"].astype(np.int64) * MAX_HOLE_CARDS
+        hole_positions = own_seat[:, None].astype(np.int64) * MAX_HOLE_CARDS + [0, 1]
+        positions = np.hstack([hole_positions, board_start[:, None] + board_positions])
+        cards = np.take_along_axis(records["deck"], positions, axis=1).astype(np.int64)
+        cards[:, MAX_HOLE_CARDS:][board_positions >= board_count[:, None]] = -1
+        return cards, board_count
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         """Return the raise [B] with which the bot would bet; arbitrary if no raise is legal."""
@@ -79,12 +101,6 @@ class StrongWeakBot(HoldemBot):
         bet_prob = self.reference_bot.compute_choice_probs(records, legal_mask)[:, BET]
         is_strong = bet_prob >= STRONG_HAND_MIN_BET_PROB
         return np.asarray(self._choice_probs[is_strong.astype(np.int64)])
-
-
-def get_hole_cards(records: np.ndarray) -> np.ndarray:
-    """Return the hole cards of each seat to act, [B, 2]."""
-    deck_positions = records["to_act"][:, None] * MAX_HOLE_CARDS + np.arange(MAX_HOLE_CARDS)
-    return np.take_along_axis(records["deck"], deck_positions, axis=1)
 
 
 def tabulate_holdings(function: Callable[[int, int], int]) -> np.ndarray:

@@ -28,17 +28,19 @@ class KuhnEquilibriumBot(Bot):
             raise ConfigError(f"known only of Kuhn poker, not of {game.name}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        rows = np.arange(len(records))
-        moves = records["moves"]
-        second_move_situation = np.where(records["line"][:, 0] == RAISE, AFTER_BET, AFTER_CHECK)
-        situation = np.choose(moves, [FIRST_MOVE, second_move_situation, AFTER_CHECK_BET])  # [B]
-        card = records["deck"][rows, records["to_act"]]  # [B]
-        bet_prob = compute_equilibrium_bet_probs(self.alpha)[situation, card]  # [B]
-        facing_bet = self.legal_mask(records)[:, FOLD]
+        bet_prob = compute_equilibrium_bet_probs(self.alpha)[find_situations(records)]  # [B]
+        rows, facing_bet = np.arange(len(records)), self.legal_mask(records)[:, FOLD]
         out = np.zeros((len(records), RAISE + 1))
         out[rows, np.where(facing_bet, CALL, RAISE)] = bet_prob
         out[rows, np.where(facing_bet, FOLD, CALL)] = 1 - bet_prob
         return out
+
+
+def find_situations(records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the situation [B], such as `AFTER_BET`, and the card of each seat to act [B]."""
+    second_move = np.where(records["line"][:, 0] == RAISE, AFTER_BET, AFTER_CHECK)
+    situation = np.choose(records["moves"], [FIRST_MOVE, second_move, AFTER_CHECK_BET])
+    return situation, records["deck"][np.arange(len(records)), records["to_act"]]
 
 
 def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:

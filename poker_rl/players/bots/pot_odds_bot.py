@@ -1,7 +1,11 @@
 """Bot that estimates its equity against the ranges of its opponents and compares it with pot odds.
 
 Equity is the share of the pot that a seat wins on average if all remaining hands go to the
-showdown; `range_equity` says how it is sampled. A range shrinks with the opponent's raises.
+showdown. Each sample deals every live opponent a hand of its range, and the board cards to come. A
+range contains the best hands; the more an opponent raised, the smaller is its range. For raises
+before the flop, the best hands are those with the most points by B. Chen's formula; for later
+raises, those that are the strongest on the current board. Some of the samples ignore the ranges,
+because a raise may also be a bluff or a draw.
 
 The bot bets if its equity is large compared with an even share of the pot among the live seats.
 Else it calls if its equity exceeds the pot odds by a margin. All settings are our choice.
@@ -28,22 +32,30 @@ from poker_rl.config.validation import (
     Range,
     Seed,
 )
-from poker_rl.games.game import Game, jit
+from poker_rl.games.cards import MAX_SUITS, evaluate_hand
+from poker_rl.games.game import Game, hash_bytes, jit, random_below, random_uniform
 from poker_rl.games.poker.betting import (
     CALL,
     FOLD,
+    MAX_DECK_SIZE,
+    MAX_HOLE_CARDS,
+    MAX_SEATS,
     RAISE,
-    compute_min_raise_to,
-    compute_pot_after_call,
-    compute_sized_raise_to,
+    infoset,
 )
-from poker_rl.games.poker.record_dtypes import has_stacks, is_no_limit
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import copy_records
-from poker_rl.players.bots.holdem_bot import BET, HoldemBot, to_one_hot_choices
-from poker_rl.players.bots.range_equity import estimate_equities
+from poker_rl.players.bet_sizes_player import compute_raise_targets
+from poker_rl.players.bots.holdem_bot import (
+    BET,
+    HoldemBot,
+    find_smallest_raises,
+    to_one_hot_choices,
+)
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
+HOLDING_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of pairs of hole cards
+MAX_TRIES = 50  # after so many hands that contain dealt cards, the range is ignored
 SampleCount = Annotated[int, Range(1, 1e6)]
 Margin = Annotated[float, Range(-1, 1)]
 
@@ -84,63 +96,204 @@ class PotOddsBot(HoldemBot):
         return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
 
     def estimate_equity(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the equity [B] and the pot odds [B] of each seat to act."""
+        """Return the equity [B] and the pot odds [B] of each seat to act.
+
+        The pot odds are the chips of a call as a share of the pot that could then be won.
+        """
         # Suits are renamed in a copy, so that equivalent situations get equal random numbers.
         tables = self.to_tables(copy_records(records))
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
-        equity, pot_odds = np.empty((2, len(records)))
-        shares, seed = np.array(self.share_after_raises), np.uint64(self.seed)
-        settings = shares, self.any_hand_prob, self.samples, seed
-        infoset_key = np.empty(self._game.infoset_key_size, np.uint8)
+        equity, infoset_key = np.empty(len(records)), np.empty(self._game.infoset_key_size, "u1")
         estimate_equities(
-            definitions, tables.records, infoset_key, self._percentiles, settings, equity
+            *(definitions, tables.records, *self.get_known_cards(tables.records), infoset_key),
+            *(self._percentiles, np.array(self.share_after_raises), self.any_hand_prob),
+            *(self.samples, np.uint64(self.seed), equity),
         )
-        compute_pot_odds(definitions, tables.records, pot_odds)
-        return equity, pot_odds
+        own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
+        price = np.minimum(records["price"], stack)
+        chips_to_call = price - own_paid
+        pot = definitions["dead_pot"] + np.minimum(paid, price[:, None]).sum(1)
+        return equity, chips_to_call / (pot + chips_to_call)
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        actions = np.empty(len(records), np.int64)
+        smallest_raises = find_smallest_raises(legal_mask)
+        if not records["raise_by"].shape[1]:  # limit
+            return smallest_raises
         definitions = self.to_tables(records).gather_definitions()
-        find_nearest_raises(definitions, records, self.bet_pot_share, self.all_in_share, actions)
-        return actions
+        own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
+        pot = definitions["dead_pot"] + records["price"] - own_paid + paid.sum(1)
+        target = np.minimum(records["price"] + np.rint(self.bet_pot_share * pot), stack)
+        is_all_in = target - own_paid >= self.all_in_share * (stack - own_paid)
+        target = np.where(is_all_in, stack, target)
+        if not definitions["sizes"].any():
+            return np.asarray(np.maximum(target.astype(np.int64), smallest_raises))
+        raise_targets = compute_raise_targets(self._game, records).astype(float)
+        raise_targets[raise_targets == 0] = np.inf  # illegal
+        return np.asarray(RAISE + np.abs(raise_targets - target[:, None]).argmin(1))
+
+    def _get_paid_and_stacks(
+        self, records: np.ndarray, definitions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what the seat to act has paid and could pay at most [B], and what all seats have.
+
+        The chips of the seats are [B, seats], 0 for a seat that is not part of the game.
+        """
+        rows, seat = np.arange(len(records)), records["to_act"]
+        is_seat = np.arange(MAX_SEATS) < definitions["seats"][:, None]
+        stack = definitions["stack"] if records["able"].shape[1] else np.full(is_seat.shape, np.inf)
+        return records["paid"][rows, seat], stack[rows, seat], records["paid"] * is_seat
 
 
 @jit
-def compute_pot_odds(definitions, tables, out):
-    """Write the chips of a call as a share of the pot that could then be won into `out` [B]."""
-    for i in range(len(tables)):
-        game, table = definitions[i], tables[i]
-        price = np.int64(table.price)
-        if has_stacks(table):
-            price = min(price, np.int64(game.stack[table.to_act]))
-        pot = np.int64(game.dead_pot)
-        for seat in range(game.seats):
-            pot += min(np.int64(table.paid[seat]), price)
-        chips_to_call = price - table.paid[table.to_act]
-        out[i] = chips_to_call / (pot + chips_to_call)
+def estimate_equities(
+    definitions,
+    tables,
+    known_cards,
+    board_counts,
+    infoset_key,
+    percentiles,
+    share_after_raises,
+    any_hand_prob,
+    samples,
+    seed,
+    equity,
+):
+    """Write the equity of each seat to act into `equity` [B]; see `PotOddsBot` for the settings.
 
-
-@jit
-def find_nearest_raises(definitions, tables, bet_pot_share, all_in_share, out):
-    """Write into `out` [B] the legal raise nearest to the share `bet_pot_share` of the pot.
-
-    If this raise takes at least the share `all_in_share` of the seat's chips, write all-in.
+    `known_cards` and `board_counts` are those of `HoldemBot.get_known_cards`, `percentiles` those
+    of `compute_chen_percentiles`; `infoset_key` is scratch memory.
     """
+    ranges = np.empty((MAX_SEATS, HOLDING_COUNT), np.int64)
+    range_sizes = np.empty(MAX_SEATS, np.int64)
+    raise_counts = np.empty((MAX_SEATS, 2), np.int64)
+    hands = np.empty((MAX_SEATS, MAX_HOLE_CARDS), np.int64)
     for i in range(len(tables)):
-        game, table = definitions[i], tables[i]
-        out[i] = RAISE
-        if is_no_limit(table):
-            pot, stack = compute_pot_after_call(game, table), np.int64(game.stack[table.to_act])
-            target = np.int64(min(table.price + np.rint(bet_pot_share * pot), stack))
-            paid = table.paid[table.to_act]
-            if target - paid >= all_in_share * (stack - paid):
-                target = stack
-            if game.sizes == 0:
-                out[i] = max(target, compute_min_raise_to(game, table))
-            least_difference = np.inf
-            for size in range(game.sizes):
-                difference = abs(compute_sized_raise_to(game, table, size, pot) - target)
-                # Of bet sizes with the same number of chips, only the first is legal.
-                if difference < least_difference:
-                    out[i], least_difference = RAISE + size, difference
+        game, table, cards, board_count = definitions[i], tables[i], known_cards[i], board_counts[i]
+        infoset(game, table, table.to_act, infoset_key)
+        table.key, table.draws = hash_bytes(infoset_key, seed), np.uint64(0)
+        hands[0, 0], hands[0, 1] = cards[0], cards[1]
+        known_bits = np.int64(0)  # bit c is 1 for a known card c
+        for j in range(MAX_HOLE_CARDS + board_count):
+            known_bits |= np.int64(1) << cards[j]
+        count_raises(game, table, raise_counts)
+        opponents = 0
+        for seat in range(game.seats):
+            if seat != table.to_act and not table.folded[seat]:
+                last = len(share_after_raises) - 1
+                preflop_share = share_after_raises[min(raise_counts[seat, 0], last)]
+                board_share = share_after_raises[min(raise_counts[seat, 1], last)]
+                shares = preflop_share, board_share if board_count else 1.0
+                range_sizes[opponents] = write_range_hands(
+                    shares, percentiles, known_bits, cards, board_count, ranges[opponents]
+                )
+                opponents += 1
+        final_count = game.shown[game.streets - 1]
+        pot_shares = 0.0
+        for _ in range(samples):
+            dealt_cards = known_bits
+            for opponent in range(opponents):
+                hole_cards = ranges[opponent][: range_sizes[opponent]]
+                dealt_cards = deal_opponent(
+                    table, dealt_cards, hole_cards, any_hand_prob, hands[1 + opponent]
+                )
+            for j in range(board_count, final_count):
+                cards[MAX_HOLE_CARDS + j] = draw_undealt_card(table, dealt_cards)
+                dealt_cards |= np.int64(1) << cards[MAX_HOLE_CARDS + j]
+            pot_shares += compute_showdown_share(hands, 1 + opponents, cards, final_count)
+        equity[i] = pot_shares / samples
+
+
+@jit
+def count_raises(game, table, out):
+    """Write into `out` [seats, 2] each seat's number of raises before the flop and later."""
+    blinds = 0
+    for seat in range(game.seats):
+        out[seat, 0] = out[seat, 1] = 0
+        blinds += game.forced_raises and game.post[seat] > game.ante
+    for i in range(blinds, table.marks):
+        cell = table.mark[i]
+        if cell % game.type_count == 0:  # the move is a raise
+            street_cell = cell // game.type_count // game.raise_levels
+            has_board = game.shown[street_cell % game.streets] > 0
+            out[street_cell // game.streets, np.int64(has_board)] += 1
+
+
+@jit
+def write_range_hands(shares, percentiles, known_bits, cards, board_count, hole_cards):
+    """Write the pairs of hole cards of a range; return their number, or 0 for any hole cards.
+
+    Args:
+        shares: share of all hole cards that is selected, the best before the flop, and share of
+            these that is in the range, the strongest on the current board.
+        cards: two cards that are overwritten, then the board cards.
+        hole_cards: output, in which cards a and b are 52 a + b.
+    """
+    preflop_share, board_share = shares
+    if preflop_share == 1 and board_share == 1:
+        return 0
+    count = 0
+    for first in range(1, MAX_DECK_SIZE):
+        for second in range(first):
+            is_known = (known_bits >> first | known_bits >> second) & 1
+            if not is_known and percentiles[first, second] >= 1 - preflop_share:
+                hole_cards[count] = MAX_DECK_SIZE * first + second
+                count += 1
+    if board_share == 1 or count == 0:
+        return count
+    strengths = np.empty(count, np.int64)
+    for j in range(count):
+        cards[0], cards[1] = divmod(hole_cards[j], MAX_DECK_SIZE)
+        strengths[j] = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
+    min_strength = np.sort(strengths)[min(int((1 - board_share) * count), count - 1)]
+    strong_count = 0
+    for j in range(count):
+        if strengths[j] >= min_strength:
+            hole_cards[strong_count] = hole_cards[j]
+            strong_count += 1
+    return strong_count
+
+
+@jit
+def deal_opponent(table, dealt_cards, hole_cards, any_hand_prob, out):
+    """Deal an opponent two hole cards of its range, or with probability `any_hand_prob` any two.
+
+    Write them into `out`, and return the set of dealt cards including them.
+    """
+    if len(hole_cards) and random_uniform(table) >= any_hand_prob:
+        for _ in range(MAX_TRIES):
+            out[0], out[1] = divmod(hole_cards[random_below(table, len(hole_cards))], MAX_DECK_SIZE)
+            hand = np.int64(1) << out[0] | np.int64(1) << out[1]
+            if not dealt_cards & hand:
+                return dealt_cards | hand
+    for j in range(MAX_HOLE_CARDS):
+        out[j] = draw_undealt_card(table, dealt_cards)
+        dealt_cards |= np.int64(1) << out[j]
+    return dealt_cards
+
+
+@jit
+def draw_undealt_card(table, dealt_cards):
+    """Return a random card that has not been dealt."""
+    card = random_below(table, MAX_DECK_SIZE)
+    while dealt_cards >> card & 1:
+        card = random_below(table, MAX_DECK_SIZE)
+    return card
+
+
+@jit
+def compute_showdown_share(hands, hand_count, cards, board_count):
+    """Return the share of the pot that the first of the hands wins; equal hands divide it.
+
+    `cards` are two cards that are overwritten, then the board cards.
+    """
+    cards[0], cards[1] = hands[0, 0], hands[0, 1]
+    own_strength = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
+    winners = 1
+    for i in range(1, hand_count):
+        cards[0], cards[1] = hands[i, 0], hands[i, 1]
+        strength = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
+        if strength > own_strength:
+            return 0.0
+        winners += strength == own_strength
+    return 1 / winners

@@ -24,10 +24,6 @@ class PretrainedBot(Bot):
 
     The file stores weights in 16 bits, which halves its size; computations use 32 bits.
     `scripts/release.py` makes such files.
-
-    Raises:
-        ConfigError: if the file has a wrong checksum or none, or the player can't play the game,
-            see `player_loader.load_players`.
     """
 
     file: str
@@ -53,12 +49,7 @@ class PretrainedBot(Bot):
 
 
 def check_bundled_file(name: str) -> None:
-    """Check the SHA-256 checksum of a file in `poker_rl/released`.
-
-    Raises:
-        ConfigError: if the file is not listed in `SHA256SUMS`, or differs from its checksum there.
-        OSError: if the file or `SHA256SUMS` is missing.
-    """
+    """Raise `ConfigError` unless a file in `poker_rl/released` has its checksum in `SHA256SUMS`."""
     lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
     checksums = {file: checksum for checksum, file in (line.split() for line in lines)}
     if name not in checksums:

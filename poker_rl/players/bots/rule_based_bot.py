@@ -13,14 +13,12 @@ with a draw. Else it checks or folds. The terms mean:
 Before the flop it bets a pair and calls with an ace or a king. All of these rules are our choice.
 """
 
-# The arguments of the compiled functions are NumPy records, which have no type for mypy.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from poker_rl.games.cards import (
     CATEGORY_SHIFT,
@@ -46,89 +44,59 @@ class RuleBasedBot(HoldemBot):
     """Bot that bets, calls and folds by the rules in the module's docstring."""
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        choices = np.empty(len(records), np.int64)
-        choose_by_rules(self.to_tables(records).gather_definitions(), records, choices)
-        return to_one_hot_choices(choices)
+        cards, board_count = self.get_known_cards(records)
+        ranks, final_count = cards // MAX_SUITS, self._game.definitions["shown"].max()
+        hole_ranks, board_ranks = ranks[:, :MAX_HOLE_CARDS], ranks[:, MAX_HOLE_CARDS:]
+        top_board_rank = board_ranks.max(1)
+        is_hole_pair = hole_ranks[:, 0] == hole_ranks[:, 1]
+        # Without a board, each pair is a pair above it.
+        is_bet = (hole_ranks == top_board_rank[:, None]).any(1)
+        is_bet |= is_hole_pair & (hole_ranks[:, 0] > top_board_rank)
+        is_bet |= is_better_than_top_pair(cards, board_count)
+        is_call = (hole_ranks[:, :, None] == board_ranks[:, None]).any((1, 2)) | is_hole_pair
+        is_call |= has_draw(cards) & (board_count > 0) & (board_count < final_count)
+        is_call |= (board_count == 0) & (hole_ranks.max(1) >= KING)
+        return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
+
+
+def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.ndarray:
+    """Return whether each hand [B, 7] of two hole cards and a board is better than top pair."""
+    hand_strength, board_strength = np.zeros((2, len(cards)), np.int64)
+    _evaluate_hands_and_boards(cards, board_count, hand_strength, board_strength)
+    hand_category, board_category = (x >> CATEGORY_SHIFT for x in (hand_strength, board_strength))
+    is_made_hand = (board_count == MAX_BOARD_CARDS) & (hand_category >= STRAIGHT)
+    is_two_pair = (hand_category == TWO_PAIR) & (board_category == HIGH_CARD)
+    is_better: np.ndarray = np.where(
+        hand_category == board_category,
+        is_made_hand & (hand_strength > board_strength),
+        (hand_category >= TRIPS) | is_two_pair,
+    )
+    return is_better
+
+
+def has_draw(cards: np.ndarray) -> np.ndarray:
+    """Return whether each hand [B, 7] of two hole cards and a board has a draw; -1 is no card."""
+    is_held = np.zeros((2, len(cards), MAX_RANKS, MAX_SUITS), bool)  # by the board, and by the seat
+    row, position = np.nonzero(cards >= 0)
+    card = cards[row, position]
+    is_held[1, row, card // MAX_SUITS, card % MAX_SUITS] = True
+    in_board = position >= MAX_HOLE_CARDS
+    row, card = row[in_board], card[in_board]
+    is_held[0, row, card // MAX_SUITS, card % MAX_SUITS] = True
+    board_suits, suits = is_held.sum(2)
+    ranks = np.asarray(is_held.any(3))
+    ranks = np.concatenate([ranks[:, :, -1:], ranks], axis=2)  # the ace is low too
+    board_spans, spans = sliding_window_view(ranks, STRAIGHT_LENGTH, axis=2).sum(3)
+    has_flush_draw = ((suits >= CARDS_TO_DRAW) & (suits > board_suits)).any(1)
+    has_straight_draw = ((spans >= CARDS_TO_DRAW) & (spans > board_spans)).any(1)
+    return np.asarray(has_flush_draw | has_straight_draw)
 
 
 @jit
-def choose_by_rules(definitions, tables, out):
-    """Write the choice of each seat to act into `out` [B]."""
-    cards = np.empty(MAX_HOLE_CARDS + MAX_BOARD_CARDS, np.int64)
-    for i in range(len(tables)):
-        game, table = definitions[i], tables[i]
-        board_count = game.shown[table.street]
-        has_cards_to_come = board_count < game.shown[game.streets - 1]
-        for j in range(MAX_HOLE_CARDS):
-            cards[j] = table.deck[table.to_act * MAX_HOLE_CARDS + j]
-        for j in range(board_count):
-            cards[MAX_HOLE_CARDS + j] = table.deck[game.seats * MAX_HOLE_CARDS + j]
-        first, second = cards[0] // MAX_SUITS, cards[1] // MAX_SUITS
-        if board_count == 0:
-            weak_choice = CALL if max(first, second) >= KING else FOLD
-            out[i] = BET if first == second else weak_choice
-        elif has_top_pair_or_better(cards, board_count):
-            out[i] = BET
-        elif has_pair_with_hole_card(cards, board_count) or (
-            has_cards_to_come and has_draw(cards, board_count)
-        ):
-            out[i] = CALL
-        else:
-            out[i] = FOLD
-
-
-@jit
-def has_top_pair_or_better(cards, board_count):
-    """Return whether the hole cards, the first two of `cards`, make top pair or better."""
-    top_board_rank = -1
-    for j in range(MAX_HOLE_CARDS, MAX_HOLE_CARDS + board_count):
-        top_board_rank = max(top_board_rank, cards[j] // MAX_SUITS)
-    first, second = cards[0] // MAX_SUITS, cards[1] // MAX_SUITS
-    if top_board_rank in (first, second) or (first == second and first > top_board_rank):
-        return True
-    hand_strength = evaluate_best_five(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
-    board_strength = evaluate_best_five(cards[MAX_HOLE_CARDS:], board_count, MAX_SUITS)
-    hand_category = hand_strength >> CATEGORY_SHIFT
-    board_category = board_strength >> CATEGORY_SHIFT
-    if hand_category == board_category:
-        is_made_hand = board_count == MAX_BOARD_CARDS and hand_category >= STRAIGHT
-        return is_made_hand and hand_strength > board_strength
-    return hand_category >= TRIPS or (hand_category == TWO_PAIR and board_category == HIGH_CARD)
-
-
-@jit
-def has_pair_with_hole_card(cards, board_count):
-    """Return whether a hole card, one of the first two of `cards`, pairs another card."""
-    for i in range(MAX_HOLE_CARDS):
-        for j in range(i + 1, MAX_HOLE_CARDS + board_count):
-            if cards[i] // MAX_SUITS == cards[j] // MAX_SUITS:
-                return True
-    return False
-
-
-@jit
-def has_draw(cards, board_count):
-    """Return whether the hole cards, the first two of `cards`, make a draw with the board."""
-    rank_bits, board_rank_bits = 0, 0  # bit r + 1 for rank r; bit 0 for a low ace
-    for suit in range(MAX_SUITS):
-        count, own_count = 0, 0
-        for j in range(MAX_HOLE_CARDS + board_count):
-            if cards[j] % MAX_SUITS == suit:
-                count += 1
-                own_count += j < MAX_HOLE_CARDS
-        if own_count and count >= CARDS_TO_DRAW:
-            return True
-    for j in range(MAX_HOLE_CARDS + board_count):
-        rank = cards[j] // MAX_SUITS
-        card_rank_bits = 2 << rank | (rank == MAX_RANKS - 1)
-        rank_bits |= card_rank_bits
-        if j >= MAX_HOLE_CARDS:
-            board_rank_bits |= card_rank_bits
-    for low in range(MAX_RANKS + 2 - STRAIGHT_LENGTH):
-        ranks_in_span, board_ranks_in_span = 0, 0
-        for r in range(low, low + STRAIGHT_LENGTH):
-            ranks_in_span += rank_bits >> r & 1
-            board_ranks_in_span += board_rank_bits >> r & 1
-        if ranks_in_span >= CARDS_TO_DRAW and ranks_in_span > board_ranks_in_span:
-            return True
-    return False
+def _evaluate_hands_and_boards(cards, board_count, hand_out, board_out):  # type: ignore[no-untyped-def]
+    """Write the strength of each hand and of its board alone, if there is a board, [B]."""
+    for i in range(len(cards)):
+        if board_count[i]:
+            hand_out[i] = evaluate_best_five(cards[i], MAX_HOLE_CARDS + board_count[i], MAX_SUITS)
+            board = cards[i, MAX_HOLE_CARDS:]
+            board_out[i] = evaluate_best_five(board, board_count[i], MAX_SUITS)

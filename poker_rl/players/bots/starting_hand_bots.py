@@ -22,15 +22,14 @@ from poker_rl.config.validation import ConfigError, Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE
-from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.bots.holdem_bot import (
     BET,
     HoldemBot,
-    get_hole_cards,
     get_legal_choice_mask,
     tabulate_holdings,
     to_one_hot_choices,
 )
+from poker_rl.players.player import mix_with_uniform
 
 POSITION_COUNT = 3  # early, middle, late
 VERY_HIGH, TIGHT, AVERAGE, LOOSE, VERY_LOOSE, OUTSIDE_RANGES = range(6)
@@ -59,7 +58,7 @@ class ChenBot(HoldemBot):
         self._points = tabulate_holdings(compute_chen_points)
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        points = self._points[tuple(get_hole_cards(records).T)]
+        points = self._points[tuple(self.get_known_cards(records)[0][:, :2].T)]
         is_call = points >= np.array(self.call_thresholds)[self.find_position(records)]
         is_bet = points >= self.bet_threshold
         planned_probs = to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
@@ -109,7 +108,7 @@ class SklanskyBot(HoldemBot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        self._ranges = tabulate_holdings(find_range)
+        self._ranges = tabulate_holdings(find_sklansky_range)
         bet_prob = self.average_range_bet_prob
         call, fold = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]
         bet, average = [0.0, 0.0, 1.0], [0.0, 1 - bet_prob, bet_prob]
@@ -119,12 +118,12 @@ class SklanskyBot(HoldemBot):
         self._choice_probs = np.array([usual_plan, facing_more])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        range_index = self._ranges[tuple(get_hole_cards(records).T)]
+        range_index = self._ranges[tuple(self.get_known_cards(records)[0][:, :2].T)]
         has_more_bets = (records["raises"] > 1).astype(np.int64)
         return np.asarray(self._choice_probs[has_more_bets, range_index])
 
 
-def find_range(first: int, second: int) -> int:
+def find_sklansky_range(first: int, second: int) -> int:
     """Return the tightest range that contains the two cards, or `OUTSIDE_RANGES`."""
     low, high = sorted((first // MAX_SUITS, second // MAX_SUITS))
     pair, suited = low == high, first % MAX_SUITS == second % MAX_SUITS

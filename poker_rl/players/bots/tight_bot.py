@@ -16,7 +16,7 @@ import numpy as np
 from poker_rl.config.validation import Probability
 from poker_rl.games.cards import MAX_SUITS, evaluate_best_five
 from poker_rl.games.game import Game, jit
-from poker_rl.games.poker.betting import CALL, FOLD, MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_HOLE_CARDS
+from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE, MAX_HOLE_CARDS
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot, to_one_hot_choices
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
@@ -33,44 +33,39 @@ class TightBot(HoldemBot):
         self._preflop_win_probs = compute_chen_percentiles()
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        definitions = self.to_tables(records).gather_definitions()
-        win_probs = np.empty(len(records))
-        compute_win_probs(definitions, records, self._preflop_win_probs, win_probs)
+        win_probs = self.compute_win_probs(records)
         is_bet, is_call = win_probs >= self.raise_threshold, win_probs >= self.call_threshold
         return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
 
+    def compute_win_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability that the seat to act has the best hand at each table, [B]."""
+        cards, board_count = self.get_known_cards(records)
+        win_probs: np.ndarray = self._preflop_win_probs[cards[:, 0], cards[:, 1]]
+        _fill_board_win_probs(cards, board_count, win_probs)
+        return np.asarray(win_probs ** (records["live"] - 1))
+
 
 @jit
-def compute_win_probs(definitions, tables, preflop_win_probs, out):  # type: ignore[no-untyped-def]
-    """Write into `out` [B] the probability that the seat to act has the best hand."""
-    hand = np.empty(MAX_HOLE_CARDS + MAX_BOARD_CARDS, np.int64)
+def _fill_board_win_probs(cards, board_count, out):  # type: ignore[no-untyped-def]
+    """Write the probability to beat one opponent into `out` [B], if there is a board."""
     is_known = np.zeros(MAX_DECK_SIZE, np.bool_)
-    for i in range(len(tables)):
-        game, table = definitions[i], tables[i]
-        own_start = table.to_act * MAX_HOLE_CARDS
-        first, second = table.deck[own_start], table.deck[own_start + 1]
-        board_count = game.shown[table.street]
-        if board_count == 0:
-            win_prob = preflop_win_probs[first, second]
-        else:
-            count = board_count + MAX_HOLE_CARDS
-            for j in range(board_count):
-                hand[MAX_HOLE_CARDS + j] = table.deck[game.seats * MAX_HOLE_CARDS + j]
-            hand[0], hand[1] = first, second
-            own_strength = evaluate_best_five(hand, count, MAX_SUITS)
-            is_known[:] = False
-            for j in range(count):
-                is_known[hand[j]] = True
-            win_count, tie_count, holding_count = 0, 0, 0
-            for a in range(1, MAX_DECK_SIZE):
-                if not is_known[a]:
-                    hand[0] = a
-                    for b in range(a):
-                        if not is_known[b]:
-                            hand[1] = b
-                            opponent_strength = evaluate_best_five(hand, count, MAX_SUITS)
-                            win_count += opponent_strength < own_strength
-                            tie_count += opponent_strength == own_strength
-                            holding_count += 1
-            win_prob = (win_count + tie_count / 2) / holding_count
-        out[i] = win_prob ** (table.live - 1)
+    for i in range(len(cards)):
+        if board_count[i] == 0:
+            continue
+        hand, count = cards[i], MAX_HOLE_CARDS + board_count[i]
+        own_strength = evaluate_best_five(hand, count, MAX_SUITS)
+        is_known[:] = False
+        for j in range(count):
+            is_known[hand[j]] = True
+        win_count, tie_count, holding_count = 0, 0, 0
+        for a in range(1, MAX_DECK_SIZE):
+            if not is_known[a]:
+                hand[0] = a
+                for b in range(a):
+                    if not is_known[b]:
+                        hand[1] = b
+                        opponent_strength = evaluate_best_five(hand, count, MAX_SUITS)
+                        win_count += opponent_strength < own_strength
+                        tie_count += opponent_strength == own_strength
+                        holding_count += 1
+        out[i] = (win_count + tie_count / 2) / holding_count
