@@ -114,6 +114,9 @@ class GameAECEnv(AECEnv):
             return None
         return self.game.infoset_name(self._tables.records[0])
 
+    def close(self) -> None:
+        """Do nothing: there are no resources to release, but PettingZoo's checks ask for it."""
+
     def _select_next_agent(self) -> None:
         """Select the agent of the seat to act, and put its action mask into `infos`."""
         assert self._tables is not None
