@@ -2,8 +2,8 @@
 
 `pettingzoo` has an environment in which every seat is an agent; `gymnasium` has environments in
 which one seat learns against fixed players, and `sb3_env` adapts them for Stable-Baselines3.
-`sb3_player` and `mlp_player` turn trained networks into players. If Gymnasium is installed
-(`pip install 'poker-rl[gym]'`), importing this package registers an id for every game, such as
+`mlp_player` turns trained networks into players. If Gymnasium is installed (`pip install
+'poker-rl[gym]'`), importing this package registers an id for every game, such as
 `poker_rl/Leduc-v0`.
 """
 

@@ -39,11 +39,6 @@ def build_observation_space(game: Game) -> spaces.Box:
     return spaces.Box(-np.inf, np.inf, shape, np.float32)
 
 
-def build_info(mask: np.ndarray, is_illegal: Any) -> dict[str, Any]:
-    """Return Gymnasium's `info` dictionary, for one table or for a batch of tables."""
-    return {"action_mask": mask.astype(np.int8), "illegal_action": is_illegal}
-
-
 def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
     """Return the players of the other seats, in the order of play after the learner.
 
@@ -60,38 +55,97 @@ def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
     return [player_by_spec[item] if isinstance(item, str) else item for item in opponents]
 
 
-class LearnerTables:
-    """Batch of tables at which fixed opponents play until the learner has to act at every table.
+class GameVectorEnv(VectorEnv):
+    """Gymnasium environment of many tables, whose rules run in compiled code.
 
-    A hand that ends before the learner's first decision is replaced by a new one, because the
-    learner can't learn from it. The arguments are those of `GameVectorEnv`.
+    The fixed opponents play until the learner has to act at every table. A hand that ends before
+    the learner's first decision is replaced by a new one, because the learner can't learn from it.
+
+    The autoreset mode is SAME_STEP: when a hand ends, `step` returns its reward together with the
+    first observation of the next hand, and its last observation is in `info["final_obs"]`.
+
+    Args:
+        game: a game or its name, such as `leduc`.
+        num_envs: number of tables, B.
+        opponents: the players of the other seats, see `load_opponents`.
+        seat: the learner's seat; None to sample it for each hand.
+        overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
+
+    Raises:
+        ConfigError: if a game, a setting, a player or the seat does not exist.
     """
 
-    def __init__(self, game: Game, count: int, opponents: OpponentSpecs, seat: int | None) -> None:
-        self.game, self.count, self.tables = game, count, Tables(game, count, 0)
-        max_seat = int(game.definitions["seats"].min()) - 1
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        game: str | Game = "leduc",
+        num_envs: int = 1024,
+        opponents: OpponentSpecs = "uniform",
+        seat: int | None = None,
+        overrides: Sequence[str] = (),
+    ) -> None:
+        self.game, self.num_envs = to_game(game, overrides), num_envs
+        self.single_observation_space = build_observation_space(self.game)
+        self.single_action_space = spaces.Discrete(self.game.action_count)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        max_seat = int(self.game.definitions["seats"].min()) - 1
         if seat is not None and seat not in range(max_seat + 1):
             raise ConfigError(f"seat: {seat}; allowed: 0 to {max_seat}, or None for a random seat")
         self._fixed_seat = seat
-        self._opponents = load_opponents(game, opponents)
+        self._opponents = load_opponents(self.game, opponents)
         self._first_occurrences = find_first_occurrences(self._opponents)
         self._generator: np.random.Generator | None = None
+        self._all_rows, self.seats = np.arange(num_envs), np.zeros(num_envs, np.int64)
+        self.tables = Tables(self.game, num_envs, 0)
 
-    def start(self, generator: np.random.Generator) -> None:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Deal new hands at all tables; `options` can't select tables by a `reset_mask`."""
+        if options and "reset_mask" in options:
+            raise ValueError("options: reset_mask is not supported; each hand that ends is reset")
+        super().reset(seed=seed)
+        return self.restart(self.np_random)
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Play the learner's action at each table, [B], and the opponents' actions after it."""
+        rewards, terminations, is_illegal = self.play_actions(actions)
+        final_info = {}
+        if terminations.any():
+            ended = np.flatnonzero(terminations)
+            final_observations = np.full(self.num_envs, None, object)
+            for row, observation in zip(ended, self.tables.observe(ended), strict=True):
+                final_observations[row] = observation
+            final_info = {"final_obs": final_observations, "_final_obs": terminations.copy()}
+            self.deal_hands(ended)
+        observations, info = self.observe(is_illegal)
+        truncations = np.zeros(self.num_envs, np.bool_)
+        return observations, rewards, terminations, truncations, final_info | info
+
+    def action_masks(self) -> np.ndarray:
+        """Return which actions are legal at each table, [B, actions] bool."""
+        return self.mask.copy()
+
+    def restart(self, generator: np.random.Generator) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Deal new hands at all tables; a new generator also gives the cards a new seed."""
         if generator is not self._generator:
             self._generator = generator
-            self.tables = Tables(self.game, self.count, int(generator.integers(2**63)))
-        self.seats = np.zeros(self.count, np.int64)
-        self.deal(np.arange(self.count))
-        self.update_mask()
+            self.tables = Tables(self.game, self.num_envs, int(generator.integers(2**63)))
+        self.deal_hands(self._all_rows)
+        return self.observe(np.zeros(self.num_envs, np.bool_))
 
-    def update_mask(self) -> None:
-        """Set `mask`, which actions are legal, [B, actions] bool; none after the end of a hand."""
+    def observe(self, is_illegal: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Return the learner's observation at each table and `info`, and set the mask."""
         self.mask = self.tables.legal_mask()
-        self.mask[self.find_finished_tables()] = False
+        self.mask[self.tables.records["over"] == 1] = False  # none is legal after the end
+        info = {"action_mask": self.mask.astype(np.int8), "illegal_action": is_illegal}
+        return self.tables.observe(), info
 
-    def deal(self, rows: np.ndarray) -> None:
+    def deal_hands(self, rows: np.ndarray) -> None:
         """Deal new hands at some tables, and play them until the learner's first decision."""
         assert self._generator is not None
         for _ in range(MAX_DEALS):
@@ -109,31 +163,31 @@ class LearnerTables:
             " first decision; choose another seat or other opponents"
         )
 
-    def play(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def play_actions(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Play the learner's actions [B], and the opponents' actions until its next decisions.
 
         Returns:
             rewards, [B] float64: what the learner won in hands that have ended, in the game's unit.
+            is_over, [B] bool: true where the hand has ended.
             is_illegal, [B] bool: true where the first legal action replaced an illegal one.
         """
-        if self.tables.records["over"].any():
+        records = self.tables.records
+        if records["over"].any():
             raise RuntimeError("the hand is over: call reset() for the next one")
         actions = np.asarray(actions)
         is_outside = (actions < 0) | (actions >= self.game.action_count)
         if is_outside.any():
             most = self.game.action_count - 1
             raise ValueError(f"action {actions[is_outside][0]}; allowed: 0 to {most}")
-        is_illegal = ~self.mask[np.arange(self.count), actions]
+        is_illegal = ~self.mask[self._all_rows, actions]
         self.tables.step(np.where(is_illegal, self.mask.argmax(1), actions))
-        self._play_opponents(np.arange(self.count))
-        ended, rewards = self.find_finished_tables(), np.zeros(self.count)
-        rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), self.seats[ended]]
+        self._play_opponents(self._all_rows)
+        is_over, rewards = records["over"] == 1, np.zeros(len(actions))
+        ended, seats = np.flatnonzero(is_over), self.seats[is_over]
+        rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), seats]
         # `observe` shows what the seat to act sees, so the learner becomes the seat to act.
-        self.tables.records["to_act"][ended] = self.seats[ended]
-        return rewards / self.game.unit_chips, is_illegal
-
-    def find_finished_tables(self) -> np.ndarray:
-        return np.flatnonzero(self.tables.records["over"])
+        records["to_act"][ended] = seats
+        return rewards / self.game.unit_chips, is_over, is_illegal
 
     def _play_opponents(self, rows: np.ndarray) -> None:
         """Let opponents act at some tables until the learner is to act or the hand has ended."""
@@ -159,14 +213,8 @@ class GameEnv(Env):
     """Gymnasium environment of one table; `render()` returns the learner's information set as text.
 
     Args:
-        game: a game or its name, such as `leduc`.
-        opponents: the players of the other seats, see `load_opponents`.
-        seat: the learner's seat; None to sample it for each hand.
-        overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
+        game, opponents, seat, overrides: as for `GameVectorEnv`.
         render_mode: "ansi" or None.
-
-    Raises:
-        ConfigError: if a game, a setting, a player or the seat does not exist.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
@@ -179,93 +227,33 @@ class GameEnv(Env):
         overrides: Sequence[str] = (),
         render_mode: str | None = None,
     ) -> None:
-        self.game, self.render_mode = to_game(game, overrides), render_mode
-        self.observation_space = build_observation_space(self.game)
-        self.action_space = spaces.Discrete(self.game.action_count)
-        self._hand = LearnerTables(self.game, 1, opponents, seat)
+        self._envs = GameVectorEnv(game, 1, opponents, seat, overrides)
+        self.game, self.render_mode = self._envs.game, render_mode
+        self.observation_space = self._envs.single_observation_space
+        self.action_space = self._envs.single_action_space
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        self._hand.start(self.np_random)
-        return self._hand.tables.observe()[0], build_info(self._hand.mask[0], False)
+        return self._select_first(*self._envs.restart(self.np_random))
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Play the learner's action, and the opponents' actions until its next decision."""
-        rewards, is_illegal = self._hand.play(np.array([action]))
-        self._hand.update_mask()
-        info = build_info(self._hand.mask[0], bool(is_illegal[0]))
-        is_over = bool(len(self._hand.find_finished_tables()))
-        return self._hand.tables.observe()[0], float(rewards[0]), is_over, False, info
+        rewards, is_over, is_illegal = self._envs.play_actions(np.array([action]))
+        observation, info = self._select_first(*self._envs.observe(is_illegal))
+        return observation, float(rewards[0]), bool(is_over[0]), False, info
+
+    def _select_first(
+        self, observations: np.ndarray, info: dict[str, np.ndarray]
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        mask, is_illegal = info["action_mask"][0], bool(info["illegal_action"][0])
+        return observations[0], {"action_mask": mask, "illegal_action": is_illegal}
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal, [actions] bool; none after the end of the hand."""
-        return np.array(self._hand.mask[0])
+        return np.array(self._envs.mask[0])
 
     def render(self) -> str | None:
-        record = self._hand.tables.records[0]
+        record = self._envs.tables.records[0]
         return None if self.render_mode is None else self.game.infoset_name(record)
-
-
-class GameVectorEnv(VectorEnv):
-    """Gymnasium environment of many tables, whose rules run in compiled code.
-
-    The autoreset mode is SAME_STEP: when a hand ends, `step` returns its reward together with the
-    first observation of the next hand, and its last observation is in `info["final_obs"]`.
-
-    Args:
-        num_envs: number of tables, B.
-        game, opponents, seat, overrides: as for `GameEnv`.
-
-    """
-
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
-
-    def __init__(
-        self,
-        game: str | Game = "leduc",
-        num_envs: int = 1024,
-        opponents: OpponentSpecs = "uniform",
-        seat: int | None = None,
-        overrides: Sequence[str] = (),
-    ) -> None:
-        self.game, self.num_envs = to_game(game, overrides), num_envs
-        self.single_observation_space = build_observation_space(self.game)
-        self.single_action_space = spaces.Discrete(self.game.action_count)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self._hands = LearnerTables(self.game, num_envs, opponents, seat)
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal new hands at all tables; `options` can't select tables by a `reset_mask`."""
-        if options and "reset_mask" in options:
-            raise ValueError("options: reset_mask is not supported; each hand that ends is reset")
-        super().reset(seed=seed)
-        self._hands.start(self.np_random)
-        info = build_info(self._hands.mask, np.zeros(self.num_envs, np.bool_))
-        return self._hands.tables.observe(), info
-
-    def step(
-        self, actions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play the learner's action at each table, [B], and the opponents' actions after it."""
-        tables, info = self._hands.tables, {}
-        rewards, is_illegal = self._hands.play(actions)
-        terminations, truncations = np.zeros((2, self.num_envs), np.bool_)
-        if len(ended := self._hands.find_finished_tables()):
-            terminations[ended] = True
-            final_observations = np.full(self.num_envs, None, object)
-            for row, observation in zip(ended, tables.observe(ended), strict=True):
-                final_observations[row] = observation
-            info = {"final_obs": final_observations, "_final_obs": terminations.copy()}
-            self._hands.deal(ended)
-        self._hands.update_mask()
-        info |= build_info(self._hands.mask, is_illegal)
-        return tables.observe(), rewards, terminations, truncations, info
-
-    def action_masks(self) -> np.ndarray:
-        """Return which actions are legal at each table, [B, actions] bool."""
-        return self._hands.mask.copy()

@@ -1,24 +1,37 @@
-"""Player with the weights of a plain PyTorch network, for example trained with `GameVectorEnv`."""
+"""Players with the weights of a plain PyTorch network or of a model of MaskablePPO."""
 
 from __future__ import annotations
 
+import json
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.functional import linear
 
-from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.config.validation import ConfigError, error_prefix, open_regular_file
 from poker_rl.games.game import Game
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.players.bots.basic_bots import Bot
-from poker_rl.storage.checkpoint import find_non_finite_tensors, load_checked
+from poker_rl.storage.checkpoint import (
+    MACHINE_MEMORY_BYTES,
+    UNREADABLE_FILE_ERRORS,
+    find_non_finite_tensors,
+    load_checked,
+)
+from poker_rl.storage.disk import name_path_in_errors
 
-Activation = Literal["tanh", "relu"]
+POLICY_MODULE = "sb3_contrib.common.maskable.policies"
+CRITIC_PREFIXES = ("mlp_extractor.value_net.", "value_net.")
+CLASS_BY_ACTIVATION = {
+    "tanh": "<class 'torch.nn.modules.activation.Tanh'>",
+    "relu": "<class 'torch.nn.modules.activation.ReLU'>",
+}
 
 
 @dataclass(kw_only=True)
@@ -30,19 +43,19 @@ class LinearLayersPlayer(Bot):
 
     file: str
 
-    def set_layers(self, weights: Mapping[str, Any], activation: Activation) -> None:
+    def set_layers(self, weights: Mapping[str, Any], activation: str) -> None:
         """Set the `weight` [outputs, inputs] and `bias` [outputs] of the layers by dotted names.
 
         Raises:
             ConfigError: if they do not form linear layers from observations to actions.
         """
-        game, tensors = self._game, list(weights.values())
+        game = self._game
         self._activate = torch.tanh if activation == "tanh" else torch.relu
         names = [name.rpartition(".")[0] for name in weights if name.endswith("weight")]
         expected = {f"{name}.{part}" for name in names for part in ("weight", "bias")}
         with error_prefix(f"file: {self.file}"):
-            is_tensor = all(isinstance(one, Tensor) and one.ndim in (1, 2) for one in tensors)
-            if not names or weights.keys() != expected or not is_tensor:
+            is_tensor = [isinstance(w, torch.Tensor) and w.ndim in (1, 2) for w in weights.values()]
+            if not names or weights.keys() != expected or not all(is_tensor):
                 raise ConfigError("holds other weights than those of linear layers with a bias")
             self._layers = [(weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in names]
             sizes = [game.observation_size, *(len(bias) for _, bias in self._layers)]
@@ -73,8 +86,47 @@ class MLPPlayer(LinearLayersPlayer):
     file runs no code that it may contain.
     """
 
-    activation: Activation
+    activation: Literal["tanh", "relu"]
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         self.set_layers(load_checked(Path(self.file)), self.activation)
+
+
+@dataclass(kw_only=True)
+class MaskablePPOPlayer(LinearLayersPlayer):
+    """Player with the weights from a file that `MaskablePPO.save` wrote.
+
+    The policy has to be an `MlpPolicy` with tanh or ReLU that was trained in `GameEnv` or
+    `GameVectorEnv`. Only its weights are read, which needs no Stable-Baselines3 and runs no code
+    that the file may contain, unlike `MaskablePPO.load`.
+    """
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        weights, policy_class, policy_settings = read_saved_model(Path(self.file))
+        activation_class = policy_settings.get("activation_fn", CLASS_BY_ACTIVATION["tanh"])
+        names = [name for name, one in CLASS_BY_ACTIVATION.items() if one == activation_class]
+        if policy_class.get("__module__") != POLICY_MODULE or not names:
+            problem = "is not of an MlpPolicy of MaskablePPO with tanh or ReLU"
+            raise ConfigError(f"file: {self.file} {problem}")
+        actor = {k: v for k, v in weights.items() if not k.startswith(CRITIC_PREFIXES)}
+        self.set_layers(actor, names[0])
+
+
+def read_saved_model(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the weights, policy class and policy settings of a saved MaskablePPO."""
+    try:
+        with (
+            name_path_in_errors(path),
+            open_regular_file(path, MACHINE_MEMORY_BYTES) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
+            settings = json.loads(archive.read("data"))
+            policy_bytes = archive.read("policy.pth")
+        weights = torch.load(BytesIO(policy_bytes), map_location="cpu", weights_only=True)
+        return dict(weights), dict(settings["policy_class"]), dict(settings["policy_kwargs"])
+    except FileNotFoundError:
+        raise ConfigError(f"file: {path}: no such file") from None
+    except UNREADABLE_FILE_ERRORS as error:
+        raise ConfigError(f"file: {path} is not a model of MaskablePPO") from error

@@ -201,14 +201,14 @@ def tabulate_tree(
         index=np.array(index, np.int32),
         rank=np.array(ranks),
         observation=observation.astype(np.uint8) if is_binary else observation,
-        payoff=to_chips(name, np.array(payoffs), unit_chips),
-        outcome=list_outcomes(name, outcome_probs),
+        payoff=convert_payoffs_to_chips(name, np.array(payoffs), unit_chips),
+        outcome=list_deal_outcomes(name, outcome_probs),
     )
     names_of_actions = [action_names.get(action, str(action)) for action in range(actions)]
     return TabulatedTree(definitions, max_moves, names_of_actions, [key for _, key in infosets])
 
 
-def to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
+def convert_payoffs_to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
     if abs(payoffs.sum(1)).max() > 1e-9:
         raise ConfigError(f"name: the payoffs of {name} do not sum to 0")
     chips = np.rint(payoffs * unit_chips)
@@ -219,7 +219,7 @@ def to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
     return np.asarray(chips, np.int64)
 
 
-def list_outcomes(name: str, outcome_probs: dict[Prefix, list[Fraction]]) -> np.ndarray:
+def list_deal_outcomes(name: str, outcome_probs: dict[Prefix, list[Fraction]]) -> np.ndarray:
     """Return the outcomes of all deals, which are equally likely: [deals, chance nodes] int16."""
 
     def iterate_deals(prefix: Prefix, prob: Fraction) -> Iterator[tuple[Prefix, Fraction]]:

@@ -101,16 +101,12 @@ class GameAECEnv(AECEnv):
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         assert self._tables is not None
-        if agent == self.agent_selection and not self.terminations[agent]:
-            return {
-                "observation": self._tables.observe()[0],
-                "action_mask": self.infos[agent]["action_mask"].copy(),
-            }
         records = self._tables.records.copy()
         records["to_act"] = self.possible_agents.index(agent)
+        no_action = np.zeros(self.game.action_count, np.int8)
         return {
             "observation": tables_from_records(self.game, records).observe()[0],
-            "action_mask": np.zeros(self.game.action_count, np.int8),
+            "action_mask": self.infos.get(agent, {}).get("action_mask", no_action).copy(),
         }
 
     def render(self) -> str | None:
@@ -119,7 +115,7 @@ class GameAECEnv(AECEnv):
         return self.game.infoset_name(self._tables.records[0])
 
     def close(self) -> None:
-        """Do nothing, because there are no resources to release."""
+        """Do nothing: there are no resources to release, but PettingZoo's checks ask for it."""
 
     def _select_next_agent(self) -> None:
         """Select the agent of the seat to act, and put its action mask into `infos`."""

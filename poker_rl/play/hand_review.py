@@ -19,8 +19,7 @@ from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.table_view import DisplayedGame
-from poker_rl.play.hand_view import view_to_dict
-from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, MoveStep
+from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, MoveStep, view_to_dict
 from poker_rl.play.move_groups import group_moves
 from poker_rl.play.table_setup import NamedPlayer
 from poker_rl.players.player import Player, compute_checked_probs
@@ -106,21 +105,18 @@ def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
     equilibrium, if the player plays optimally afterwards. Each game is solved only once.
     """
     key = repr(game.to_dict())
-    if key not in _solution_by_game:
-        player, solution = compute_equilibrium(game), None
-        if player is not None:
-            tree = get_tree(game)
-            losses = compute_action_losses(tree, player.action_probs(tree.infoset_records))
-            solution = tree, player, losses
-        _solution_by_game[key] = solution
-    return _solution_by_game[key]
+    if key not in _solution_by_game and (player := compute_equilibrium(game)) is not None:
+        tree = get_tree(game)
+        losses = compute_action_losses(tree, player.action_probs(tree.infoset_records))
+        _solution_by_game[key] = tree, player, losses
+    return _solution_by_game.setdefault(key, None)
 
 
 def review_decisions(hand: LiveHand) -> list[dict[str, Any]]:
     """Return all decisions of a finished hand in order, as plain values for JSON.
 
-    An opponent's decision contains the opponent's policy. A decision of the person contains the
-    adviser's policy and the grade of the move.
+    An opponent's decision contains the opponent's policy, and one of the person the adviser's
+    policy and the grade of the move.
     """
     return [_review_step(hand, step) for step in hand.steps]
 
@@ -130,9 +126,8 @@ def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
     game, record, action = setup.game, step.record, step.move.action
     is_person = player_index == PERSON_INDEX
     reviewer = setup.adviser if is_person else setup.opponents[player_index - 1]
-    solution, grade = None, None
-    if is_person:
-        solution, grade = solve_small_game(game), grade_move(game, record, action, setup.adviser)
+    solution = solve_small_game(game) if is_person else None
+    grade = grade_move(game, record, action, setup.adviser) if is_person else None
     if grade is not None:
         grade = replace(grade, grader=setup.short_names.get(grade.grader, grade.grader))
 

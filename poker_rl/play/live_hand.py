@@ -1,21 +1,25 @@
-"""State of one hand in a session, from the deal to the last move.
+"""A hand of a session: its state, its views as plain values for page and terminal, and its text.
 
 All randomness (the cards, which players are dealt in, the opponents' actions) derives from the
 session's seed and the number of the hand. So no state of a random generator has to be saved, and a
 hand that is dealt again has the same cards and the same opponents' actions.
+
+All views are built for the human player's seat, so hidden cards never leave the server; only the
+`result` of a finished hand, and its text, show all cards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.variance_reduction.aivat import compute_luck_adjusted_payoff
 from poker_rl.games.hand_history import HandHistory, hand_history_from_record, replay_hand
-from poker_rl.games.table_view import LegalMove
+from poker_rl.games.table_view import DisplayedGame, LegalMove, TableView
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.table_setup import TableSetup
 from poker_rl.players.player import compute_checked_probs, sample_from_probs
@@ -23,6 +27,13 @@ from poker_rl.players.player import compute_checked_probs, sample_from_probs
 PERSON_INDEX = 0  # player index of the human player; opponents follow clockwise
 # Numbers of the independent random streams for the deck, for the players dealt in, and for actions.
 CARD_STREAM, PARTICIPANT_STREAM, ACTION_STREAM = range(3)
+KEY_OF_ACTION_TYPE = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
+# Bet sizes that the keys 1 to 5 select if any amount may be bet.
+NUMBERED_BET_SIZES = ["minimum", "half pot", "two thirds of the pot", "pot", "all-in"]
+
+
+class MoveNotAllowedError(Exception):
+    """Error raised if a request is not allowed now; its message is a sentence for the person."""
 
 
 @dataclass(frozen=True)
@@ -68,32 +79,40 @@ class LiveHand:
         return self.player_of_seat.index(PERSON_INDEX)
 
     @property
-    def deck_and_actions(self) -> HandHistory:
+    def history(self) -> HandHistory:
         """The deck and the actions so far, from which the hand can be replayed."""
         actions = tuple(step.move.action for step in self.steps)
         return hand_history_from_record(self.setup.game, self.record[0], actions)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return a finished hand as plain values, for the session's file."""
+        history = self.history
+        return {
+            "hand": self.hand_number,
+            "variant": history.variant,
+            "deck": history.deck,
+            "player_of_seat": self.player_of_seat,
+            "actions": history.actions,
+            "won": self.compute_payoffs(),
+            "ev_adjusted": self.compute_luck_adjusted_payoff(),
+        }
+
     def compute_payoffs(self) -> list[int]:
         """Return the chips won in a finished hand, by player index; 0 for players not dealt in."""
         tables = tables_from_records(self.setup.game, self.record.copy())
-        payoffs = [0] * self.setup.game.seats
-        for player_index, chips in zip(self.player_of_seat, tables.payoffs()[0], strict=False):
-            payoffs[player_index] = int(chips)
-        return payoffs
+        payoffs = dict(zip(self.player_of_seat, tables.payoffs()[0].tolist(), strict=False))
+        return [payoffs.get(player_index, 0) for player_index in range(self.setup.game.seats)]
 
     def compute_luck_adjusted_payoff(self) -> float | None:
         """Return the human player's payoff in chips, adjusted for luck by AIVAT.
 
         The result is None if AIVAT does not support the game.
         """
-        players = [
-            None if player_index == PERSON_INDEX else self.setup.opponents[player_index - 1].player
-            for player_index in self.player_of_seat
-        ]
+        players = [None, *(opponent.player for opponent in self.setup.opponents)]
+        players = [players[player_index] for player_index in self.player_of_seat]
+        game, seat = self.setup.game, self.person_seat
         try:
-            return compute_luck_adjusted_payoff(
-                self.setup.game, self.deck_and_actions, self.person_seat, players
-            )
+            return compute_luck_adjusted_payoff(game, self.history, seat, players)
         except ConfigError:
             return None
 
@@ -113,10 +132,8 @@ class LiveHand:
         while not hand.is_over and hand.player_of_seat[hand.to_act] != PERSON_INDEX:
             player = hand.setup.opponents[hand.player_of_seat[hand.to_act] - 1].player
             probs = compute_checked_probs(game, player, hand.record.copy())
-            generator = _create_generator(
-                hand.seed, hand.hand_number, ACTION_STREAM, len(hand.steps)
-            )
-            action = int(sample_from_probs(probs, generator.random(1))[0])
+            stream = hand.seed, hand.hand_number, ACTION_STREAM, len(hand.steps)
+            action = int(sample_from_probs(probs, _create_generator(*stream).random(1))[0])
             hand = hand.play_move(game.list_moves(hand.record[0], [action])[0])
         return hand
 
@@ -141,20 +158,16 @@ def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
     return LiveHand(setup, seed, hand_number, player_of_seat, tables.records.copy())
 
 
-def rebuild_hand(
-    setup: TableSetup,
-    seed: int,
-    hand_number: int,
-    player_of_seat: Sequence[int],
-    history: HandHistory,
-) -> LiveHand:
-    """Replay a saved hand and return it with all its moves."""
+def rebuild_hand(setup: TableSetup, seed: int, line: Mapping[str, Any]) -> LiveHand:
+    """Return a hand with all its moves from the values of `LiveHand.to_dict`."""
+    history = HandHistory(tuple(line["deck"]), tuple(line["actions"]), line["variant"])
     records = list(replay_hand(setup.game, history))
-    steps = [
+    steps = tuple(
         MoveStep(record, int(record["to_act"][0]), setup.game.list_moves(record[0], [action])[0])
         for record, action in zip(records, history.actions, strict=False)
-    ]
-    return LiveHand(setup, seed, hand_number, tuple(player_of_seat), records[-1], tuple(steps))
+    )
+    seats = tuple(line["player_of_seat"])
+    return LiveHand(setup, seed, line["hand"], seats, records[-1], steps)
 
 
 def _create_generator(
@@ -163,3 +176,119 @@ def _create_generator(
     """Return an independent random generator for each hand, random stream and draw."""
     stream = np.random.SeedSequence(seed, spawn_key=(hand_number, stream_index, draw_index))
     return np.random.Generator(np.random.PCG64(stream))
+
+
+def hand_to_dict(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
+    """Return the hand as plain values, as its human player sees it.
+
+    `first_unseen_step` is the index of the first move that the player has not seen yet.
+    """
+    game, record = hand.setup.game, hand.record[0]
+    bet_range = None if hand.is_over else game.get_bet_range(record)
+    result, moves = None, []
+    if hand.is_over:
+        shown = view_to_dict(game.build_view(record, None))
+        result = {"won": hand.compute_payoffs(), "shown": shown}
+    else:
+        moves = moves_to_dicts(game.list_moves(record), bet_range is not None)
+    steps = [{"seat": step.seat, "label": step.move.label} for step in hand.steps]
+    records_after = [*(step.record for step in hand.steps[1:]), hand.record][first_unseen_step:]
+    tables = [view_to_dict(game.build_view(one[0], hand.person_seat)) for one in records_after]
+    return {
+        "hand": hand.hand_number,
+        "phase": "over" if hand.is_over else "act",
+        "players": players_to_dicts(hand),
+        "table": view_to_dict(game.build_view(record, hand.person_seat)),
+        "moves": moves,
+        "amounts": bet_range
+        and {"low": bet_range.min_bet, "high": bet_range.max_bet, "unit_chips": game.unit_chips},
+        "past": steps[:first_unseen_step],
+        "events": [
+            step | {"table": table}
+            for step, table in zip(steps[first_unseen_step:], tables, strict=False)
+        ],
+        "result": result,
+    }
+
+
+def players_to_dicts(hand: LiveHand) -> list[dict[str, Any]]:
+    """Return the players' names and seats as plain values, clockwise from the human player.
+
+    The seat is None if the player is not dealt in.
+    """
+    full_names = ["you", *(one.name for one in hand.setup.opponents)]
+    seat_of_player = {player_index: seat for seat, player_index in enumerate(hand.player_of_seat)}
+    return [
+        {
+            "name": name,
+            "full_name": full_names[player_index],
+            "you": player_index == PERSON_INDEX,
+            "seat": seat_of_player.get(player_index),
+        }
+        for player_index, name in enumerate(hand.setup.player_names)
+    ]
+
+
+def view_to_dict(view: TableView) -> dict[str, Any]:
+    """Return a table view as plain values; `dataclasses.asdict` would be much slower."""
+    return {**vars(view), "seats": [vars(seat_view) for seat_view in view.seats]}
+
+
+def moves_to_dicts(moves: Sequence[LegalMove], any_amount: bool) -> list[dict[str, Any]]:
+    """Return moves as plain values, each with its label and its key on the keyboard.
+
+    Bets have the keys 1, 2, ... from the smallest size to the largest. If any amount may be bet,
+    the keys select the sizes in `NUMBERED_BET_SIZES`.
+    """
+    sizes = (
+        NUMBERED_BET_SIZES if any_amount else [move.size_name for move in moves if move.size_name]
+    )
+
+    def get_key(move: LegalMove) -> str:
+        if move.size_name in sizes:
+            return str(sizes.index(move.size_name) + 1)
+        return KEY_OF_ACTION_TYPE.get(move.action_type, "")
+
+    return [{**vars(move), "key": get_key(move), "label": move.label} for move in moves]
+
+
+def find_requested_move(
+    game: DisplayedGame, record: np.void, action: int | dict[str, int]
+) -> LegalMove:
+    """Return the legal move that is named by an action number, or by the bet `{"to": chips}`."""
+    bet_range = game.get_bet_range(record)
+    if isinstance(action, dict) and bet_range is not None:
+        low, high, raise_to = bet_range.min_bet, bet_range.max_bet, action.get("to")
+        if type(raise_to) is int and low <= raise_to <= high:
+            return game.list_moves(record, [bet_range.min_bet_action + raise_to - low])[0]
+        raise MoveNotAllowedError(
+            f"You may bet or raise to a whole number of chips from {low} to {high}."
+        )
+    for move in game.list_moves(record):
+        if type(action) is int and move.action == action:
+            return move
+    raise MoveNotAllowedError("That is not one of your moves.")
+
+
+def format_hand(hand: LiveHand) -> str:
+    """Return the cards of each player, the moves by street, and the payoffs of a finished hand."""
+    game, names = hand.setup.game, hand.setup.player_names
+    records = [*(step.record for step in hand.steps), hand.record]
+    views = [game.build_view(record[0], None) for record in records]
+    lines = [f"{game.name}, {game.hand_noun} {hand.hand_number}"]
+    for player_index, seat_view in zip(hand.player_of_seat, views[0].seats, strict=True):
+        notes = f" ({', '.join(seat_view.notes)})" if seat_view.notes else ""
+        lines.append(f"{names[player_index]}{notes}: {' '.join(seat_view.cards)}")
+    heading = ""
+    for step, view in zip(hand.steps, views, strict=False):
+        if view.street and " ".join([view.street, *view.board]) != heading:
+            heading = " ".join([view.street, *view.board])
+            lines.append(heading)
+        lines.append(f"  {names[hand.player_of_seat[step.seat]]}: {step.move.label}")
+    if views[-1].street and views[-1].board != views[-2:][0].board:  # cards dealt after an all-in
+        lines.append(f"board {' '.join(views[-1].board)}")
+    for player_index, chips in enumerate(hand.compute_payoffs()):
+        if chips:
+            verb = ("win" if chips > 0 else "lose") + "s" * (player_index != PERSON_INDEX)
+            lines.append(f"{names[player_index]} {verb} {abs(chips)}")
+    return "\n".join(lines)

@@ -61,11 +61,9 @@ def group_moves(
         label: str, first: int, last: int, amounts: str, name: str = "", is_part: bool = False
     ) -> None:
         group = slice(first, last + 1)
-        known = ~np.isnan(values[group])
-        weights = probs[group]
-        weights = np.where(known, weights if weights[known].sum() > 0 else 1.0, 0.0)
-        value = None
+        known, weights, value = ~np.isnan(values[group]), probs[group], None
         if known.any():
+            weights = np.where(known, weights if weights[known].sum() > 0 else 1.0, 0.0)
             chips = weights @ np.nan_to_num(values[group])
             value = float(chips / game.unit_chips / weights.sum())
         is_taken = taken_action is not None and first <= taken_action <= last
@@ -84,19 +82,17 @@ def group_moves(
     high = bet_range.max_bet - offset
 
     def add_bets(label: str, first: int, last: int, is_part: bool = True) -> None:
-        if first > last:
-            return
-        chips = [first + offset] if first == last else [first + offset, last + offset]
-        amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
-        if game.unit_chips > 1:
-            amounts = f"{format_units(game, *chips)}, {amounts}"
-        add(label, first, last, amounts, is_part=is_part)
+        if first <= last:
+            chips = list(dict.fromkeys([first + offset, last + offset]))
+            amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
+            if game.unit_chips > 1:
+                amounts = f"{format_units(game, *chips)}, {amounts}"
+            add(label, first, last, amounts, is_part=is_part)
 
     verb = next(move.action_type for move in moves if move.raise_to is not None).capitalize()
+    add_bets(verb if low < high else f"{verb} all-in", low, high, is_part=False)
     if low == high:
-        add_bets(f"{verb} all-in", low, high, False)
         return groups
-    add_bets(verb, low, high, False)
     add_bets("minimum", low, low)
     start = low + 1
     assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -47,7 +48,7 @@ def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
 
 def list_host_names(host: str, extra_names: Sequence[str], allow_public: bool) -> frozenset[str]:
     """Return the host names that the Host header of a request may contain, without a port."""
-    own_names = {socket.gethostname(), find_outward_address()} if allow_public else set()
+    own_names = {socket.gethostname(), find_network_address()} if allow_public else set()
     return frozenset(
         name.lower().strip("[]") for name in {*LOOPBACK_HOSTS, host, *own_names, *extra_names}
     )
@@ -55,11 +56,11 @@ def list_host_names(host: str, extra_names: Sequence[str], allow_public: bool) -
 
 def format_url(host: str, port: int, prefix: str) -> str:
     """Return the URL of the page."""
-    host_name = find_outward_address() if host in WILDCARD_HOSTS else host
+    host_name = find_network_address() if host in WILDCARD_HOSTS else host
     return f"http://{f'[{host_name}]' if ':' in host_name else host_name}:{port}{prefix}/"
 
 
-def find_outward_address() -> str:
+def find_network_address() -> str:
     """Return this machine's address in its network; without a network, its name."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -87,18 +88,15 @@ class RequestGuard:
             await send(message)
 
         rejection = self._find_rejection(scope) if scope["type"] == "http" else None
-        app = self.app if rejection is None else rejection
-        await app(scope, receive, send_with_headers)
+        await (rejection or self.app)(scope, receive, send_with_headers)
 
     def _find_rejection(self, scope: Scope) -> JSONResponse | None:
         """Return the answer to a request that must be rejected, else None."""
         headers = Headers(scope=scope)
-        host = headers.get("host", "")
-        try:
-            is_known = urlsplit(f"//{host}").hostname in self.hosts
-        except ValueError:
-            is_known = False
-        if not is_known:
+        host, host_name = headers.get("host", ""), None
+        with suppress(ValueError):
+            host_name = urlsplit(f"//{host}").hostname
+        if host_name not in self.hosts:
             return JSONResponse({"error": "This server does not have that name."}, 421)
         is_same_origin = headers.get("origin", "").partition("://")[2] == host
         if "sec-fetch-site" in headers:

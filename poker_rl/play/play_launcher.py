@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +19,6 @@ from poker_rl.config.option_files import list_user_option_dirs
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
 from poker_rl.play.session import Session
 from poker_rl.play.session_file import read_session
-from poker_rl.play.start_screen import PlayerCatalog, StartScreen
 from poker_rl.play.table_setup import TableSetup, build_table_setup, rebuild_table_setup
 from poker_rl.play.terminal import run_input_loop
 from poker_rl.storage.console import print_line
@@ -79,18 +77,24 @@ def start_play(
             "session: has its own game and players; leave out game, run, against and adviser"
         )
     prepare_process("cpu", 1, config.seed or 0)  # single decisions are fastest on the CPU
+    setup = None
     if config.session is not None:
         with error_prefix("session"):
             table = read_session(Path(config.session)).table
-        setup: TableSetup | None = rebuild_table_setup(table, option_dirs)
+        setup = rebuild_table_setup(table, option_dirs)
     elif has_choice or config.ui == "terminal":
         if config.run is not None:
             group_config = read_run_config(Path(config.run), "run")
         elif group_config is None:
             group_config = compose_plain_config([f"game={config.game}"], option_dirs)
-        setup = build_chosen_table(config, option_dirs, group_config, config.against)
-    else:
-        setup = None
+        setup = build_table_setup(
+            group_config,
+            option_dirs,
+            config.against or ([] if config.run is None else [config.run]),
+            config.adviser,
+            config.default_opponents,
+            config.default_advisers,
+        )
     if setup is not None:
         check_folder_path(Path(config.outputs) / setup.game.name)
     if setup is not None and config.ui == "terminal":
@@ -99,32 +103,14 @@ def start_play(
         serve_page(config, setup, option_dirs)
 
 
-def build_chosen_table(
-    config: PlayConfig,
-    option_dirs: Sequence[Path],
-    game_config: Mapping[str, Any],
-    against: Sequence[str],
-) -> TableSetup:
-    """Build a table with these opponents; without any, with those that the settings name."""
-    return build_table_setup(
-        game_config,
-        option_dirs,
-        against or ([] if config.run is None else [config.run]),
-        config.adviser,
-        config.default_opponents,
-        config.default_advisers,
-    )
-
-
 def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequence[Path]) -> None:
     """Play a session in the terminal until the player quits."""
-    if config.session is not None:
-        path = Path(config.session)
-        session = Session.resume(path, setup)
-    else:
-        folder = Path(config.outputs) / setup.game.name
+    folder = Path(config.outputs) / setup.game.name
+    if config.session is None:
         session = Session.create(setup, folder, config.seed)
-        path = folder / f"{session.session_id}.jsonl"
+    else:
+        session = Session.resume(Path(config.session), setup)
+    path = config.session or folder / f"{session.session_id}.jsonl"
     flags = [f"--config-dir={option_dir}" for option_dir in list_user_option_dirs(option_dirs)]
     try:
         run_input_loop(session, shlex.join([f"session={path}", *flags]))
@@ -134,67 +120,47 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
 
 def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequence[Path]) -> None:
     """Serve the page until Ctrl-C; without `setup`, visitors choose game and opponents."""
-    import uvicorn
-
     from poker_rl.play.network_access import create_listener, format_url, list_host_names
-    from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+    from poker_rl.play.page_server import PageServer
+    from poker_rl.play.session_store import SessionStore
 
     listener = create_listener(config.host, config.port, config.public)
     folder, port = Path(config.outputs), listener.getsockname()[1]
     cookie_key = load_cookie_key(folder)
     url_prefix = f"/{derive_url_token(cookie_key)}" if config.public else ""
-    catalog, start_screen = PlayerCatalog(option_dirs), None
+    first_session, table_digest = None, "start"
     if setup is None:
-        build_chosen = partial(build_chosen_table, config, option_dirs)
-        start_screen = StartScreen(config, option_dirs, catalog, build_chosen)
-        title, table_digest = "poker-rl", "start"
-        store = SessionStore(start_screen.create_session, start_screen.resume_session)
         print_line("Choose game and opponents on the page.")
     else:
-        title, game_folder = setup.game.name.replace("_", " "), folder / setup.game.name
         # The cookie's name depends on the table, so a browser keeps a session for each table.
         table_text = json.dumps(setup.to_dict(), sort_keys=True)
         table_digest = sha256(table_text.encode()).hexdigest()[:8]
-        store = SessionStore(
-            lambda: Session.create(setup, game_folder, config.seed),
-            lambda session_id: Session.resume(game_folder / f"{session_id}.jsonl", setup),
-            None if config.session is None else Session.resume(Path(config.session), setup),
-        )
-        print_line(f"{setup.game.name} against {', '.join(setup.list_player_names()[1:])}")
-    server = PageEndpoints(
-        title,
-        store,
-        cookie_key,
-        f"poker_rl_{port}_{table_digest}",
-        url_prefix,
-        catalog,
-        start_screen,
-        None if config.public else folder,
-    )
-    app = create_application(
-        server, list_host_names(config.host, config.extra_host_names, config.public)
-    )
+        if config.session is not None:
+            first_session = Session.resume(Path(config.session), setup)
+        print_line(f"{setup.game.name} against {', '.join(setup.player_names[1:])}")
+    sessions = SessionStore(config, option_dirs, setup, first_session)
+    server = PageServer(sessions, cookie_key, f"poker_rl_{port}_{table_digest}", url_prefix)
+    hosts = list_host_names(config.host, config.extra_host_names, config.public)
     print_line(
         f"Open this address in a browser; Ctrl-C stops it. Finished hands are saved in {folder}\n"
         + format_url(config.host, port, url_prefix)
     )
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(create_server_config(app)).run([listener])
+        create_http_server(server.create_application(hosts)).run([listener])
 
 
-def create_server_config(app: ASGIApp) -> uvicorn.Config:
-    """Return the settings of the HTTP server; connections stay open while a player thinks."""
+def create_http_server(app: ASGIApp) -> uvicorn.Server:
+    """Create the HTTP server; connections stay open while a player thinks."""
     import uvicorn
 
-    return uvicorn.Config(
+    config = uvicorn.Config(
         app,
         log_level="warning",
-        access_log=False,
         server_header=False,
-        proxy_headers=False,
         ws="none",
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
+    return uvicorn.Server(config)
 
 
 def load_cookie_key(folder: Path) -> str:

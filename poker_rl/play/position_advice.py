@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from json import dumps
 from pathlib import Path
@@ -25,7 +25,6 @@ from poker_rl.evaluation.starting_hand_grid import (
 )
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
-from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.position_notation import (
     Bet,
     format_actions,
@@ -34,6 +33,7 @@ from poker_rl.games.poker.position_notation import (
     map_raises_to_chips,
     parse_position,
 )
+from poker_rl.games.poker.record_dtypes import CALL
 from poker_rl.games.tables import tables_from_records
 from poker_rl.play.move_groups import MoveGroup, format_units, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
@@ -65,67 +65,81 @@ class AdviseConfig:
     threads: PositiveInt
 
 
-@dataclass(frozen=True)
 class PositionAdvice:
-    """Player's policy and expected payoff at one position, for the seat to act."""
+    """Player's policy and expected payoff at one position, for the seat to act.
 
-    game: DisplayedPoker
-    player_name: str
-    record: np.void
-    combination_count: int | None  # number of hands in a class of hands; None for hole cards
-    hand_text: str  # hole cards such as `AsKd`, or a class of hands such as `AKs`
-    probs: np.ndarray  # shape [actions]
-    equilibrium_probs: np.ndarray | None  # shape [actions]; None if no equilibrium is known
-    values: np.ndarray  # payoff of the hand in chips after each action; NaN if unknown
-    expected_payoff: float | None  # of the whole hand, in chips
-    hand_grid: StartingHandGrid | None
+    Args:
+        records: the position with each hand of `hand_class`, shape [hands]; the results are
+            averaged over the hands.
+        hand_class: the class of hands, such as `AKs`; None for a single hand.
+    """
 
-    @property
-    def _variant_game(self) -> PokerGame:
-        return self.game.get_variant_game(self.record)
+    def __init__(
+        self,
+        game: DisplayedPoker,
+        player: Player,
+        player_name: str,
+        records: np.ndarray,
+        hand_class: str | None = None,
+    ) -> None:
+        self.game, self.player, self.player_name = game, player, player_name
+        self.records, self.hand_class = records, hand_class
+        # Arrays have the shape [actions]; values and payoff are in chips, NaN or None if unknown.
+        self.probs = compute_checked_probs(game, player, records).mean(0)
+        values, payoffs = player.action_values(records), player.state_values(records)
+        self.values = np.full(len(self.probs), np.nan) if values is None else values.mean(0)
+        self.expected_payoff = None if payoffs is None else float(payoffs.mean())
+        self.equilibrium_probs: np.ndarray | None = None
+        if (equilibrium := compute_equilibrium(game)) is not None:
+            self.equilibrium_probs = equilibrium.action_probs(records).mean(0)
 
-    @property
-    def _infoset_name(self) -> str:
-        """Name of the information set, with `hand_text` as the hole cards."""
-        seat, cards_text, *action_texts = self._variant_game.infoset_name(self.record).split(" ")
-        _, separator, board_text = cards_text.partition("|")
-        return " ".join([seat, f"{self.hand_text}{separator}{board_text}", *action_texts])
+    @cached_property
+    def hand_grid(self) -> StartingHandGrid | None:
+        """The player's policy with every starting hand; None if the game is not hold'em."""
+        if not supports_hand_grid(self.game):
+            return None
+        return compute_hand_grid_of_table(self.game, self.player, self.records[0])
+
+    @cached_property
+    def infoset_name(self) -> str:
+        """Name of the information set, with the class of hands in place of the hole cards."""
+        seat, cards_text, *action_texts = self.game.infoset_name(self.records[0]).split(" ")
+        hole_cards, separator, board_text = cards_text.partition("|")
+        cards_text = f"{self.hand_class or hole_cards}{separator}{board_text}"
+        return " ".join([seat, cards_text, *action_texts])
 
     @cached_property
     def bets(self) -> dict[int, Bet]:
         """Amounts of each legal bet or raise, keyed by action."""
-        tables = tables_from_records(self.game, np.array([self.record]))
-        before_street = int(list_bets(self.game, self.record)[1][self.record["to_act"]])
-        targets = map_raises_to_chips(self.game, tables)
+        record = self.records[0]
+        before_street = int(list_bets(self.game, record)[1][record["to_act"]])
+        targets = map_raises_to_chips(self.game, tables_from_records(self.game, self.records[:1]))
         return {action: Bet(to, to - before_street) for action, to in targets.items()}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, with_grid: bool) -> dict[str, Any]:
         """Return the advice as plain values for JSON."""
-        tables = tables_from_records(self.game, np.array([self.record]))
+        tables = tables_from_records(self.game, self.records[:1])
         actions = []
         for action in np.flatnonzero(tables.legal_mask()[0]).tolist():
-            bet, equilibrium_probs = self.bets.get(action), self.equilibrium_probs
-            value = self.values[action]
+            bet, equilibrium, value = self.bets.get(action), self.equilibrium_probs, self.values
             actions.append(
                 {
                     "name": self.game.action_name(action),
                     "to": bet and bet.to,
                     "on_street": bet and bet.on_street,
                     "prob": float(self.probs[action]),
-                    "equilibrium": None
-                    if equilibrium_probs is None
-                    else float(equilibrium_probs[action]),
-                    "value": None if np.isnan(value) else float(value),
+                    "equilibrium": None if equilibrium is None else float(equilibrium[action]),
+                    "value": None if np.isnan(value[action]) else float(value[action]),
                 }
             )
-        grid = self.hand_grid
+        grid = self.hand_grid if with_grid else None
         return {
             "game": self.game.name,
             "player": self.player_name,
-            "infoset": self._infoset_name,
-            "seat": int(self.record["to_act"]),
-            "hand": self.hand_text,
-            "combinations": self.combination_count,
+            "infoset": self.infoset_name,
+            "seat": int(self.records["to_act"][0]),
+            "hand": self.infoset_name.split(" ")[1].partition("|")[0],
+            "combinations": None if self.hand_class is None else len(self.records),
             "actions": actions,
             "value": self.expected_payoff,
             "unit": "chips",
@@ -133,7 +147,7 @@ class PositionAdvice:
             "grid": None if grid is None else grid_to_json(grid, self.game.ranks),
         }
 
-    def format_text(self, use_color: bool) -> str:
+    def format_text(self, with_grid: bool, use_color: bool) -> str:
         """Return the advice as text; the hand grid has ANSI colors if `use_color`."""
         parts = [self._describe_situation(), self._format_prob_bars()]
         if self.expected_payoff is not None:
@@ -141,7 +155,7 @@ class PositionAdvice:
             parts.append(f"value: {payoff_text}, the player's expected payoff of the whole hand")
         # Names from other people's files may contain control characters.
         parts = [escape_control_characters(part) for part in parts]
-        if self.hand_grid is not None:
+        if with_grid and self.hand_grid is not None:
             parts.append(
                 "The most frequent action with every starting hand in this position, suited hands"
                 "\nabove the diagonal and offsuit hands below: f fold, c check or call, r bet or"
@@ -151,35 +165,31 @@ class PositionAdvice:
         return "\n\n".join(parts)
 
     def _describe_situation(self) -> str:
-        record, variant_game = self.record, self._variant_game
-        hole_cards, _, board_text = self._infoset_name.split(" ")[1].partition("|")
+        record = self.records[0]
+        variant_game = self.game.get_variant_game(record)
+        hole_cards, _, board_text = self.infoset_name.split(" ")[1].partition("|")
         actions_text = format_actions(self.game, record)
-        seat, price = int(record["to_act"]), int(record["price"])
-        if variant_game.starting_stacks is not None:
-            stack = variant_game.starting_stacks[seat] - variant_game.dead_antes[seat]
-            price = min(price, stack)
-        facts = [f"{describe_seat(variant_game, seat)} with {hole_cards}"]
-        if self.combination_count is not None:
-            facts.append(f"the mean over its {self.combination_count} combinations")
+        facts = [f"{describe_seat(variant_game, int(record['to_act']))} with {hole_cards}"]
+        if self.hand_class is not None:
+            facts.append(f"the mean over its {len(self.records)} combinations")
         facts += [f"board {board_text}"] * bool(board_text)
         facts.append(f"after {actions_text}" if actions_text else "first to act")
-        pot = int(record["paid"].sum()) + sum(variant_game.dead_antes)
-        call_amount = price - int(record["paid"][seat])
+        pot = sum(seat_view.paid for seat_view in self.game.build_view(record, None).seats)
+        (call,) = self.game.list_moves(record, [CALL])
         return (
             f"{self.game.name}, {self.player_name}\n{', '.join(facts)}; pot {pot} chips,"
-            f" {call_amount} to call"
+            f" {call.chips_added} to call"
         )
 
     def _format_prob_bars(self) -> str:
         """Return a line for each legal action; bets of any amount are grouped by size."""
-        records = np.array([self.record])
-        groups = group_moves(self.game, records, self.probs, self.values)
+        groups = group_moves(self.game, self.records[:1], self.probs, self.values)
         names = [self._name_group(group) for group in groups]
         width, has_values = max(map(len, names)), not np.isnan(self.values).all()
         equilibrium_texts, heading = [""] * len(groups), ""
         if self.equilibrium_probs is not None:
             heading = "  equilibrium"
-            equilibrium = group_moves(self.game, records, self.equilibrium_probs)
+            equilibrium = group_moves(self.game, self.records[:1], self.equilibrium_probs)
             equilibrium_texts = [f"{group.prob:11.1%}  " for group in equilibrium]
         heading += "   expects" * has_values
         lines = [f"{'':{width}}  policy{heading}"] if heading else []
@@ -197,7 +207,8 @@ class PositionAdvice:
             return group.label.split(" ")[0].lower()
         if group.name:
             name = group.name + f" to {first.to}" * (group.name != f"raise_{first.to}")
-            if isinstance(self._variant_game, NoLimitPoker) and first.to != first.on_street:
+            variant_game = self.game.get_variant_game(self.records[0])
+            if isinstance(variant_game, NoLimitPoker) and first.to != first.on_street:
                 name += f" ({first.on_street} on this street)"
             return name
         amounts = dict.fromkeys([first.to, last.to])
@@ -229,16 +240,13 @@ def print_advice(
     with error_prefix("player" if config.run is None else "run"):
         player, player_name = load_player(spec, game, device, option_dirs), resolve_spec(spec)
     is_class = list_hand_combinations(game.get_variant_game(records[0]), config.hand) is not None
-    with_grid = config.hand_grid or config.figure is not None
-    advice = compute_advice(
-        game, player, player_name, records, with_grid, config.hand if is_class else None
-    )
-    printed_advice = advice if config.hand_grid else replace(advice, hand_grid=None)
+    hand_class = config.hand if is_class else None
+    advice = PositionAdvice(game, player, player_name, records, hand_class)
     if config.json:
-        print_line(dumps(printed_advice.to_dict(), indent=2))
+        print_line(dumps(advice.to_dict(config.hand_grid), indent=2))
     else:
         use_color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        print_line(printed_advice.format_text(use_color), is_escaped=True)
+        print_line(advice.format_text(config.hand_grid, use_color), is_escaped=True)
     if config.figure is not None and advice.hand_grid is not None:
         # These modules are imported only here, because matplotlib loads slowly.
         from poker_rl.evaluation.plots.plotting import save_png
@@ -246,38 +254,3 @@ def print_advice(
 
         figure = draw_hand_grids([advice.hand_grid], player_name, game.ranks)
         save_png(figure, Path(config.figure), f"{game.name}, {player_name}")
-
-
-def compute_advice(
-    game: DisplayedPoker,
-    player: Player,
-    player_name: str,
-    records: np.ndarray,
-    with_grid: bool,
-    hand_class: str | None = None,
-) -> PositionAdvice:
-    """Return a player's policy and expected payoff at a position, for the seat to act.
-
-    Args:
-        records: the position with each hand of `hand_class`, shape [hands]; the results are
-            averaged over the hands.
-        with_grid: whether to compute the grid of starting hands too, if the game is hold'em.
-        hand_class: the class of hands, such as `AKs`; None for a single hand.
-    """
-    probs = compute_checked_probs(game, player, records).mean(0)
-    equilibrium = compute_equilibrium(game)
-    values, payoffs = player.action_values(records), player.state_values(records)
-    has_grid = with_grid and supports_hand_grid(game)
-    hole_cards = game.infoset_name(records[0]).split(" ")[1].partition("|")[0]
-    return PositionAdvice(
-        game,
-        player_name,
-        records[0],
-        None if hand_class is None else len(records),
-        hand_class or hole_cards,
-        probs,
-        None if equilibrium is None else equilibrium.action_probs(records).mean(0),
-        np.full(len(probs), np.nan) if values is None else values.mean(0),
-        None if payoffs is None else float(payoffs.mean()),
-        compute_hand_grid_of_table(game, player, records[0]) if has_grid else None,
-    )

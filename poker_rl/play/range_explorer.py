@@ -6,7 +6,7 @@ and the board that the request names, so that nothing depends on hidden cards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,7 @@ from poker_rl.evaluation.starting_hand_grid import (
 from poker_rl.games.cards import card_name, parse_cards
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.tables import Tables
-from poker_rl.play.hand_view import MoveNotAllowedError
-from poker_rl.play.live_hand import LiveHand
-from poker_rl.play.start_screen import PlayerCatalog
-from poker_rl.play.table_setup import TableSetup
+from poker_rl.play.live_hand import LiveHand, MoveNotAllowedError
 from poker_rl.players.bots.mcts_bot import MCTSBot
 from poker_rl.players.player import Player
 
@@ -32,22 +29,9 @@ EXAMPLE_BOARD = "Kd7s2c9h4s"  # completes a board with too few cards
 MAX_PLAYERS = 2  # players that are compared in one request
 
 
-def list_range_players(setup: TableSetup, catalog: PlayerCatalog) -> dict[str, Player]:
-    """Return the players of the table by short name, and then those of the catalog by name."""
-    seated = [*setup.opponents, *filter(None, [setup.adviser])]
-    players = {setup.short_names[one.name]: one.player for one in seated}
-    others = catalog.load_all(setup.game).items()
-    # Bots with a tree search are left out, since a search for each of 1,326 hands takes minutes.
-    return players | {
-        name: player
-        for name, player in others
-        if name not in players and not isinstance(player, MCTSBot)
-    }
-
-
 def explore_ranges(
     hand: LiveHand,
-    catalog: PlayerCatalog,
+    others: Mapping[str, Player],
     actions: Sequence[int] | None,
     board: str,
     names: Sequence[str],
@@ -56,18 +40,27 @@ def explore_ranges(
 
     Args:
         hand: the present hand, which determines the game and the number of seats.
-        catalog: the players of conf/player.
+        others: players by name, beside those at the table of the hand.
         actions: all actions since the deal; None for those of `hand` up to its last decision.
         board: board cards such as `Kd7s2c`. Cards of streets that the actions do not reach are
             ignored; if there are too few cards, some of `EXAMPLE_BOARD` are added.
-        names: names of players in `list_range_players`, at most `MAX_PLAYERS`; [] for the first.
+        names: names of the players, at most `MAX_PLAYERS`; [] for the first player of the table.
     """
-    game = hand.setup.game
+    setup, game = hand.setup, hand.setup.game
     if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
         raise MoveNotAllowedError("Only hold'em has ranges of starting hands.")
     if actions is None:
-        actions = hand.deck_and_actions.actions[: len(hand.deck_and_actions.actions) - hand.is_over]
+        actions = [step.move.action for step in hand.steps][: len(hand.steps) - hand.is_over]
         board = "".join(game.build_view(hand.record[0], hand.person_seat).board)
+    seated = [one for one in (*setup.opponents, setup.adviser) if one]
+    players = {setup.short_names[one.name]: one.player for one in seated}
+    for name, player in others.items():
+        # Bots with a tree search are left out, since searches for 1,326 hands take minutes.
+        if name not in players and not isinstance(player, MCTSBot):
+            players[name] = player
+    names = names or list(players)[:1]
+    if len(names) > MAX_PLAYERS or not set(names) <= set(players):
+        raise MoveNotAllowedError("There is no such player of this game.")
     variant_game = game.get_variant_game(hand.record[0])
     tables = Tables(game, 1, 0)
     deck = np.arange(variant_game.cards_dealt, dtype=np.int8)[None]
@@ -91,17 +84,12 @@ def explore_ranges(
     example_cards = parse_cards(EXAMPLE_BOARD, game.ranks, game.suits)
     board_cards += [card for card in example_cards if card not in board_cards]
     board_cards = board_cards[:card_count]
-    players = list_range_players(hand.setup, catalog)
-    names = names or list(players)[:1]
-    if len(names) > MAX_PLAYERS or not set(names) <= set(players):
-        raise MoveNotAllowedError("There is no such player of this game.")
     view = game.build_view(record, None)
-    seat, moves, grids = "", [], []
-    if not record["over"]:
-        seat, moves = describe_seat(variant_game, int(record["to_act"])), game.list_moves(record)
-        grids = [
-            compute_hand_grid(game, players[name], record, board_cards, name) for name in names
-        ]
+    is_over = bool(record["over"])
+    grids = [
+        compute_hand_grid(game, players[name], record, board_cards, name)
+        for name in ([] if is_over else names)
+    ]
     return {
         "actions": list(actions),
         "path": path,
@@ -109,9 +97,10 @@ def explore_ranges(
         "board_count": card_count,
         "street": view.street,
         "pot": sum(seat_view.paid for seat_view in view.seats),
-        "seat": seat,
+        "seat": "" if is_over else describe_seat(variant_game, int(record["to_act"])),
         "moves": [
-            {"action": move.action, "label": move.label, "size": move.size_name} for move in moves
+            {"action": move.action, "label": move.label, "size": move.size_name}
+            for move in ([] if is_over else game.list_moves(record))
         ],
         "players": list(players),
         "grids": [grid_to_json(grid, game.ranks) for grid in grids],

@@ -11,7 +11,7 @@ because the person may have seen cards; the next hand has a new deck.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,36 +26,41 @@ from poker_rl.evaluation.starting_hand_grid import (
     supports_hand_grid,
 )
 from poker_rl.games.game import Game
-from poker_rl.games.hand_history import HandHistory
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.hand_review import compute_probs, explain_grades, review_decisions
-from poker_rl.play.hand_view import (
+from poker_rl.play.live_hand import (
+    LiveHand,
     MoveNotAllowedError,
+    deal_hand,
     find_requested_move,
     format_hand,
     hand_to_dict,
     players_to_dicts,
+    rebuild_hand,
     view_to_dict,
 )
-from poker_rl.play.live_hand import LiveHand, deal_hand, rebuild_hand
 from poker_rl.play.move_groups import group_moves
-from poker_rl.play.session_file import SessionFile, read_session
-from poker_rl.play.session_statistics import summarize_session
-from poker_rl.play.table_setup import NamedPlayer, TableSetup
+from poker_rl.play.session_file import SessionFile, read_session, summarize_session
+from poker_rl.play.table_setup import TableSetup
+from poker_rl.players.player import Player
 
 MAX_MOVES_PER_HAND = 10_000  # no hand has more, which makes each `turn_id` unique
 
 
 class StaleRequestError(Exception):
-    """Error raised if a request was made from a view that is outdated by now."""
+    """Error raised if a request was made from a view that is outdated by now; has the new one."""
+
+    def __init__(self, view: dict[str, Any]) -> None:
+        super().__init__("You have moved on in another tab; this is the table now.")
+        self.view = view
 
 
 class Session:
     """Session of one human player at one table, started by `create` or `resume`.
 
-    Requests with a `turn_id` raise a StaleRequestError if it is not that of the last view. Requests
+    Requests with a `turn_id` raise a StaleRequestError if it is not that of the last view; those
     that are not allowed now, or not possible in the game, raise a MoveNotAllowedError.
 
     Args:
@@ -70,7 +75,6 @@ class Session:
     ) -> None:
         self.setup, self.session_id = setup, session_id
         self._seed, self._file = seed, file
-        self._player_names = setup.list_player_names()
         self._finished_hands: dict[int, dict[str, Any]] = {}  # lines of the file by hand number
         self._style_counter = StyleCounter() if is_holdem(setup.game) else None
         self._hands_dealt = 0  # including abandoned hands
@@ -81,8 +85,7 @@ class Session:
     ) -> Session:
         """Start a session with its first hand; `folder` is that of its file, or None."""
         seed = secrets.randbits(60) if seed is None else seed
-        session_id = secrets.token_hex(8)
-        file = None
+        session_id, file = secrets.token_hex(8), None
         if folder is not None:
             first_line = {"session": session_id, "seed": seed, "table": setup.to_dict()}
             file = SessionFile.create(folder / f"{session_id}.jsonl", first_line)
@@ -106,11 +109,11 @@ class Session:
             session._hands_dealt = saved.hands_dealt
             for line in saved.hands:
                 session._restore_hand(line)
-            if not session._finished_hands:
-                session._deal_next_hand()
-            else:
+            if session._finished_hands:
                 hand = session._rebuild_finished_hand(max(session._finished_hands))
                 session.current_hand, session._steps_seen = hand, len(hand.steps)
+            else:
+                session._deal_next_hand()
         except BaseException:
             file.close()
             raise
@@ -121,23 +124,22 @@ class Session:
         if self._file is not None:
             self._file.close()
 
-    def _restore_hand(self, line: Mapping[str, Any]) -> None:
+    def _restore_hand(self, line: dict[str, Any]) -> None:
         """Restore a finished hand from its line of the file."""
+        game = self.setup.game
         try:
-            tables = Tables(self.setup.game, 1, 0)
+            tables = Tables(game, 1, 0)
             tables.deal(decks=np.array([line["deck"]]), variants=line["variant"])
             actions = np.array([line["actions"]], np.int64)
             tables.replay(actions, np.array([actions.size]))
-            hand = LiveHand(
-                self.setup, self._seed, line["hand"], tuple(line["player_of_seat"]), tables.records
-            )
+            seats = tuple(line["player_of_seat"])
+            hand = LiveHand(self.setup, self._seed, line["hand"], seats, tables.records)
             if not hand.is_over or hand.compute_payoffs() != line["won"]:
                 raise ValueError
-            self._add_finished_hand(hand, dict(line))
+            self._add_finished_hand(hand, line)
         except (ArithmeticError, LookupError, TypeError, ValueError):
-            raise ConfigError(
-                f"the session's hand {line['hand']} is no hand of {self.setup.game.name}"
-            ) from None
+            problem = f"hand {line['hand']} is no hand of {game.name}"
+            raise ConfigError(f"the session's {problem}") from None
 
     def _add_finished_hand(self, hand: LiveHand, line: dict[str, Any]) -> None:
         if self._style_counter is not None:
@@ -159,16 +161,7 @@ class Session:
         `steps_seen` is the number of its moves that the person has seen before.
         """
         if hand.is_over:
-            history = hand.deck_and_actions
-            line = {
-                "hand": hand.hand_number,
-                "variant": history.variant,
-                "deck": history.deck,
-                "player_of_seat": hand.player_of_seat,
-                "actions": history.actions,
-                "won": hand.compute_payoffs(),
-                "ev_adjusted": hand.compute_luck_adjusted_payoff(),
-            }
+            line = hand.to_dict()
             if self._file is not None:
                 self._file.append_line(line)
             self._add_finished_hand(hand, line)
@@ -182,11 +175,11 @@ class Session:
     def build_view(self) -> dict[str, Any]:
         """Return everything that the human player may know now, as plain values."""
         game, adviser = self.setup.game, self.setup.adviser
+        style_counts = None if self._style_counter is None else self._style_counter.counts[0]
         return {
             "session": {
                 "id": self.session_id,
                 "game": game.name,
-                "unit": get_result_unit(game)[1],
                 "cost_unit": game.unit,
                 "hand_noun": game.hand_noun,
                 "adviser": adviser and self.setup.short_names[adviser.name],
@@ -195,16 +188,14 @@ class Session:
                 "grid": supports_hand_grid(game),
             },
             "turn": self.turn_id,
-            **hand_to_dict(self.current_hand, self._steps_seen, self._player_names),
-            "stats": self.summarize_statistics(),
+            **hand_to_dict(self.current_hand, self._steps_seen),
+            "stats": summarize_session(game, [*self._finished_hands.values()], style_counts),
         }
 
     def act(self, turn_id: int, action: int | dict[str, int]) -> dict[str, Any]:
         """Make a move of the human player and return the next view.
 
-        Args:
-            turn_id: `turn_id` in the view from which the move was made.
-            action: number of the action, or `{"to": chips}` for a bet or raise.
+        `action` is the number of the action, or `{"to": chips}` for a bet or raise.
         """
         self._check_turn(turn_id, is_over=False)
         move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
@@ -223,30 +214,29 @@ class Session:
 
         The payoff is in the unit of the statistics, and None if the adviser has no critic.
         """
-        adviser, game = self._get_available_adviser(turn_id).player, self.setup.game
+        adviser, game = self._get_available_adviser(turn_id), self.setup.game
         record = self.current_hand.record
-        state_values = adviser.state_values(record.copy())
-        action_values = adviser.action_values(record.copy())
-        groups = group_moves(game, record, compute_probs(game, adviser, record), action_values)
-        value = None
-        if state_values is not None:
-            value = float(state_values[0]) * get_result_unit(game)[0]
-        return {"probs": [vars(group) for group in groups], "value": value}
+        probs = compute_probs(game, adviser, record)
+        payoffs, values = adviser.state_values(record.copy()), adviser.action_values(record.copy())
+        return {
+            "probs": [vars(group) for group in group_moves(game, record, probs, values)],
+            "value": None if payoffs is None else float(payoffs[0]) * get_result_unit(game)[0],
+        }
 
     def get_grid(self, turn_id: int) -> dict[str, Any]:
         """Return the adviser's policy for every starting hand, as a grid in plain values."""
-        adviser, game = self._get_available_adviser(turn_id).player, self.setup.game
+        adviser, game = self._get_available_adviser(turn_id), self.setup.game
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
             raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
         grid = compute_hand_grid_of_table(game, adviser, self.current_hand.record[0])
         return grid_to_json(grid, game.ranks)
 
-    def _get_available_adviser(self, turn_id: int) -> NamedPlayer:
+    def _get_available_adviser(self, turn_id: int) -> Player:
         """Return the adviser; raise an error if there is none, or no decision to advise on."""
         self._check_turn(turn_id, is_over=False)
         if self.setup.adviser is None:
             raise MoveNotAllowedError("Nobody gives advice at this table.")
-        return self.setup.adviser
+        return self.setup.adviser.player
 
     def review_hand(self, hand_number: int) -> dict[str, Any]:
         """Return a finished hand with all cards face up and the human player's moves graded.
@@ -254,12 +244,14 @@ class Session:
         `before` and `after` in the result are the numbers of the adjacent finished hands, or None.
         """
         hand, game = self._rebuild_finished_hand(hand_number), self.setup.game
+        numbers = [None, *self._finished_hands, None]
+        before, _, after = numbers[numbers.index(hand_number) - 1 :][:3]
         return {
             "hand": hand_number,
-            "before": max((one for one in self._finished_hands if one < hand_number), default=None),
-            "after": min((one for one in self._finished_hands if one > hand_number), default=None),
+            "before": before,
+            "after": after,
             "won": hand.compute_payoffs(),
-            "players": players_to_dicts(hand, self._player_names),
+            "players": players_to_dicts(hand),
             "shown": view_to_dict(game.build_view(hand.record[0], None)),
             "steps": review_decisions(hand),
             "grades": explain_grades(game.unit),
@@ -269,39 +261,31 @@ class Session:
         """Return a finished hand as text, or in PokerKit's PHH format if `kind` is "phh"."""
         hand = self._rebuild_finished_hand(hand_number)
         if kind != "phh":
-            return format_hand(hand, self._player_names)
-        names = [self._player_names[player_index] for player_index in hand.player_of_seat]
+            return format_hand(hand)
+        names = [self.setup.player_names[player_index] for player_index in hand.player_of_seat]
         try:
-            return format_phh(self.setup.game, hand.deck_and_actions, names)
+            return format_phh(self.setup.game, hand.history, names)
         except ConfigError as error:
             raise MoveNotAllowedError(f"{error}.") from None
 
     def format_all_hands(self, kind: str) -> str:
         """Return all finished hands; in the PHH format each is a section of the text."""
-        texts = {one: self.format_hand(one, kind) for one in sorted(self._finished_hands)}
+        texts = {one: self.format_hand(one, kind) for one in self._finished_hands}
         if kind == "phh":
             return "\n".join(f"[{one}]\n{text}" for one, text in texts.items())
         return "\n\n".join(texts.values()) + "\n"
 
-    def summarize_statistics(self) -> dict[str, Any]:
-        """Return the statistics of the session."""
-        counts = None if self._style_counter is None else self._style_counter.counts[0]
-        return summarize_session(self.setup.game, [*self._finished_hands.values()], counts)
-
     def _rebuild_finished_hand(self, hand_number: int) -> LiveHand:
         """Return a finished hand with all its moves; raise MoveNotAllowedError if there is none."""
         if hand_number not in self._finished_hands:
-            raise MoveNotAllowedError(
-                f"There is no finished {self.setup.game.hand_noun} {hand_number}."
-            )
-        line = self._finished_hands[hand_number]
-        history = HandHistory(tuple(line["deck"]), tuple(line["actions"]), line["variant"])
-        return rebuild_hand(self.setup, self._seed, hand_number, line["player_of_seat"], history)
+            noun = self.setup.game.hand_noun
+            raise MoveNotAllowedError(f"There is no finished {noun} {hand_number}.")
+        return rebuild_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
     def _check_turn(self, turn_id: int, is_over: bool) -> None:
         """Raise an error if the turn is not the present one, or the hand's end not as requested."""
         if turn_id != self.turn_id:
-            raise StaleRequestError("You have moved on in another tab; this is the table now.")
+            raise StaleRequestError(self.build_view())
         if self.current_hand.is_over != is_over:
             state = "not over" if is_over else "over"
             raise MoveNotAllowedError(f"The {self.setup.game.hand_noun} is {state}.")
@@ -309,8 +293,7 @@ class Session:
 
 def supports_phh(game: Game) -> bool:
     """Return whether hands of the game can be written in the PHH format."""
-    try:
+    with suppress(ConfigError):
         check_phh_support(game)
-    except ConfigError:
-        return False
-    return True
+        return True
+    return False

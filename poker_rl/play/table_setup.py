@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.games.table_view import DisplayedGame
 from poker_rl.players.player import Player
-from poker_rl.players.player_loader import CPU, load_player, parse_bot_name, resolve_spec
+from poker_rl.players.player_loader import load_player, parse_bot_name, resolve_spec
 
 TIMED_RUN_PATTERN = re.compile(r"\d{4}-\d\d-\d\d_\d\d-")  # start time in a run's default name
 
@@ -56,17 +56,14 @@ class TableSetup:
         """Short display name for each full name of an opponent or the adviser."""
         return shorten_names([one.name for one in (*self.opponents, self.adviser) if one])
 
-    def list_player_names(self) -> list[str]:
-        """Return the short display names of all players, the human player first.
-
-        Equal names get numbers.
-        """
-        names = [self.short_names[one.name] for one in self.opponents]
-        numbered = [
+    @cached_property
+    def player_names(self) -> list[str]:
+        """Short display names of all players, the human player first; equal names get numbers."""
+        names = ["you", *(self.short_names[one.name] for one in self.opponents)]
+        return [
             name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
             for i, name in enumerate(names)
         ]
-        return ["you", *numbered]
 
     def to_dict(self) -> dict[str, Any]:
         """Return game, opponents and adviser as plain values, for the session's file."""
@@ -121,34 +118,30 @@ def build_table_setup(
     game: DisplayedGame = build(game_config["game"], "game", Game)
     if not FILE_NAME_PATTERN.fullmatch(game.name):
         raise ConfigError(f"game.name: {game.name!a} can't be the name of a folder")
-    players: dict[str, NamedPlayer] = {}
 
-    def load(spec: str, setting: str) -> NamedPlayer:
-        if spec not in players:
-            with error_prefix(setting):
-                player = load_player(spec, game, CPU, option_dirs)
-                players[spec] = NamedPlayer(resolve_spec(spec), player)
-        return players[spec]
+    @cache
+    def load(spec: str) -> NamedPlayer:
+        player = load_player(spec, game, option_folders=option_dirs)
+        return NamedPlayer(resolve_spec(spec), player)
 
-    def load_first(specs: Sequence[str]) -> NamedPlayer | None:
+    def load_first(specs: Sequence[str]) -> list[NamedPlayer]:
         for spec in specs:
             with suppress(ConfigError):
-                return load(spec, "")
-        return None
+                return [load(spec)]
+        return []
 
-    opponents = [load(spec, "against") for spec in against]
-    if not opponents:
-        if (default := load_first(default_opponents)) is None:
-            raise ConfigError("against: give a player; none of `default_opponents` plays this game")
-        opponents = [default]
+    with error_prefix("against"):
+        opponents = [load(spec) for spec in against] or load_first(default_opponents)
+        if not opponents:
+            raise ConfigError("give a player; none of `default_opponents` plays this game")
     if len(opponents) == 1:
         opponents *= game.seats - 1
-    if adviser is not None:
-        advising: NamedPlayer | None = load(adviser, "adviser")
-    else:
-        runs = [spec for spec in against if parse_bot_name(spec) is None]
-        advising = load_first([*runs, *default_advisers] if default_advisers else [])
-    return TableSetup(game, opponents, advising)
+    runs = [spec for spec in against if parse_bot_name(spec) is None]
+    with error_prefix("adviser"):
+        advisers = [] if adviser is None else [load(adviser)]
+    if adviser is None and default_advisers:
+        advisers = load_first([*runs, *default_advisers])
+    return TableSetup(game, opponents, *advisers)
 
 
 def rebuild_table_setup(table: Mapping[str, Any], option_dirs: Sequence[Path]) -> TableSetup:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from poker_rl.evaluation.result import format_number
-from poker_rl.play.hand_view import MoveNotAllowedError
+from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.storage.console import print_line
 
@@ -90,14 +90,10 @@ def format_table(view: View, session: Session) -> str:
     if not view["past"]:
         lines.insert(0, f"{view['session']['hand_noun'].capitalize()} {view['hand']}")
     pots = [f"{'side pot' if i else 'pot'} {chips}" for i, chips in enumerate(table["pots"])]
-    facts = [table["street"], " ".join(table["board"]), ", ".join(pots)]
-    lines.append("   ".join(filter(None, facts)))
+    lines.append(_join_facts(table["street"], " ".join(table["board"]), ", ".join(pots)))
     payoffs = view["result"]["won"] if is_over else [0] * len(view["players"])
-    seats = [
-        _format_seat(player, table, won)
-        for player, won in zip(view["players"], payoffs, strict=True)
-    ]
-    lines += [*seats[1:], seats[0]]  # the person comes last
+    you, *others = map(_format_seat, view["players"], [table] * len(payoffs), payoffs)
+    lines += [*others, you]
     if is_over:
         lines += _format_outcome(view, session)
     else:
@@ -111,30 +107,30 @@ def _format_seat(player: View, table: View, won: int) -> str:
         return f"  {player['name']}   not dealt in"
     seat = table["seats"][player["seat"]]
     hidden = seat["hidden_card_count"]
-    parts = [
+    facts = _join_facts(
         " ".join(seat["cards"]) or f"{hidden} hidden card{'s' * (hidden != 1)}",
         "" if seat["stack"] is None else f"stack {seat['stack']}",
         f"bet {seat['bet']}" if seat["bet"] else "",
         ", ".join(["folded"] * seat["folded"] + list(seat["notes"])),
         f"{won:+}" if won else "",
-    ]
-    marker = "*" if player["seat"] == table["to_act"] else " "
-    return f"{marker} {player['name']:<16} {'   '.join(filter(None, parts))}"
+    )
+    return f"{'*' if player['seat'] == table['to_act'] else ' '} {player['name']:<16} {facts}"
+
+
+def _join_facts(*facts: str) -> str:
+    return "   ".join(filter(None, facts))
 
 
 def _format_moves(view: View) -> str:
     """Return a line with the legal moves and what to type for each of them."""
-    items, play_count = [], 0
+    items = []
     for move in view["moves"]:
-        if move["cards"]:
-            play_count += 1
-        elif move["raise_to"] is None or not move["size_name"]:
-            items.append(f"{move['label']} ({move['key']})")
-        else:
-            items.append(f"{move['size_name']} {move['raise_to']} ({move['key']})")
+        has_size = move["raise_to"] is not None and move["size_name"]
+        name = f"{move['size_name']} {move['raise_to']}" if has_size else move["label"]
+        items += [f"{name} ({move['key']})"] * (not move["cards"])
     if view["amounts"]:
         items.append(f"from {view['amounts']['low']} to {view['amounts']['high']} (r CHIPS)")
-    if play_count:
+    if play_count := sum(bool(move["cards"]) for move in view["moves"]):
         items.append(f"{play_count} plays (type the cards; h lists the best)")
     return ", ".join(items)
 
@@ -144,9 +140,9 @@ def _format_outcome(view: View, session: Session) -> list[str]:
     won = view["result"]["won"][0]
     verb = "win" if won > 0 else "lose"
     lines = [f"You {verb} {_format_chips(abs(won), view)}" if won else "You come out even"]
-    steps = session.review_hand(view["hand"])["steps"]
-    own = [step for step in steps if step["grade"] and step["choices"] > 1]
-    lines += [f"{step['label']}: {_format_grade(step['grade'], view)}" for step in own]
+    for step in session.review_hand(view["hand"])["steps"]:
+        if step["grade"] and step["choices"] > 1:
+            lines.append(f"{step['label']}: {_format_grade(step['grade'], view)}")
     return [*lines, "Enter: next hand, v: review, s: statistics, ?: help, q: quit"]
 
 
@@ -200,21 +196,18 @@ def format_review(session: Session, view: View) -> str:
 
 def format_statistics(view: View) -> str:
     """Return the statistics of the session as text, one per line."""
-    stats = view["stats"]
-    rows = [
-        (f"{view['session']['hand_noun'].capitalize()}s", str(stats["hands"])),
-        ("Won", _format_chips(stats["won"], view)),
-        (stats["unit"], _format_mean(stats)),
-    ]
-    if stats["bb_per_100"] is not None:
-        rows.append(("bb/100", _format_mean(stats["bb_per_100"])))
-    if stats["ev_adjusted"]:
-        rows.append((f"EV-adjusted, {stats['unit']}", _format_mean(stats["ev_adjusted"])))
-    if stats["style"]:
-        rows += [(key.upper(), f"{100 * stats['style'][key]:.0f} %") for key in ("vpip", "pfr")]
-        if stats["style"]["aggression"] is not None:
-            rows.append(("Aggression", format_number(stats["style"]["aggression"])))
-    return "\n".join(f"{name:<24} {value}" for name, value in rows)
+    stats, style = view["stats"], view["stats"]["style"] or {}
+    means = {stats["unit"]: stats, "bb/100": stats["bb_per_100"]}
+    means[f"EV-adjusted, {stats['unit']}"] = stats["ev_adjusted"]
+    rows = {
+        f"{view['session']['hand_noun'].capitalize()}s": str(stats["hands"]),
+        "Won": _format_chips(stats["won"], view),
+        **{name: _format_mean(mean) for name, mean in means.items() if mean},
+        **{key.upper(): f"{100 * style[key]:.0f} %" for key in ("vpip", "pfr") if style},
+    }
+    if style.get("aggression") is not None:
+        rows["Aggression"] = format_number(style["aggression"])
+    return "\n".join(f"{name:<24} {value}" for name, value in rows.items())
 
 
 def _format_mean(result: View) -> str:
@@ -222,5 +215,5 @@ def _format_mean(result: View) -> str:
 
 
 def _format_chips(chips: int, view: View) -> str:
-    unit = "point" if view["session"]["unit"].startswith("point") else "chip"
+    unit = "point" if view["stats"]["unit"].startswith("point") else "chip"
     return f"{chips} {unit}{'s' * (abs(chips) != 1)}"

@@ -7,23 +7,19 @@ import subprocess
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 import httpx
-import uvicorn
 from commands import PROGRAM, replace_settings
 
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
 from poker_rl.games import load_game
 from poker_rl.play.network_access import create_listener, list_host_names
-from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
-from poker_rl.play.play_launcher import PlayConfig, build_chosen_table, create_server_config
-from poker_rl.play.start_screen import PlayerCatalog, StartScreen
+from poker_rl.play.page_server import PageServer
+from poker_rl.play.play_launcher import PlayConfig, create_http_server
+from poker_rl.play.session_store import SessionStore
 from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.players import load_player
-
-CATALOG = PlayerCatalog(list_option_dirs(None))
 
 
 def make_table_setup(game, *names):
@@ -33,18 +29,18 @@ def make_table_setup(game, *names):
     return TableSetup(played, seated, seated[0])
 
 
-def make_start_app(folder, public=False):
-    """Return the application of a page with a start screen; sessions are saved in `folder/play`."""
-    option_dirs = list_option_dirs(None)
-    settings = read_plain_yaml(SHIPPED_OPTION_DIR / "play.yaml")
-    settings |= {"outputs": str(folder / "play"), "public": public}
+def make_sessions(folder, setup=None, max_sessions=100, **settings):
+    """Return the sessions of a page, which are saved in `folder/play`; no table: a start screen."""
+    settings = {"outputs": str(folder / "play"), **settings}
+    settings = read_plain_yaml(SHIPPED_OPTION_DIR / "play.yaml") | settings
     config = PlayConfig(**convert_fields(PlayConfig, settings, "", {}))
-    build_table = partial(build_chosen_table, config, option_dirs)
-    screen = StartScreen(config, option_dirs, CATALOG, build_table)
-    store = SessionStore(screen.create_session, screen.resume_session)
-    results = None if public else folder / "play"
-    server = PageEndpoints("poker-rl", store, "key", "table", "", CATALOG, screen, results)
-    return create_application(server, list_host_names("127.0.0.1", [], False))
+    return SessionStore(config, list_option_dirs(None), setup, max_sessions=max_sessions)
+
+
+def make_app(sessions, url_prefix=""):
+    """Return the application of a page with these sessions."""
+    server = PageServer(sessions, "key", "table", url_prefix)
+    return server.create_application(list_host_names("127.0.0.1", ["Proxy.example"], False))
 
 
 def play_on(view, post):
@@ -74,7 +70,7 @@ class ServerProcess:
 def serve(app):
     """Run a server in a thread; yield it and its port."""
     listener = create_listener("127.0.0.1", 0, False)
-    server = uvicorn.Server(create_server_config(app))
+    server = create_http_server(app)
     thread = threading.Thread(target=server.run, args=[[listener]], daemon=True)
     port = listener.getsockname()[1]
     thread.start()

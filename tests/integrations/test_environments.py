@@ -79,7 +79,7 @@ def test_one_environment_is_a_vector_of_one():
 def test_opponents_play_in_the_order_of_the_list():
     env = GameEnv("limit_holdem_3p", opponents=["raise", "fold"], seat=0, render_mode="ansi")
     _, info = env.reset(seed=0)
-    record = env._hand.tables.records[0]
+    record = env._envs.tables.records[0]
     assert record["folded"][:3].tolist() == [0, 0, 1]  # seat 2 acts first and folds
     assert env.render().startswith("0 ")
     assert env.render().endswith(" f")

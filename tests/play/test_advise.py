@@ -10,7 +10,7 @@ from random_games import game
 
 from poker_rl.algos import load_algorithm
 from poker_rl.games.poker.position_notation import parse_position
-from poker_rl.play.position_advice import compute_advice
+from poker_rl.play.position_advice import PositionAdvice
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -57,15 +57,16 @@ def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     definition = game("limit_holdem")
     player = load_algorithm("ppo", definition).players()["current"]
     records = parse_position(definition, None, "AKs", "As7s2c", "rc")
-    mean = compute_advice(definition, player, "it", records, False, "AKs")
-    each = [compute_advice(definition, player, "it", one[None], False) for one in records]
+    mean = PositionAdvice(definition, player, "it", records, "AKs")
+    each = [PositionAdvice(definition, player, "it", one[None]) for one in records]
     for action, prob in enumerate(mean.probs[1:], 1):  # nobody can fold here
         probs = [one.probs[action] for one in each]
         assert min(probs) < prob < max(probs)
         assert prob == pytest.approx(np.mean(probs))
     expected = np.mean([one.expected_payoff for one in each])
     assert mean.expected_payoff == pytest.approx(expected, abs=1e-6)  # float32
-    assert (mean.to_dict()["infoset"], mean.to_dict()["combinations"]) == ("0 AKs|As7s2c rc", 3)
+    advice = mean.to_dict(with_grid=False)
+    assert (advice["infoset"], advice["combinations"]) == ("0 AKs|As7s2c rc", 3)
     pair = advise(capsys, "game=limit_holdem", "player=sklansky", "hand=22", "hand_grid=false")
     assert "with 22, the mean over its 6 combinations, first to act" in pair
 

@@ -9,11 +9,7 @@ from itertools import combinations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
-from servers import CATALOG, make_start_app, make_table_setup, serve
-
-from poker_rl.play.network_access import list_host_names
-from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
-from poker_rl.play.session import Session
+from servers import make_app, make_sessions, make_table_setup, serve
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-sync"]
@@ -44,14 +40,8 @@ def browser():
 @contextmanager
 def playing(game, folder):
     """The address of a page on which this game is played."""
-    table = make_table_setup(game, *TABLES[game])
-    sittings = SessionStore(
-        lambda: Session.create(table, folder, 3),
-        lambda name: Session.resume(folder / f"{name}.jsonl", table),
-    )
-    page = PageEndpoints(game, sittings, "key", game, "", CATALOG)
-    app = create_application(page, list_host_names("127.0.0.1", [], False))
-    with serve(app) as (_, port):
+    sessions = make_sessions(folder, make_table_setup(game, *TABLES[game]), seed=3)
+    with serve(make_app(sessions)) as (_, port):
         yield f"http://127.0.0.1:{port}/"
 
 
@@ -248,7 +238,7 @@ def test_hints_ranges_and_earlier_hands(sit):
 
 
 def test_the_start_screen(browser, tmp_path):
-    with serve(make_start_app(tmp_path)) as (_, port):
+    with serve(make_app(make_sessions(tmp_path))) as (_, port):
         context = browser.new_context(viewport={"width": 390, "height": 844}, bypass_csp=True)
         context.set_default_timeout(PATIENCE)
         page, faults = context.new_page(), []

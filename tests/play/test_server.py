@@ -4,14 +4,21 @@ import base64
 import gc
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from servers import CATALOG, make_start_app, make_table_setup, play_on, start_server, stop_server
+from servers import (
+    make_app,
+    make_sessions,
+    make_table_setup,
+    play_on,
+    start_server,
+    stop_server,
+)
 from starlette.testclient import TestClient
 
-from poker_rl.play.network_access import RESPONSE_HEADERS, create_listener, list_host_names
-from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+from poker_rl.play.network_access import RESPONSE_HEADERS, create_listener
 from poker_rl.play.play_launcher import derive_url_token, load_cookie_key
 from poker_rl.play.session import Session
 
@@ -26,16 +33,10 @@ def kuhn():
 @pytest.fixture
 def visit(kuhn, tmp_path):
     """Opens the page as another visitor each time; the visitors share a server."""
-    sittings = SessionStore(
-        lambda: Session.create(kuhn, tmp_path, 1),
-        lambda name: Session.resume(tmp_path / f"{name}.jsonl", kuhn),
-        max_sessions=2,
-    )
+    sittings = make_sessions(tmp_path, kuhn, max_sessions=2, seed=1)
 
-    def new(title="kuhn", prefix="", begun=True):
-        server = PageEndpoints(title, sittings, "key", "table", prefix, CATALOG)
-        app = create_application(server, list_host_names("127.0.0.1", ["Proxy.example"], False))
-        base = f"http://127.0.0.1:8000{prefix}"
+    def new(prefix="", begun=True):
+        base, app = f"http://127.0.0.1:8000{prefix}", make_app(sittings, prefix)
         client = TestClient(app, base, raise_server_exceptions=False, headers=OURS)
         client.session_store = sittings
         if begun:
@@ -108,14 +109,14 @@ def test_the_cookie_is_signed_and_holds_an_id_alone(visit):
 def test_get_changes_nothing(visit, tmp_path):
     client = visit()
     finish(client)
-    kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*.jsonl")}
     before = client.get("view").json()
     for path in ("", "view", "review/1", "text/1", "static/page.js"):
         assert client.get(path).status_code == 200, path
     for path in ("begin", "act", "next", "hint"):
         assert client.get(path).status_code == 405
     assert client.get("view").json() == before
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.jsonl")} == kept
 
 
 def test_every_answer_tells_the_browser_to_be_careful(visit):
@@ -128,8 +129,10 @@ def test_every_answer_tells_the_browser_to_be_careful(visit):
     assert {"nosniff", "no-referrer", "no-store"} <= set(RESPONSE_HEADERS.values())
 
 
-def test_names_of_games_are_text_on_the_page(visit):
-    page = visit(title="<script>alert(1)</script>", begun=False).get("").text
+def test_names_of_games_are_text_on_the_page(kuhn, tmp_path):
+    named = replace(kuhn.game, name="<script>alert(1)</script>")
+    app = make_app(make_sessions(tmp_path, replace(kuhn, game=named)))
+    page = TestClient(app, "http://127.0.0.1:8000", headers=OURS).get("").text
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert" not in page
 
@@ -212,9 +215,9 @@ def test_a_fault_of_the_server_is_a_sentence_too(visit, monkeypatch):
 def test_the_oldest_session_makes_room_and_comes_back(visit):
     clients = [visit() for _ in range(3)]
     sittings = clients[0].session_store
-    assert len(sittings) == 2
+    assert len(sittings.open_sessions) == 2
     over = finish(clients[0])  # read back from its file, in place of the second
-    assert len(sittings) == 2
+    assert len(sittings.open_sessions) == 2
     for client in clients[1:]:
         assert client.get("view").status_code == 200
     back = clients[0].get("view").json()
@@ -262,7 +265,8 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path):
 
 def open_start(folder, public=False):
     """Open the page of a newly started server with a start screen."""
-    return TestClient(make_start_app(folder, public), "http://127.0.0.1:8000", headers=OURS)
+    app = make_app(make_sessions(folder, public=public))
+    return TestClient(app, "http://127.0.0.1:8000", headers=OURS)
 
 
 def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path):

@@ -12,17 +12,15 @@ from other_deals import other_deals
 from random_games import game
 
 from poker_rl.config import ConfigError
-from poker_rl.config.option_files import list_option_dirs
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
 from poker_rl.games import Tables, get_tree
 from poker_rl.play.hand_review import grade_move
-from poker_rl.play.hand_view import MoveNotAllowedError
+from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.move_groups import group_moves
 from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.session import Session, StaleRequestError
-from poker_rl.play.session_statistics import summarize_sessions
-from poker_rl.play.start_screen import PlayerCatalog
+from poker_rl.play.session_file import summarize_sessions_by_table
 from poker_rl.play.table_setup import NamedPlayer, TableSetup, shorten_names
 from poker_rl.players import load_player
 
@@ -82,9 +80,9 @@ def test_hands_of_every_game(name, tmp_path):
     assert second.session_id == first.session_id
     again = begun + play(second, HANDS - HANDS // 2 + 1)[1:]
     assert [timeless(view) for view in again] == [timeless(view) for view in ends]
-    assert second.summarize_statistics() == whole.summarize_statistics()
+    assert second.build_view()["stats"] == whole.build_view()["stats"]
 
-    stats = whole.summarize_statistics()
+    stats = whole.build_view()["stats"]
     assert stats["hands"] == HANDS
     won = sum(view["result"]["won"][0] for view in ends)
     assert stats["won"] == won
@@ -184,14 +182,14 @@ def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path
         file_end.write('{"hand": 4, "var')
     session.close()
     again = Session.resume(file, table("leduc"))
-    assert again.summarize_statistics()["hands"] == 3
+    assert again.build_view()["stats"]["hands"] == 3
     assert again.build_view()["hand"] == 3
     with pytest.raises(StaleRequestError):
         again.act(unfinished["turn"], 1)
     view = again.deal_next_hand(again.build_view()["turn"])
     assert view["hand"] == 5
     again.close()
-    assert Session.resume(file, table("leduc")).summarize_statistics()["hands"] == 3
+    assert Session.resume(file, table("leduc")).build_view()["stats"]["hands"] == 3
 
 
 def test_a_hand_that_cant_be_written_down_is_not_shown(tmp_path, monkeypatch):
@@ -213,7 +211,7 @@ def test_a_hand_that_cant_be_written_down_is_not_shown(tmp_path, monkeypatch):
     assert file.read_bytes() == before
     assert session.act(view["turn"], 1)["phase"] == "over"
     session.close()
-    assert Session.resume(file, table("kuhn", "call")).summarize_statistics()["hands"] == 1
+    assert Session.resume(file, table("kuhn", "call")).build_view()["stats"]["hands"] == 1
 
 
 def test_a_session_is_played_in_one_place_at_a_time(tmp_path):
@@ -225,11 +223,11 @@ def test_a_session_is_played_in_one_place_at_a_time(tmp_path):
     assert str(error.value) == f"{file} is in use: its session is open elsewhere"
     begun.close()
     resumed = Session.resume(file, table("kuhn"))
-    assert resumed.summarize_statistics()["hands"] == 2
+    assert resumed.build_view()["stats"]["hands"] == 2
     del resumed  # whoever is dropped needs no closing
     again = Session.resume(file, table("kuhn"))
     play(again, 2)
-    assert again.summarize_statistics()["hands"] == 3
+    assert again.build_view()["stats"]["hands"] == 3
 
 
 def line_changed(file, number, **changes):
@@ -378,7 +376,7 @@ def test_results_over_sessions_and_all_hands(tmp_path):
     assert hands["3"]["variant"] == "NT"
     assert session.format_all_hands("text").count("nolimit_holdem_6p, hand ") == 20
     (tmp_path / "any" / "damaged.jsonl").write_text('{"table": 3}\n')
-    (row,) = summarize_sessions(tmp_path)
+    (row,) = summarize_sessions_by_table(tmp_path)
     assert (row["game"], row["against"]) == ("nolimit_holdem_6p", ["call"] * 5)
     assert (row["sessions"], row["hands"], row["unit"]) == (2, 40, "bb/100")
     assert row["mean"] == pytest.approx(np.mean(won) / 2 * 100)
@@ -388,24 +386,25 @@ def test_results_over_sessions_and_all_hands(tmp_path):
 def test_ranges_of_any_line():
     """A grid is that of the player, without the cards of the board and without hidden cards."""
     session = Session.create(table("limit_holdem", "call"), None, 1)
-    hand, catalog = session.current_hand, PlayerCatalog(list_option_dirs(None))
-    here = explore_ranges(hand, catalog, None, "", [])
+    hand = session.current_hand
+    others = {name: load_player(name, hand.setup.game) for name in ("sklansky", "mcts")}
+    here = explore_ranges(hand, others, None, "", [])
     for record in hidden_changed(hand):
-        assert explore_ranges(replace(hand, record=record), catalog, None, "", []) == here
-    flop = explore_ranges(hand, catalog, [2, 1], "AsAdAh9c", ["sklansky", "call"])
+        assert explore_ranges(replace(hand, record=record), others, None, "", []) == here
+    flop = explore_ranges(hand, others, [2, 1], "AsAdAh9c", ["sklansky", "call"])
     assert [step["label"] for step in flop["path"]] == ["Raise to 4", "Call 2"]
     assert (flop["board"], flop["pot"], flop["street"]) == ("AsAdAh", 8, "flop")
     sklansky, call = flop["grids"]
     assert call["mean"] == [0, 1, 0]
     assert call["probs"][0][0] is None  # only one ace is left
     assert sum(sklansky["mean"]) == pytest.approx(1)
-    assert explore_ranges(hand, catalog, [0], "", [])["moves"] == []  # the hand is over
+    assert explore_ranges(hand, others, [0], "", [])["moves"] == []  # the hand is over
     wrong = [([0, 1], "", []), ([9], "", []), ([2, 1], "AsAs", []), ([], "", ["mcts"])]
     for actions, board, names in [*wrong, ([1, 1], "Zz", [])]:
         with pytest.raises(MoveNotAllowedError):
-            explore_ranges(hand, catalog, actions, board, names)
+            explore_ranges(hand, others, actions, board, names)
     with pytest.raises(MoveNotAllowedError, match="Only hold'em"):
-        explore_ranges(Session.create(table("kuhn"), None, 1).current_hand, catalog, [], "", [])
+        explore_ranges(Session.create(table("kuhn"), None, 1).current_hand, others, [], "", [])
 
 
 def test_how_a_person_plays_is_counted():

@@ -43,7 +43,7 @@ def test_a_hand_of_holdem(play):
     assert re.search(r"VPIP +100 %", out)
     assert re.search(r"bb/100 +[+-]?\d", out)
     assert session.build_view()["hand"] == 2
-    assert session.summarize_statistics()["hands"] == 1
+    assert session.build_view()["stats"]["hands"] == 1
 
 
 @pytest.mark.parametrize("line", ["r 12.5", "r -12", "r 12 12", "f", "r " + "9" * 5000])

@@ -1,0 +1,164 @@
+"""Sessions of the page's visitors, and the games and players that they can choose.
+
+Visitors of a public server choose among players of `conf/player` only; a private server also lists
+the user's own runs. Only listed names are accepted, so that a request cannot name any file.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from poker_rl.config.build import build
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.option_files import list_options_by_group, read_first_comment
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.games.table_view import DisplayedGame
+from poker_rl.play.live_hand import MoveNotAllowedError
+from poker_rl.play.session import Session
+from poker_rl.play.session_file import read_session
+from poker_rl.play.table_setup import (
+    TableSetup,
+    build_table_setup,
+    rebuild_table_setup,
+    shorten_names,
+)
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import load_player
+from poker_rl.storage.checkpoint import PLAYERS_FOLDER
+
+if TYPE_CHECKING:
+    from poker_rl.play.play_launcher import PlayConfig
+
+MAX_SESSIONS = 100  # sessions in memory; the least recently used is dropped first
+MAX_TABLES = 32  # tables with loaded players in memory; likewise
+MAX_RUNS = 20  # number of newest runs that are listed as opponents
+
+
+class SessionStore:
+    """Open sessions of all visitors; a dropped session is resumed from its file when needed.
+
+    Requests for a game or player that is not listed raise a MoveNotAllowedError.
+
+    Args:
+        setup: the table of all sessions; None if each visitor chooses game and opponents.
+        first_session: session of the first visitor; None for a new one.
+    """
+
+    def __init__(
+        self,
+        config: PlayConfig,
+        option_dirs: Sequence[Path],
+        setup: TableSetup | None = None,
+        first_session: Session | None = None,
+        max_sessions: int = MAX_SESSIONS,
+    ) -> None:
+        self.config, self.setup = config, setup
+        self._option_dirs, self._folder = option_dirs, Path(config.outputs)
+        self._first_session, self._max_sessions = first_session, max_sessions
+        options = list_options_by_group(option_dirs)
+        self._path_by_game, self._path_by_player = options["game"], options["player"]
+        self.open_sessions: OrderedDict[str, Session] = OrderedDict()
+        self._players_by_game: dict[str, dict[str, Player]] = {}
+        self._build_cached_table = lru_cache(MAX_TABLES)(self._build_table)
+
+    def begin_session(self, game_name: str = "", against: Sequence[str] = ()) -> Session:
+        """Return the first session to the first visitor, and a new session to each later one.
+
+        Args:
+            game_name, against: the visitor's choice of game and opponents, if there is a choice; a
+                single opponent plays in all other seats.
+        """
+        session, self._first_session = self._first_session, None
+        if session is None:
+            setup = self.setup or self._build_cached_table(game_name, tuple(against))
+            session = Session.create(setup, self._folder / setup.game.name, self.config.seed)
+        return self._mark_as_used(session)
+
+    def get_session(self, session_id: str) -> Session:
+        """Return the session with this id; raise a ConfigError if that is impossible."""
+        if self._first_session is not None and self._first_session.session_id == session_id:
+            return self.begin_session()
+        if session_id not in self.open_sessions:
+            path = self._find_session(session_id)
+            setup = self.setup or rebuild_table_setup(read_session(path).table, self._option_dirs)
+            return self._mark_as_used(Session.resume(path, setup))
+        return self._mark_as_used(self.open_sessions[session_id])
+
+    def _mark_as_used(self, session: Session) -> Session:
+        """Make a session the most recently used one, and drop the least recently used one."""
+        self.open_sessions[session.session_id] = session
+        self.open_sessions.move_to_end(session.session_id)
+        if len(self.open_sessions) > self._max_sessions:
+            self.open_sessions.popitem(last=False)[1].close()
+        return session
+
+    def _find_session(self, session_id: str | None) -> Path:
+        path = next(self._folder.glob(f"*/{session_id}.jsonl"), None)
+        if path is None:
+            raise ConfigError("The file of this session is gone.")
+        return path
+
+    def load_players(self, game: Game) -> dict[str, Player]:
+        """Return the players of `conf/player` that can play a game, by name."""
+        key = repr(game.to_dict())
+        if key not in self._players_by_game:
+            players = self._players_by_game[key] = {}
+            for name in self._path_by_player:
+                with suppress(ConfigError, OSError):
+                    players[name] = load_player(name, game, option_folders=self._option_dirs)
+        return self._players_by_game[key]
+
+    def list_choices(self, last_session_id: str | None) -> dict[str, Any]:
+        """Return the games with descriptions, and a summary of the visitor's last session."""
+        last_session = None
+        with suppress(ConfigError):
+            saved = read_session(self._find_session(last_session_id))
+            short_names = shorten_names(saved.table["against"])
+            last_session = {
+                "game": saved.table["game"]["name"],
+                "against": [short_names[name] for name in saved.table["against"]],
+                "hands": len(saved.hands),
+            }
+        games = [
+            {"name": name, "about": read_first_comment(path)}
+            for name, path in self._path_by_game.items()
+        ]
+        return {"games": games, "game": self.config.game, "last": last_session}
+
+    def describe_game(self, game_name: str) -> dict[str, Any]:
+        """Return the number of seats of a game, and its possible opponents with descriptions."""
+        if game_name not in self._path_by_game:
+            raise MoveNotAllowedError("There is no such game.")
+        game: Game = build(self._compose_game(game_name)["game"], "game", Game)
+        if not isinstance(game, DisplayedGame):
+            raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
+        names = self.load_players(game)
+        specs = [*(name for name in self.config.default_opponents if name in names), *names]
+        about = {name: read_first_comment(self._path_by_player[name]) for name in specs}
+        if not self.config.public:
+            runs = self._folder.parent.glob(f"{game_name}/*/*/{PLAYERS_FOLDER}")
+            newest_runs = sorted(runs, key=lambda path: -path.stat().st_mtime)[:MAX_RUNS]
+            about |= {str(run.parent): f"your run {run.parent}" for run in newest_runs}
+        players = [{"spec": spec, "about": text} for spec, text in about.items()]
+        return {"seats": game.seats, "players": players}
+
+    def _build_table(self, game_name: str, against: tuple[str, ...]) -> TableSetup:
+        known_specs = {player["spec"] for player in self.describe_game(game_name)["players"]}
+        if not against or not known_specs.issuperset(against):
+            raise MoveNotAllowedError("There is no such player of this game.")
+        return build_table_setup(
+            self._compose_game(game_name),
+            self._option_dirs,
+            against,
+            self.config.adviser,
+            default_advisers=self.config.default_advisers,
+        )
+
+    def _compose_game(self, name: str) -> dict[str, Any]:
+        return compose_plain_config([f"game={name}"], self._option_dirs)
