@@ -20,7 +20,6 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.position_notation import (
     copy_with_cards,
     format_actions,
-    map_raises_to_chips,
 )
 from poker_rl.games.poker.record_dtypes import FOLD
 from poker_rl.games.tables import Tables
@@ -145,7 +144,7 @@ def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[st
     to_call = int(record["price"]) - int(record["paid"][record["to_act"]])
     pot = int(record["paid"].sum()) + sum(variant_game.dead_antes) + to_call
     target = int(record["price"]) + pot
-    if raise_targets := map_raises_to_chips(game, tables):
+    if raise_targets := game.compute_raise_targets(record):
         action = min(raise_targets, key=lambda action: abs(raise_targets[action] - target))
         tables.step(np.array([action]))
         raise_text = f"{tables.records['price'][0] / game.unit_chips:g} {game.unit}s"

@@ -38,6 +38,7 @@ SHORT_DECK_WHEEL = 0b100001111  # the set of ranks of A6789, bit r for rank r
 CATEGORY_SHIFT = 12
 
 LOW_RANK_COUNT = 7
+POWERS_OF_5 = 5 ** np.arange(LOW_RANK_COUNT)
 # The base-5 number of seven low ranks takes 17 bits: it is at most 4 * 5**6 + 3 * 5**5 = 71,875.
 HIGH_RANKS_SHIFT = 17
 LOW_RANKS_MASK = (1 << HIGH_RANKS_SHIFT) - 1
@@ -56,130 +57,100 @@ def card_name(card: int, ranks: str, suits: str) -> str:
 def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
     """Return the cards in a text such as `AsKd` or `As Kd` as integers."""
     card_by_name = {card_name(card, ranks, suits): card for card in range(len(ranks) * len(suits))}
-    size, allowed_text = 1, f"one of {' '.join(ranks)}"
-    if len(suits) > 1:
-        size, allowed_text = (
-            2,
-            f"a rank of {ranks} and a suit of {suits}, as in {ranks[0]}{suits[0]}",
-        )
-    compact_text, cards = "".join(text.split()), []
-    for i in range(0, len(compact_text), size):
-        name = compact_text[i : i + size]
+    compact_text, size = "".join(text.split()), min(len(suits), 2)
+    names = [compact_text[i : i + size] for i in range(0, len(compact_text), size)]
+    for name in names:
         if name not in card_by_name:
+            allowed_text = f"one of {' '.join(ranks)}"
+            if size == 2:
+                allowed_text = (
+                    f"a rank of {ranks} and a suit of {suits}, as in {card_name(0, ranks, suits)}"
+                )
             raise ConfigError(f"{name!r} in {text!r} is no card; a card is {allowed_text}")
-        cards.append(card_by_name[name])
-    return cards
+    return [card_by_name[name] for name in names]
 
 
 def compute_card_keys() -> NDArray[np.int64]:
     """Return the keys of cards (see the module's docstring) for decks of 0 to 4 suits, [5, 52]."""
     keys = np.zeros((MAX_SUITS + 1, MAX_RANKS * MAX_SUITS), np.int64)
     for suits in range(1, MAX_SUITS + 1):
-        for card in range(MAX_RANKS * suits):
-            rank, suit = divmod(card, suits)
-            is_high, digit = divmod(rank, LOW_RANK_COUNT)
-            rank_key = 5**digit << HIGH_RANKS_SHIFT * is_high
-            keys[suits, card] = rank_key + (1 << SUIT_COUNTERS_SHIFT + 4 * suit)
+        rank, suit = np.divmod(np.arange(MAX_RANKS * suits), suits)
+        is_high, digit = np.divmod(rank, LOW_RANK_COUNT)
+        rank_key = POWERS_OF_5[digit] << HIGH_RANKS_SHIFT * is_high
+        keys[suits, : len(rank)] = rank_key + (1 << SUIT_COUNTERS_SHIFT + 4 * suit)
     return keys
 
 
-def enumerate_rank_multisets(rank_count: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return all N multisets of up to seven cards with ranks below `rank_count`, sorted by size.
+def enumerate_rank_multisets(rank_count: int) -> NDArray[np.int8]:
+    """Return the numbers of cards of each rank in all N multisets of up to seven, [ranks, N].
 
-    The results are their base-5 numbers [N], their sizes [N], and the sets of ranks that occur at
-    least 1, 2, 3 and 4 times [4, N], with bit r for rank r.
+    The multisets are sorted by size.
     """
-    base5_number = np.zeros(1, np.int64)
-    size = np.zeros(1, np.int64)
-    ranks_held_at_least = np.zeros((4, 1), np.int64)
-    for rank in range(rank_count):
-        base5_number = np.add.outer(np.arange(5) * 5**rank, base5_number).ravel()
-        size = np.add.outer(np.arange(5), size).ravel()
-        at_least = (np.arange(5) >= np.arange(1, 5)[:, None]) << rank
-        ranks_held_at_least = at_least[:, :, None] | ranks_held_at_least[:, None, :]
-        ranks_held_at_least = ranks_held_at_least.reshape(4, -1)
-        fits_in_hand = size <= MAX_HAND_CARDS
-        base5_number, size = base5_number[fits_in_hand], size[fits_in_hand]
-        ranks_held_at_least = ranks_held_at_least[:, fits_in_hand]
-    order = np.argsort(size, kind="stable")
-    return base5_number[order], size[order], ranks_held_at_least[:, order]
+    counts = np.indices((5,) * rank_count, np.int8).reshape(rank_count, -1)
+    sizes = counts.sum(0)
+    return counts[:, np.argsort(sizes, kind="stable")[: np.sum(sizes <= MAX_HAND_CARDS)]]
 
 
-def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
-    """Return the score of each of N hands [N], ignoring suits; a better hand has a larger score.
+def score_rank_multisets(counts: NDArray[np.int8]) -> NDArray[Any]:
+    """Return the score of each of N multisets [13, N], [N]; a better hand has a larger score.
 
-    A score has 25 bits: 4 for the category, 4 for the main rank plus one, 4 for the second rank
-    plus one (0 without one), and 13 for the set of kickers. `AAAKK` has the main rank A and the
-    second rank K; `AKJ52` has the main rank A. A straight has only its highest rank.
+    Suits are ignored. A score has 4 bits for the category, then 4 bits for each group of equal
+    ranks among the best five cards: AAKKQ has the digits A K Q 0 0. A straight has only its highest
+    rank.
     """
-    highest_rank_plus_one = np.array([ranks.bit_length() for ranks in range(1 << MAX_RANKS + 1)])
-    rank_bit = np.array([0, *(1 << np.arange(MAX_RANKS + 1))])
+    ranks, multisets = np.arange(MAX_RANKS, dtype=np.int8), np.arange(counts.shape[1])
+    remaining, cards_left, score = counts.copy(), np.int8(5), np.zeros(len(multisets), np.int64)
+    group_sizes = []
+    for _ in range(5):
+        usable = np.minimum(remaining, cards_left)
+        size, rank = np.divmod((usable * np.int8(MAX_RANKS) + ranks[:, None]).max(0), MAX_RANKS)
+        score = score << 4 | (rank + 1) * (size > 0)
+        remaining[rank, multisets] = 0
+        cards_left = cards_left - size
+        group_sizes.append(size)
+    first, second = group_sizes[:2]
+    category = np.where(first == 2, np.where(second == 2, TWO_PAIR, PAIR), HIGH_CARD)
+    category = np.where(first == 3, np.where(second == 2, FULL_HOUSE, TRIPS), category)
+    category = np.where(first == 4, QUADS, category)
 
-    held_once, held_twice, held_three_times, held_four_times = ranks_held_at_least
-    cases = [held_four_times > 0, held_three_times > 0, held_twice > 0]
-    main_set = np.select(cases, [held_four_times, held_three_times, held_twice], held_once)
-    main_rank = highest_rank_plus_one[main_set]
-    second_rank = np.where(cases[0], 0, highest_rank_plus_one[held_twice & ~rank_bit[main_rank]])
-    category = np.select(
-        cases,
-        [QUADS, np.where(second_rank, FULL_HOUSE, TRIPS), np.where(second_rank, TWO_PAIR, PAIR)],
-        HIGH_CARD,
-    )
-
-    kicker_count = np.zeros(9, np.int64)
-    kicker_count[[HIGH_CARD, PAIR, TWO_PAIR, TRIPS, QUADS]] = 4, 3, 1, 2, 1
-    remaining_ranks = held_once & ~rank_bit[main_rank] & ~rank_bit[second_rank]
-    kickers = np.zeros_like(held_once)
-    for n in range(4):
-        highest_bit = rank_bit[highest_rank_plus_one[remaining_ranks]]
-        kicker = np.where(kicker_count[category] > n, highest_bit, 0)
-        kickers |= kicker
-        remaining_ranks ^= kicker
-
-    ranks_with_low_ace = held_once << 1 | held_once >> MAX_RANKS - 1  # aces count also as lowest
-    straight_ends = np.bitwise_and.reduce([ranks_with_low_ace << n for n in range(5)])
-    straight_end = highest_rank_plus_one[straight_ends]
-    category_and_ranks = category << 8 | main_rank << 4 | second_rank
-    score: NDArray[Any] = np.where(
-        (straight_end > 0) & (category < STRAIGHT),
-        (STRAIGHT << 8 | straight_end << 4) << MAX_RANKS,
-        category_and_ranks << MAX_RANKS | kickers,
-    )
-    return score
+    ranks_held = (1 << np.arange(MAX_RANKS)) @ (counts > 0)
+    ranks_with_low_ace = ranks_held << 1 | ranks_held >> MAX_RANKS - 1  # aces count also as lowest
+    straights = np.bitwise_and.reduce([ranks_with_low_ace << n for n in range(5)])
+    straight_end = np.frexp(straights)[1].astype(np.int64)  # number of bits
+    is_straight = (straights > 0) & (category < STRAIGHT)
+    return np.where(is_straight, STRAIGHT << 20 | straight_end << 16, category << 20 | score)
 
 
 def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the tables of the module's docstring, from `LOW_RANKS_INDEX` to `FLUSH_STRENGTHS`."""
-    low_number, low_size, low_held = enumerate_rank_multisets(LOW_RANK_COUNT)
-    high_number, high_size, high_held = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)
-    fitting_low_count = np.searchsorted(low_size, MAX_HAND_CARDS - high_size, side="right")
+    low_counts = enumerate_rank_multisets(LOW_RANK_COUNT)
+    high_counts = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)
+    low_sizes, max_low_sizes = low_counts.sum(0), MAX_HAND_CARDS - high_counts.sum(0)
+    fitting_low_count = np.searchsorted(low_sizes, max_low_sizes, side="right")
     start = np.cumsum(fitting_low_count) - fitting_low_count
 
-    low_index = np.zeros(low_number.max() + 1, np.uint16)
-    low_index[low_number] = np.arange(len(low_number))
-    high_index = np.zeros(high_number.max() + 1, np.int32)
-    high_index[high_number] = start
+    low_index = np.zeros(LOW_RANKS_MASK, np.uint16)
+    low_index[POWERS_OF_5 @ low_counts] = np.arange(len(low_sizes))
+    high_index = np.zeros(HIGH_RANKS_MASK, np.int32)
+    high_index[POWERS_OF_5[: len(high_counts)] @ high_counts] = start
 
-    high_multiset = np.repeat(np.arange(len(fitting_low_count)), fitting_low_count)
+    high_multiset = np.repeat(np.arange(len(max_low_sizes)), fitting_low_count)
     low_multiset = np.arange(len(high_multiset)) - start[high_multiset]
     rank_scores = score_rank_multisets(
-        low_held[:, low_multiset] | high_held[:, high_multiset] << LOW_RANK_COUNT
+        np.concatenate([low_counts[:, low_multiset], high_counts[:, high_multiset]])
     )
-
     flush_rank_sets = np.arange(1 << MAX_RANKS)
     flush_rank_sets = flush_rank_sets[np.bitwise_count(flush_rank_sets) >= 5]
     flush_scores = score_rank_multisets(
-        np.stack([flush_rank_sets, *np.zeros((3, len(flush_rank_sets)), np.int64)])
+        (flush_rank_sets >> np.arange(MAX_RANKS)[:, None] & 1).astype(np.int8)
     )
-    category_shift = np.where(
-        flush_scores >> 21 == STRAIGHT, STRAIGHT_FLUSH - STRAIGHT, FLUSH - HIGH_CARD
-    )
-    flush_scores += category_shift << 21
+    is_straight = flush_scores >> 20 == STRAIGHT
+    flush_scores += np.where(is_straight, STRAIGHT_FLUSH - STRAIGHT, FLUSH - HIGH_CARD) << 20
 
     score_classes, index = np.unique(
         np.concatenate([rank_scores, flush_scores]), return_inverse=True
     )
-    category = score_classes >> 21
+    category = score_classes >> 20
     rank_in_category = np.arange(len(score_classes)) - np.searchsorted(category, category)
     strengths = (category << CATEGORY_SHIFT | rank_in_category).astype(np.uint16)[index]
     flushes = np.zeros(1 << MAX_RANKS, np.uint16)

@@ -6,7 +6,6 @@ in flat arrays. There are no chance nodes: each deal is a root, and all deals ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -41,8 +40,6 @@ class GameTree:
         first_infoset_of_seat: first information set of each seat, then I, [seats + 1]; those of a
             seat are adjacent and in the order of their depth
         sequence_form: the arrays for compiled passes over the tree, see `sequence_form`
-        part_of_deal: for each seat and deal, the part with the information sets that the seat may
-            reach in this deal, [seats, D]
 
     Raises:
         ConfigError: if building the tree would take more than `MAX_BYTES` of memory, if the game
@@ -83,7 +80,7 @@ class GameTree:
         if (sorted_keys[1:] == sorted_keys[:-1]).any():
             problem = "has an information set that is reached after different numbers of moves"
             raise ConfigError(f"game: {game.name} {problem}, so it is not enumerated")
-        self.sequence_form, self.part_of_deal = build_sequence_form(self)
+        self.sequence_form = build_sequence_form(self)
 
     @property
     def infoset_count(self) -> int:
@@ -123,11 +120,6 @@ class GameTree:
             raise KeyError("a table's information set is not in this tree")
         return infosets
 
-    def lookup_betting_nodes(self, records: np.ndarray) -> np.ndarray:
-        """Return the index of the betting line that led to each table, [B] int64."""
-        nodes: np.ndarray = self.betting_node[self.lookup_infosets(records)]
-        return nodes
-
     def build_uniform_policy(self) -> np.ndarray:
         """Return the uniform policy over the legal actions, [I, A]."""
         policy: np.ndarray = self.legal_mask / self.legal_mask.sum(1, keepdims=True)
@@ -158,25 +150,15 @@ def count_nodes(game: Game, limit: int) -> int:
     """Return the number of nodes, or one above `limit` if there are more or it has no tree."""
     if len(game.definitions) > 1 or not game.infoset_key_size:
         return limit + 1
-    deal_count, nodes_per_deal = game.count_deals(), 0
-    for level_size in _iterate_level_sizes(game):
-        nodes_per_deal += level_size
-        if nodes_per_deal * deal_count > limit:
-            break
-    return nodes_per_deal * deal_count
-
-
-def _iterate_level_sizes(game: Game) -> Iterator[int]:
-    """Yield the number of betting lines at each depth, by playing them all with one deal."""
+    deal_count = node_count = game.count_deals()
     tables = Tables(game, 1, 0)
     tables.deal()
-    yield 1
-    while True:
+    while True:  # all deals have the same betting lines, so those of one deal are played
         decision_rows = np.flatnonzero(tables.records["over"] == 0)
         mask = tables.legal_mask(decision_rows)
-        if not mask.any():
-            return
-        yield int(mask.sum())
+        node_count += int(mask.sum()) * deal_count
+        if node_count > limit or not mask.any():
+            return node_count
         row, action = np.nonzero(mask)
         tables = tables_from_records(game, tables.records[decision_rows[row]])
         tables.step(action)

@@ -46,12 +46,11 @@ class SequenceForm(NamedTuple):
     first_leaf_of_group: np.ndarray  # first column of each group, then seats * L, [P + seats + 1]
 
 
-def build_sequence_form(tree: GameTree) -> tuple[SequenceForm, np.ndarray]:
-    """Return the sequence form of a tree, and where its parts are, [seats, D].
+def build_sequence_form(tree: GameTree) -> SequenceForm:
+    """Return the sequence form of a tree.
 
     A part is a group of information sets of one seat, for which threads compute in parallel: in a
-    small tree all of a seat, in a large tree those of one private hand. The second array has the
-    number of the part that contains a seat's information sets of each deal.
+    small tree all of a seat, in a large tree those of one private hand.
     """
     seats, actions = tree.game.seats, tree.game.action_count
     last_own_edge = _compute_last_own_edges(tree)
@@ -60,20 +59,14 @@ def build_sequence_form(tree: GameTree) -> tuple[SequenceForm, np.ndarray]:
     previous_edge[tree.infoset[decision_nodes]] = last_own_edge[
         decision_nodes, tree.seat[decision_nodes]
     ]
-
     leaf_edge, payoff = _merge_equal_leaves(
         last_own_edge[terminal_nodes], tree.node_payoffs[terminal_nodes] / tree.deal_count
     )
     is_large = len(payoff) >= MIN_PARALLEL_LEAVES
-    part_of_deal = (
-        _assign_parts(tree, previous_edge) if is_large else np.arange(seats).repeat(tree.deal_count)
-    )
-    part_of_deal = part_of_deal.reshape(seats, tree.deal_count)
-    part_of_infoset = np.empty(tree.infoset_count, np.int64)
-    part_of_infoset[tree.infoset[decision_nodes]] = part_of_deal[
-        tree.seat[decision_nodes], _list_deal_of_nodes(tree)[decision_nodes]
-    ]
-    first_part_of_seat = np.append(part_of_deal.min(1), part_of_deal.max() + 1)
+    part_of_infoset = tree.infoset_seat.astype(np.int64)
+    first_part_of_seat = np.arange(seats + 1)
+    if is_large:
+        part_of_infoset, first_part_of_seat = _assign_parts(tree, decision_nodes)
     run_start = np.flatnonzero(np.diff(part_of_infoset, prepend=-1))
     run_end = np.append(run_start[1:], tree.infoset_count)
     runs_by_part = np.argsort(part_of_infoset[run_start], kind="stable")
@@ -111,50 +104,29 @@ def build_sequence_form(tree: GameTree) -> tuple[SequenceForm, np.ndarray]:
         leaf_edge=np.ascontiguousarray(edges[leaf_order].T),
         leaf_payoff=payoff.T.ravel()[leaf_order],
         first_leaf_of_group=first_leaf_of_group,
-    ), part_of_deal
+    )
 
 
-def _assign_parts(tree: GameTree, previous_edge: np.ndarray) -> np.ndarray:
-    """Return the part of each seat in each deal, [seats, D]; each private hand has its own part."""
-    deal_of_node, part_count = _list_deal_of_nodes(tree), 0
-    part_of_deal = np.empty((tree.game.seats, tree.deal_count), np.int64)
-    for seat in range(tree.game.seats):
-        nodes = np.flatnonzero(tree.seat == seat)
-        first_decision_nodes = nodes[previous_edge[tree.infoset[nodes]] >= tree.legal_mask.size]
-        representative_deal = _find_first_connected_deals(
-            deal_of_node[first_decision_nodes],
-            tree.infoset[first_decision_nodes],
-            tree.deal_count,
-            tree.infoset_count,
-        )
-        representatives, part_of_deal[seat] = np.unique(representative_deal, return_inverse=True)
-        part_of_deal[seat] += part_count
-        part_count += len(representatives)
-    return part_of_deal
+def _assign_parts(tree: GameTree, decision_nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the part of each information set, [I], and the first part of each seat, [seats + 1].
 
-
-def _list_deal_of_nodes(tree: GameTree) -> np.ndarray:
-    """Return the deal of each node, [N]; the nodes of a level are in the order of their deals."""
-    level_sizes = np.diff(tree.level_starts)
-    return np.concatenate([np.arange(n) // (n // tree.deal_count) for n in level_sizes])
-
-
-def _find_first_connected_deals(
-    pair_deals: np.ndarray, pair_infosets: np.ndarray, deal_count: int, infoset_count: int
-) -> np.ndarray:
-    """Return the first deal of each connected component, [D].
-
-    Two deals are connected if they lead to one information set; `pair_deals[n]` leads to
-    `pair_infosets[n]`.
+    Each private hand of a seat is a part: the deals that lead to common information sets.
     """
-    representative = np.arange(deal_count)
+    level_sizes = np.diff(tree.level_starts)  # nodes of a level are in the order of their deals
+    deal = np.concatenate([np.arange(n) // (n // tree.deal_count) for n in level_sizes])
+    hand = tree.seat[decision_nodes].astype(np.int64) * tree.deal_count + deal[decision_nodes]
+    infoset = tree.infoset[decision_nodes]
+    first_connected_hand = np.arange(tree.game.seats * tree.deal_count)
     while True:
-        min_of_infoset = np.full(infoset_count, deal_count)
-        np.minimum.at(min_of_infoset, pair_infosets, representative[pair_deals])
-        previous_representative = representative.copy()
-        np.minimum.at(representative, pair_deals, min_of_infoset[pair_infosets])
-        if (representative == previous_representative).all():
-            return representative
+        first_hand_of_infoset = np.full(tree.infoset_count, len(first_connected_hand))
+        np.minimum.at(first_hand_of_infoset, infoset, first_connected_hand[hand])
+        previous = first_connected_hand.copy()
+        np.minimum.at(first_connected_hand, hand, first_hand_of_infoset[infoset])
+        if (first_connected_hand == previous).all():
+            break
+    parts = np.unique(first_connected_hand)
+    first_hand_of_seat = np.arange(tree.game.seats + 1) * tree.deal_count
+    return np.searchsorted(parts, first_hand_of_infoset), np.searchsorted(parts, first_hand_of_seat)
 
 
 def _compute_last_own_edges(tree: GameTree) -> np.ndarray:

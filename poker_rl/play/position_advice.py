@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from json import dumps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,11 +26,8 @@ from poker_rl.evaluation.starting_hand_grid import (
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.position_notation import (
-    Bet,
     format_actions,
-    list_bets,
     list_hand_combinations,
-    map_raises_to_chips,
     parse_position,
 )
 from poker_rl.games.poker.record_dtypes import CALL
@@ -63,6 +60,13 @@ class AdviseConfig:
     json: bool
     device: Literal["auto", "cpu", "cuda"]
     threads: PositiveInt
+
+
+class Bet(NamedTuple):
+    """A bet or raise, described by the chips that its seat has put in after it."""
+
+    to: int  # chips put in during the whole hand, with blinds and ante
+    on_street: int  # chips put in on this street, with blinds
 
 
 class PositionAdvice:
@@ -111,9 +115,8 @@ class PositionAdvice:
     @cached_property
     def bets(self) -> dict[int, Bet]:
         """Amounts of each legal bet or raise, keyed by action."""
-        record = self.records[0]
-        before_street = int(list_bets(self.game, record)[1][record["to_act"]])
-        targets = map_raises_to_chips(self.game, tables_from_records(self.game, self.records[:1]))
+        before_street = self.game.compute_bet_before_street(self.records[0])
+        targets = self.game.compute_raise_targets(self.records[0])
         return {action: Bet(to, to - before_street) for action, to in targets.items()}
 
     def to_dict(self, with_grid: bool) -> dict[str, Any]:

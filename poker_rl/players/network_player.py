@@ -49,7 +49,9 @@ def get_network_index(
     if network_sharing == "shared":
         return np.zeros(len(records), np.int64)
     if network_sharing == "per_betting_node":
-        return get_tree(game).lookup_betting_nodes(records)
+        tree = get_tree(game)
+        betting_nodes: np.ndarray = tree.betting_node[tree.lookup_infosets(records)]
+        return betting_nodes
     if network_sharing == "per_agent" and agent_of_seat_to_act is not None:
         return agent_of_seat_to_act.astype(np.int64)
     return np.asarray(records["to_act"].astype(np.int64))

@@ -85,7 +85,6 @@ def test_tables_find_their_information_set(game):
         assert (found.infoset_keys() == other.infoset_keys()).all()
         assert (found.legal_mask() == tree.legal_mask[infoset]).all()
         assert (records["to_act"] == tree.infoset_seat[infoset]).all()
-        assert (tree.lookup_betting_nodes(records) == tree.betting_node[infoset]).all()
 
 
 def test_what_is_not_in_a_tree_is_refused(monkeypatch):

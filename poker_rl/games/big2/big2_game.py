@@ -80,32 +80,23 @@ class Big2(DisplayedGame):
         return f"{seat} {own_cards}|{hand_to_beat}|{' '.join(card_counts)}"
 
     def build_view(self, record: np.void, viewer: int | None) -> TableView:
-        """Return the view of a table for the seat `viewer`; None shows all cards face up.
-
-        The notes of a seat say whether it played the hand to beat or has passed since.
-        """
-        passes = int(record["passes"])
-        notes = [""] * self.seats
-        if record["size"]:
-            last_player = (int(record["to_act"]) - 1 - passes) % self.seats
-            notes[last_player] = "played last"
-            for i in range(passes):
-                notes[(last_player + 1 + i) % self.seats] = "passed"
+        """Return the view of a table for the seat `viewer`; None shows all cards face up."""
+        passes, seats = int(record["passes"]), []
+        for seat, held_count in enumerate(record["left"].tolist()):
+            show_cards = viewer in (None, seat)
+            turns_ago = (int(record["to_act"]) - seat - 1) % self.seats
+            note = "passed" if turns_ago < passes else "played last"
+            seats.append(
+                SeatView(
+                    cards=self._name_cards(record["hand"][seat, :held_count]) if show_cards else (),
+                    hidden_card_count=0 if show_cards else held_count,
+                    notes=(note,) if record["size"] and turns_ago <= passes else (),
+                )
+            )
         return TableView(
-            seats=tuple(
-                self._build_seat_view(record, seat, viewer in (None, seat), notes[seat])
-                for seat in range(self.seats)
-            ),
+            seats=tuple(seats),
             board=self._name_cards(get_cards_to_beat(record)) if record["size"] else (),
             to_act=None if record["over"] else int(record["to_act"]),
-        )
-
-    def _build_seat_view(self, record: np.void, seat: int, show_cards: bool, note: str) -> SeatView:
-        held_count = int(record["left"][seat])
-        return SeatView(
-            cards=self._name_cards(record["hand"][seat, :held_count]) if show_cards else (),
-            hidden_card_count=0 if show_cards else held_count,
-            notes=(note,) if note else (),
         )
 
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:

@@ -26,10 +26,8 @@ from poker_rl.games.big2.combinations import (
     PASS,
     RANK_COUNT,
     SUIT_COUNT,
-    evaluate_combination,
-    mark_legal_five_cards,
-    mark_legal_four_cards,
-    mark_legal_pairs_or_triples,
+    evaluate_action,
+    mark_legal_combinations,
 )
 from poker_rl.games.game import fill_zeros, jit, random_below
 
@@ -38,22 +36,15 @@ NO_CARD = -1
 INFOSET_KEY_SIZE = 2 + DECK_SIZE  # bytes in the key of an information set
 IN_HAND_MARK = 255  # the byte in an information-set key for a card that the seat holds
 
-# A bit for each type of combination, bit 0 for a single card; a straight flush is of two types.
-PAIR_BIT, TRIPLE_BIT, TWO_PAIR_BIT, QUADS_BIT, STRAIGHT_BIT, FLUSH_BIT, FULL_HOUSE_BIT = (
-    2 << i for i in range(7)
-)
+# The types of combinations as bits: 1 single card, 2 pair, 4 triple, 8 two pair, 16 four of a kind,
+# 32 straight, 64 flush, 128 full house. A straight flush is of two types.
 COMBINATION_BITS = np.array(  # [number of cards, category of the combination]
-    [
-        [0, 0, 0, 0],
-        [1, 0, 0, 0],
-        [PAIR_BIT, 0, 0, 0],
-        [TRIPLE_BIT, 0, 0, 0],
-        [TWO_PAIR_BIT, QUADS_BIT, 0, 0],
-        [STRAIGHT_BIT, FLUSH_BIT, FULL_HOUSE_BIT, STRAIGHT_BIT | FLUSH_BIT],
-    ],
+    [[0] * 4, [1, 0, 0, 0], [2, 0, 0, 0], [4, 0, 0, 0], [8, 16, 0, 0], [32, 64, 128, 32 | 64]],
     np.uint8,
 )
 COMBINATION_TYPE_COUNT = 8
+# The types that an observation shows for each other seat; all of four cards count as one.
+OBSERVED_BITS = np.array([2, 4, 8 | 16, 32, 64, 128], np.uint8)
 
 # Sizes and offsets of the blocks of an observation
 OWN_CARD_FEATURES, OPPONENT_FEATURES = RANK_COUNT + SUIT_COUNT + 5, HAND_SIZE + 8 + 6
@@ -91,8 +82,7 @@ TABLE_DTYPE = np.dtype(
 @jit
 def start(game, table):
     """Sort the hands and play the three of diamonds for its holder."""
-    for card in range(DECK_SIZE):
-        table.turn[card] = 0
+    fill_zeros(table.turn)
     for seat in range(SEATS):
         for i in range(HAND_SIZE):
             insert_card(table, seat, i, table.deck[seat * HAND_SIZE + i])
@@ -149,32 +139,19 @@ def play_cards(table, action, card_count, hand_strength):
 def legal(game, table, mask):
     """Write the action mask of the seat to act."""
     fill_zeros(mask)
+    mask[PASS] = table.size != 0
     hand, held_count = table.hand[table.to_act], table.left[table.to_act]
-    required_size, strength_to_beat = table.size, table.strength
-    has_control = required_size == 0
-    mask[PASS] = not has_control
-    if required_size <= 1:
-        for i in range(held_count):
-            mask[i] = hand[i] > strength_to_beat
-    for size in (2, 3):
-        if has_control or required_size == size:
-            mark_legal_pairs_or_triples(hand, held_count, size, strength_to_beat, mask)
-    if has_control or required_size == 4:
-        mark_legal_four_cards(hand, held_count, strength_to_beat, mask)
-    if has_control or required_size == MAX_COMBINATION_SIZE:
-        mark_legal_five_cards(hand, held_count, strength_to_beat, mask)
+    mark_legal_combinations(hand, held_count, table.size, table.strength, mask)
 
 
 @jit
 def step(game, table, action):
     """Play one action of the seat to act; an illegal one only sets `table.error`."""
-    if table.over or action < 0 or action > PASS:
-        table.error = 1 + action if 0 <= action <= PASS else 32767
+    is_action = 0 <= action <= PASS
+    if table.over or not is_action or (action == PASS and table.size == 0):
+        table.error = 1 + action if is_action else 32767
         return
     if action == PASS:
-        if table.size == 0:
-            table.error = 1 + action
-            return
         table.turns += 1
         table.passes += 1
         if table.passes == SEATS - 1:
@@ -183,18 +160,10 @@ def step(game, table, action):
             table.passes = 0
         table.to_act = (table.to_act + 1) % SEATS
         return
-    card_count, hand = ACTION_SIZES[action], table.hand[table.to_act]
-    holds_cards = PADDED_ACTION_POSITIONS[action, card_count - 1] < table.left[table.to_act]
-    hand_strength = evaluate_combination(
-        card_count,
-        hand[PADDED_ACTION_POSITIONS[action, 0]],
-        hand[PADDED_ACTION_POSITIONS[action, 1]],
-        hand[PADDED_ACTION_POSITIONS[action, 2]],
-        hand[PADDED_ACTION_POSITIONS[action, 3]],
-        hand[PADDED_ACTION_POSITIONS[action, 4]],
-    )
+    card_count, held_count = ACTION_SIZES[action], table.left[table.to_act]
+    hand_strength = evaluate_action(table.hand[table.to_act], action)
     if (
-        not holds_cards
+        PADDED_ACTION_POSITIONS[action, card_count - 1] >= held_count
         or hand_strength <= table.strength
         or (table.size != 0 and card_count != table.size)
     ):
@@ -249,9 +218,8 @@ def observe(game, table, seat, out):
         out[offset + rank] = 1
         out[offset + RANK_COUNT + suit] = 1
         offset += RANK_COUNT + SUIT_COUNT
-        out[offset] = count >= 2
-        out[offset + 1] = count >= 3
-        out[offset + 2] = count == 4
+        for j in range(3):
+            out[offset + j] = count >= 2 + j
         out[offset + 3] = straight >> rank & 1
         out[offset + 4] = (cards_per_suit >> (suit << 2) & 15) >= MAX_COMBINATION_SIZE
 
@@ -265,13 +233,8 @@ def observe(game, table, seat, out):
         all_played_mask |= played_mask
         for j in range(8):
             out[offset + HAND_SIZE + j] = played_mask >> (FIRST_ACE + j) & 1
-        offset += HAND_SIZE + 8
-        out[offset] = (shown_bits & PAIR_BIT) != 0
-        out[offset + 1] = (shown_bits & TRIPLE_BIT) != 0
-        out[offset + 2] = (shown_bits & (TWO_PAIR_BIT | QUADS_BIT)) != 0
-        out[offset + 3] = (shown_bits & STRAIGHT_BIT) != 0
-        out[offset + 4] = (shown_bits & FLUSH_BIT) != 0
-        out[offset + 5] = (shown_bits & FULL_HOUSE_BIT) != 0
+        for j in range(len(OBSERVED_BITS)):
+            out[offset + HAND_SIZE + 8 + j] = (shown_bits & OBSERVED_BITS[j]) != 0
     for i in range(16):
         out[HIGH_CARDS_OFFSET + i] = all_played_mask >> (FIRST_QUEEN + i) & 1
 

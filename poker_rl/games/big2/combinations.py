@@ -19,7 +19,7 @@ a full house.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, zip_longest
 
 import numpy as np
 
@@ -34,34 +34,27 @@ STRAIGHT, FLUSH, FULL_HOUSE, STRAIGHT_FLUSH = range(4)  # categories of five car
 TWO_PAIR, QUADS = range(2)  # categories of four cards
 NO_COMBINATION = -1  # strength of cards that form no combination
 
-
-def can_have_same_rank(positions: tuple[int, ...]) -> bool:
-    """Return whether the cards at these positions, or both pairs of four, can have one rank."""
-    groups = (positions[:2], positions[2:]) if len(positions) == 4 else (positions,)
-    return all(group[-1] - group[0] <= MAX_SAME_RANK_DISTANCE for group in groups)
-
-
+PAIRS = [p for p in combinations(range(HAND_SIZE), 2) if p[1] - p[0] <= MAX_SAME_RANK_DISTANCE]
+TRIPLES = [p for p in combinations(range(HAND_SIZE), 3) if p[2] - p[0] <= MAX_SAME_RANK_DISTANCE]
 # The positions that each action plays, ascending; the last action is a pass.
 ACTION_POSITIONS: list[tuple[int, ...]] = [
-    positions
-    for size in range(1, MAX_COMBINATION_SIZE + 1)
-    for positions in combinations(range(HAND_SIZE), size)
-    if size == MAX_COMBINATION_SIZE or can_have_same_rank(positions)
+    *combinations(range(HAND_SIZE), 1),
+    *PAIRS,
+    *TRIPLES,
+    *(low + high for low in PAIRS for high in PAIRS if low[1] < high[0]),
+    *combinations(range(HAND_SIZE), MAX_COMBINATION_SIZE),
+    (),
 ]
-ACTION_POSITIONS.append(())
 ACTION_COUNT = len(ACTION_POSITIONS)
 PASS = ACTION_COUNT - 1
 # Number of cards that each action plays.
 ACTION_SIZES = np.array([len(choice) for choice in ACTION_POSITIONS], np.int8)
-PADDED_ACTION_POSITIONS = np.array(
-    [(*choice, *[0] * MAX_COMBINATION_SIZE)[:MAX_COMBINATION_SIZE] for choice in ACTION_POSITIONS],
-    np.int8,
-)
+PADDED_ACTION_POSITIONS = np.array([*zip_longest(*ACTION_POSITIONS, fillvalue=0)], np.int8).T.copy()
 # The action that plays each set of positions, with bit i for position i; -1 if there is none.
 ACTION_OF_POSITIONS = np.full(1 << HAND_SIZE, -1, np.int16)
-ACTION_OF_POSITIONS[[sum(1 << i for i in choice) for choice in ACTION_POSITIONS]] = np.arange(
-    ACTION_COUNT
-)
+is_played = np.arange(MAX_COMBINATION_SIZE) < ACTION_SIZES[:, None]
+position_bits = np.where(is_played, 1 << PADDED_ACTION_POSITIONS.astype(np.int64), 0).sum(1)
+ACTION_OF_POSITIONS[position_bits] = np.arange(ACTION_COUNT)
 
 
 @jit
@@ -99,8 +92,14 @@ def evaluate_five_cards(a, b, c, d, e):
 
 
 @jit
-def evaluate_combination(card_count, a, b, c, d, e):
-    """Return the strength of the first `card_count` cards, which are in ascending order."""
+def evaluate_action(hand, action):
+    """Return the strength of the cards that an action plays from a hand; a pass plays none."""
+    card_count = ACTION_SIZES[action]
+    a = hand[PADDED_ACTION_POSITIONS[action, 0]]
+    b = hand[PADDED_ACTION_POSITIONS[action, 1]]
+    c = hand[PADDED_ACTION_POSITIONS[action, 2]]
+    d = hand[PADDED_ACTION_POSITIONS[action, 3]]
+    e = hand[PADDED_ACTION_POSITIONS[action, 4]]
     if card_count == 1:
         return np.int64(a)
     if card_count == 2:
@@ -110,6 +109,24 @@ def evaluate_combination(card_count, a, b, c, d, e):
     if card_count == 4:
         return evaluate_four_cards(a, b, c, d)
     return evaluate_five_cards(a, b, c, d, e)
+
+
+@jit
+def mark_legal_combinations(hand, held_count, required_size, strength_to_beat, mask):
+    """Mark in the action mask the combinations of a hand that beat `strength_to_beat`.
+
+    They have `required_size` cards, or any number if it is 0.
+    """
+    if required_size <= 1:
+        for i in range(held_count):
+            mask[i] = hand[i] > strength_to_beat
+    for size in (2, 3):
+        if required_size == 0 or required_size == size:
+            mark_legal_pairs_or_triples(hand, held_count, size, strength_to_beat, mask)
+    if required_size == 0 or required_size == 4:
+        mark_legal_four_cards(hand, held_count, strength_to_beat, mask)
+    if required_size == 0 or required_size == MAX_COMBINATION_SIZE:
+        mark_legal_five_cards(hand, held_count, strength_to_beat, mask)
 
 
 @jit

@@ -57,22 +57,19 @@ def start(game, table):
     table.moves = 0
     table.marks = 0
     table.price = game.price
+    seats_with_chips = 0
     for seat in range(game.seats):
         table.folded[seat] = 0
         table.paid[seat] = game.post[seat]
-    if game.forced_raises:
-        for seat in range(game.seats):
+        seats_with_chips += game.post[seat] < game.stack[seat]
+        if game.forced_raises and game.post[seat] > game.ante:
             table.to_act = seat
-            if game.post[seat] > game.ante:
-                if has_stacks(table):
-                    table.chips[table.marks] = game.post[seat]
-                mark_action_feature(game, table, RAISE if game.post[seat] == game.price else CALL)
+            if has_stacks(table):
+                table.chips[table.marks] = game.post[seat]
+            mark_action_feature(game, table, RAISE if game.post[seat] == game.price else CALL)
     table.raises = game.forced_raises
     table.to_act = game.opener[0]
     if has_stacks(table):
-        seats_with_chips = 0
-        for seat in range(game.seats):
-            seats_with_chips += table.paid[seat] < game.stack[seat]
         table.able[0] = seats_with_chips
         table.acted[0] = 0
         table.pending = seats_with_chips

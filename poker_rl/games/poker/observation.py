@@ -185,21 +185,18 @@ def resample_hidden_cards(game, table):
 def find_unseen_cards(game, table, hidden_positions, unseen_cards):
     """Write the deck positions that the seat to act cannot see and its unseen cards; count both."""
     own_start, board_start = table.to_act * game.hole, game.seats * game.hole
-    for card in range(game.cards):
-        unseen_cards[card] = card
-    hidden_count = 0
+    hidden_count, unseen_count, seen_mask = 0, 0, 0
     for position in range(game.dealt):
         if (
             own_start <= position < own_start + game.hole
             or board_start <= position < board_start + game.shown[table.street]
         ):
-            unseen_cards[table.deck[position]] = -1
+            seen_mask |= 1 << table.deck[position]
         else:
             hidden_positions[hidden_count] = position
             hidden_count += 1
-    unseen_count = 0
     for card in range(game.cards):
-        if unseen_cards[card] >= 0:
+        if not seen_mask >> card & 1:
             unseen_cards[unseen_count] = card
             unseen_count += 1
     return hidden_count, unseen_count

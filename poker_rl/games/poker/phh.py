@@ -9,6 +9,7 @@ PokerKit may give the odd chips to other winners; `finishing_stacks` follow this
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from json import dumps
 from typing import Any
 
@@ -21,7 +22,7 @@ from poker_rl.games.hand_history import HandHistory, replay_hand
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
-from poker_rl.games.poker.poker_game import PokerGame, list_standard_blinds
+from poker_rl.games.poker.poker_game import PokerGame, list_blinds_and_openers
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import tables_from_records
 
@@ -48,7 +49,7 @@ def find_unsupported_bets(game: PokerGame) -> str | None:
     if not len(set(blinds)) == 2 == len(blinds):
         return "has no small and big blind"
     small, big = blinds
-    if [game.blinds, game.openers] != list_standard_blinds(small, big, game.seats, 4):
+    if [game.blinds, game.openers] != list_blinds_and_openers(small, big, game.seats, 4):
         return "has blinds or openers in other seats"
     if isinstance(game, FixedLimitPoker):
         small_bet, big_bet = game.raise_sizes[0], BIG_BET_FACTOR * game.raise_sizes[0]
@@ -73,7 +74,8 @@ def build_phh_stakes(game: PokerGame) -> dict[str, Any]:
 
 def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) -> str:
     """Return a hand that is over, with the names of its players, as the text of a PHH file."""
-    variant_game = check_phh_support(game).variant_games[history.variant]
+    phh_game = check_phh_support(game)
+    variant_game = phh_game.variant_games[history.variant]
     records = list(replay_hand(game, history))
     payoffs = tables_from_records(game, records[-1]).payoffs()[0, : variant_game.seats].tolist()
     stacks = variant_game.starting_stacks
@@ -81,7 +83,7 @@ def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) ->
     fields = build_phh_stakes(variant_game) | {
         "starting_stacks": stacks,
         "finishing_stacks": [a + b for a, b in zip(stacks, payoffs, strict=True)],
-        "actions": list(iterate_phh_actions(variant_game, history, np.concatenate(records))),
+        "actions": list(iterate_phh_actions(phh_game, history, np.concatenate(records))),
         "players": list(player_names),
     }
     # PHH is TOML, whose numbers, strings and lists have the syntax of JSON here.
@@ -89,28 +91,24 @@ def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) ->
 
 
 def iterate_phh_actions(
-    game: PokerGame, history: HandHistory, records: np.ndarray
+    phh_game: DisplayedPoker, history: HandHistory, records: np.ndarray
 ) -> Iterator[str]:
     """Yield the deals, actions and shown hands in PHH; `records` are those of `replay_hand`."""
+    game, street = phh_game.variant_games[history.variant], 0
     cards = [card_name(card, game.ranks, game.suits) for card in history.deck]
-
-    def join_cards(start: int, count: int) -> str:
-        return "".join(cards[start : start + count])
-
-    hands = [join_cards(seat * game.hole_cards, game.hole_cards) for seat in range(game.seats)]
-    board_start, board_deals = game.seats * game.hole_cards, []
-    for street, count in enumerate(game.board_cards[1:]):
-        start = board_start + sum(game.board_cards[: street + 1])
-        board_deals.append(f"d db {join_cards(start, count)}")
+    sizes = [game.hole_cards] * game.seats + game.board_cards[1:]
+    texts = [
+        "".join(cards[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)
+    ]
+    hands, board_deals = texts[: game.seats], [f"d db {text}" for text in texts[game.seats :]]
     for seat, hand in enumerate(hands, start=1):
         yield f"d dh p{seat} {hand}"
-    street, chips_before_street = 0, np.full(game.seats, min(game.antes))
     for table, after, action in zip(records, records[1:], history.actions, strict=False):
         if table["street"] > street:
             yield from board_deals[street : table["street"]]
-            street, chips_before_street = int(table["street"]), table["paid"][: game.seats]
+            street = int(table["street"])
         seat = int(table["to_act"])
-        chips_on_street = int(after["paid"][seat]) - int(chips_before_street[seat])
+        chips_on_street = int(after["paid"][seat]) - phh_game.compute_bet_before_street(table)
         move = {FOLD: "f", CALL: "cc"}.get(action, f"cbr {chips_on_street}")
         yield f"p{seat + 1} {move}"
     if records[-1]["live"] > 1:

@@ -140,7 +140,8 @@ def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
 
 def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> RecordedHand:
     """Replay a hand by the rules of a game; raise UnsupportedHandError if that can't be done."""
-    variant_games, rounded = check_phh_support(game).variant_games, 0
+    phh_game, rounded = check_phh_support(game), 0
+    variant_games = phh_game.variant_games
     records: list[np.void] = []
     actions: list[int] = []
     try:
@@ -157,7 +158,6 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
         players = [str(player) for player in history.players or ()][:seats]
         players += [f"p{seat + 1}" for seat in range(len(players), seats)]
         tables.deal(decks=deck[None], variants=variant)
-        chips_before_street = np.full(seats, min(variant_game.antes))
         for words in steps:
             if words[1:2] not in (["f"], ["cc"], ["cbr"]):
                 continue
@@ -165,11 +165,9 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
             seat, action = int(record["to_act"]), {"f": FOLD, "cc": CALL}.get(words[1], RAISE)
             if record["over"] or _parse_seat(words[0], seats) != seat:
                 raise UnsupportedHandError(ILLEGAL_ACTION)
-            if actions and record["street"] > records[-1]["street"]:
-                chips_before_street = record["paid"][:seats].astype(np.int64)
             target = None
             if action == RAISE:
-                target = _parse_amount(words[2]) / unit + int(chips_before_street[seat])
+                target = _parse_amount(words[2]) / unit + phh_game.compute_bet_before_street(record)
                 if isinstance(variant_game, NoLimitPoker):  # its raises are numbers of chips
                     action = _choose_raise(legal_mask, target, round_amounts)
                     rounded, target = rounded + (action != target), Fraction(action)

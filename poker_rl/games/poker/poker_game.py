@@ -59,10 +59,8 @@ class PokerGame(Game):
         self._check_settings()
 
     def _check_settings(self) -> None:
-        for setting, text, limit in (
-            ("ranks", self.ranks, MAX_RANKS),
-            ("suits", self.suits, MAX_SUITS),
-        ):
+        texts = ("ranks", self.ranks, MAX_RANKS), ("suits", self.suits, MAX_SUITS)
+        for setting, text, limit in texts:
             is_valid = 1 <= len(text) <= limit and len(set(text)) == len(text)
             require(is_valid, f"{setting}: {text!r} is not 1 to {limit} different characters")
         streets, board_count = len(self.board_cards), sum(self.board_cards)
@@ -97,10 +95,10 @@ class PokerGame(Game):
         """Raise ConfigError unless stacks cover the forced bets and leave a decision."""
         check_length("stacks", stacks, self.seats, "seat")
         posts = self.live_forced_bets
-        needed = [dead + max(post, 1) for dead, post in zip(self.dead_antes, posts, strict=True)]
-        for seat in range(self.seats):
-            problem = f"{stacks[seat]} chips of seat {seat}; ante and blind need {needed[seat]}"
-            require(stacks[seat] >= needed[seat], f"stacks: {problem}")
+        for seat, stack in enumerate(stacks):
+            needed = self.dead_antes[seat] + max(posts[seat], 1)
+            problem = f"{stack} chips of seat {seat}; ante and blind need {needed}"
+            require(stack >= needed, f"stacks: {problem}")
         playable = self.compute_stacks_without_dead_antes(stacks)
         able = [post for stack, post in zip(playable, posts, strict=True) if stack > post]
         require(
@@ -177,7 +175,6 @@ class PokerGame(Game):
         return [self]
 
     def get_variant_game(self, record: np.void) -> PokerGame:
-        """Return the game itself, whatever the table's `variant`."""
         return self
 
     @cached_property
@@ -288,7 +285,7 @@ def require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
-def list_standard_blinds(small: int, big: int, seats: int, streets: int) -> list[list[int]]:
+def list_blinds_and_openers(small: int, big: int, seats: int, streets: int) -> list[list[int]]:
     """Return the usual blinds by seat and openers by street.
 
     The first two seats left of the button post the blinds; heads-up the button posts the small

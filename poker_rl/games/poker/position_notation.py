@@ -6,30 +6,20 @@ The notation is that of the transcripts in `tests/games`; docs/advise.md explain
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import combinations, pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.cards import parse_cards
-from poker_rl.games.game import Game
 from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import FOLD, RAISE
-from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.games.tables import Tables
 
 ACTION_PATTERN = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
 LETTER_OF_WORD = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
-
-
-class Bet(NamedTuple):
-    """A bet or raise, described by the chips that its seat has put in after it."""
-
-    to: int  # chips put in during the whole hand, with blinds and ante
-    on_street: int  # chips put in on this street, with blinds
 
 
 def parse_position(
@@ -48,7 +38,7 @@ def parse_position(
     Raises:
         ConfigError: for the first thing that is malformed or against the rules.
     """
-    variant = find_variant(game, seat_count)
+    variant = find_variant_index(game, seat_count)
     variant_game = game.variant_games[variant]
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.arange(variant_game.cards_dealt, dtype=np.int8)[None], variants=variant)
@@ -84,53 +74,29 @@ def list_hand_combinations(game: PokerGame, text: str) -> list[list[int]] | None
     ]
 
 
-def _replay_actions(game: Game, record: np.void) -> Iterator[tuple[int, np.void, np.void]]:
-    """Yield each action so far with the table before and after it."""
-    actions = tuple(record["line"][: record["moves"]].tolist())
-    tables = replay_hand(game, hand_history_from_record(game, record, actions))
-    for action, (before, after) in zip(actions, pairwise(tables), strict=True):
-        yield action, before[0], after[0]
-
-
-def list_bets(game: DisplayedPoker, record: np.void) -> tuple[list[Bet], np.ndarray]:
-    """Return the bets and raises so far, and the chips that each seat put in on earlier streets.
-
-    These chips are an array [seats]; on the first street they are the antes.
-    """
-    variant_game = game.get_variant_game(record)
-    chips_before_street = np.full(variant_game.seats, min(variant_game.antes))
-    bets = []
-    for action, table, after in _replay_actions(game, record):
-        if action >= RAISE:
-            seat = int(table["to_act"])
-            to = int(after["paid"][seat])
-            bets.append(Bet(to, to - int(chips_before_street[seat])))
-        if after["street"] > table["street"]:
-            chips_before_street = after["paid"][: variant_game.seats].copy()
-    return bets, chips_before_street
-
-
 def format_actions(game: DisplayedPoker, record: np.void) -> str:
     """Return the actions so far in the notation of `parse_position`, such as `r6 c / x b12`."""
-    words = []
-    for action, table, after in _replay_actions(game, record):
-        seat = table["to_act"]
-        letters = "fcr" if table["paid"][seat] < table["price"] else "fxb"
+    actions, words = tuple(record["line"][: record["moves"]].tolist()), []
+    tables = replay_hand(game, hand_history_from_record(game, record, actions))
+    for action, ((before,), (after,)) in zip(actions, pairwise(tables), strict=True):
+        seat = before["to_act"]
+        letters = "fcr" if before["paid"][seat] < before["price"] else "fxb"
         has_amount = action >= RAISE and len(record["raise_by"])
         words.append(letters[min(action, RAISE)] + (str(after["paid"][seat]) if has_amount else ""))
-        words += ["/"] * int(after["street"] - table["street"])
+        words += ["/"] * int(after["street"] - before["street"])
     return " ".join(words)
 
 
-def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
+def find_variant_index(game: DisplayedPoker, seat_count: int | None) -> int:
     """Return the index of the definition with `seat_count` seats; None: the only definition."""
     seat_counts = [variant_game.seats for variant_game in game.variant_games]
-    if seat_count is None and len(seat_counts) == 1:
+    fewest, most = seat_counts[0], seat_counts[-1]
+    if seat_count is None and fewest == most:
         return 0
     if seat_count not in seat_counts:
-        allowed_text = " to ".join(map(str, dict.fromkeys([seat_counts[0], seat_counts[-1]])))
-        seats_text = "missing" if seat_count is None else seat_count
-        raise ConfigError(f"seats: {seats_text}; {game.name} is played by {allowed_text}")
+        allowed_text = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        problem = "missing" if seat_count is None else seat_count
+        raise ConfigError(f"seats: {problem}; {game.name} is played by {allowed_text}")
     return seat_counts.index(seat_count)
 
 
@@ -213,8 +179,8 @@ def split_action_text(text: str) -> list[str]:
 def parse_action(game: DisplayedPoker, tables: Tables, token: str, description: str) -> int:
     """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
     record, legal_mask = tables.records[0], tables.legal_mask()[0]
-    raise_targets, facing_bet = map_raises_to_chips(game, tables), bool(legal_mask[FOLD])
-    before = int(list_bets(game, record)[1][record["to_act"]])
+    raise_targets, facing_bet = game.compute_raise_targets(record), bool(legal_mask[FOLD])
+    before = game.compute_bet_before_street(record)
     matching_actions = []
     for action in np.flatnonzero(legal_mask).tolist():
         names = {game.action_name(action), game.move_name(record, action)}
@@ -231,18 +197,6 @@ def parse_action(game: DisplayedPoker, tables: Tables, token: str, description: 
     problem = "say to how many chips" if matching_actions else "is not allowed here"
     allowed = format_allowed_actions(facing_bet, raise_targets, before)
     raise ConfigError(f"{description}: {problem}; allowed: {allowed}")
-
-
-def map_raises_to_chips(game: DisplayedPoker, tables: Tables) -> dict[int, int]:
-    """Return the chips of the seat to act after each legal raise at the first table, by action.
-
-    Chips count over the whole hand, with blinds and ante.
-    """
-    actions = RAISE + np.flatnonzero(tables.legal_mask()[0, RAISE:])
-    tables_after = tables_from_records(game, np.repeat(tables.records[:1], len(actions)))
-    tables_after.step(actions)
-    chips_in = tables_after.records["paid"][:, tables.records["to_act"][0]]
-    return dict(zip(actions.tolist(), chips_in.tolist(), strict=True))
 
 
 def format_allowed_actions(facing_bet: bool, raise_targets: dict[int, int], before: int) -> str:

@@ -22,7 +22,7 @@ from poker_rl.games.poker.poker_game import (
     Ranking,
     SeatCount,
     StackSize,
-    list_standard_blinds,
+    list_blinds_and_openers,
     require,
 )
 
@@ -36,7 +36,7 @@ def delegate_to_largest(name: str) -> Any:
 class VariableSeatsPoker(DisplayedPoker):
     """Poker with blinds for `min_seats` to `max_seats` players, all numbers equally likely.
 
-    The last seat is the button; see `list_standard_blinds`. Observations always have room for
+    The last seat is the button; see `list_blinds_and_openers`. Observations always have room for
     `max_seats` players.
     """
 
@@ -72,7 +72,7 @@ class VariableSeatsPoker(DisplayedPoker):
         return [self._build_variant_game(n) for n in range(self.min_seats, self.max_seats + 1)]
 
     def _build_variant_game(self, seats: int) -> PokerGame:
-        blinds, openers = list_standard_blinds(
+        blinds, openers = list_blinds_and_openers(
             self.small_blind, self.big_blind, seats, len(self.board_cards)
         )
         name = f"{self.name}: {seats} seats"

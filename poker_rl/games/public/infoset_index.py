@@ -91,14 +91,11 @@ class InfosetIndex:
             children = order[np.searchsorted(child_keys, representative_keys, sorter=order)]
             child_index[offset + keys] = [node.children[i].index for i in children]
             permutation_of_edge[offset + keys] = permutation
-        hands = self.tree.ranges.hands.astype(np.int64)
-        hand_of_key = np.zeros(game.deck_size ** hands.shape[1], np.int32)
-        hand_of_key[encode_card_sets(hands, game.deck_size)] = np.arange(len(hands))
         return (
             child_offset,
             child_index,
             permutation_of_edge,
-            hand_of_key,
+            self.tree.ranges.hand_index.T.ravel().astype(np.int32),
             np.array([node.rows.start for node in nodes]),
             np.array([len(node.representatives) for node in nodes]),
             np.stack([node.representative_of_hand for node in nodes]).astype(np.int16),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from math import comb
 
@@ -48,13 +47,9 @@ class Boards:
     """All boards of a game; with `merge_suits`, those that differ only in suit names are merged."""
 
     def __init__(self, game: PokerGame, ranges: Ranges, merge_suits: bool) -> None:
-        self._game, self._ranges, self._merge_suits = game, ranges, merge_suits
-
-    @cached_property
-    def root(self) -> Board:
-        """The empty board."""
-        permutation_count = len(self._ranges.permuted_cards) if self._merge_suits else 1
-        return Board(np.empty(0, np.int64), 1, np.arange(permutation_count))
+        self._game, self._ranges = game, ranges
+        permutation_count = len(ranges.permuted_cards) if merge_suits else 1
+        self.root = Board(np.empty(0, np.int64), 1, np.arange(permutation_count))  # the empty board
 
     def list_next_boards(self, board: Board, street: int) -> list[Board]:
         """Return the boards of a street that continue a board of the street before it."""

@@ -11,9 +11,8 @@ from poker_rl.games.big2.big2_game import Big2
 from poker_rl.games.big2.combinations import (
     ACTION_SIZES,
     MAX_COMBINATION_SIZE,
-    PADDED_ACTION_POSITIONS,
     PASS,
-    evaluate_combination,
+    evaluate_action,
 )
 from poker_rl.games.game import Game, jit
 from poker_rl.players.bots.basic_bots import Bot, to_one_hot
@@ -48,10 +47,7 @@ def choose_lowest_actions(tables, legal_mask, out):  # type: ignore[no-untyped-d
         fewest_cards, lowest_strength, out[i] = MAX_COMBINATION_SIZE, 0, PASS
         for action in range(PASS):
             if legal_mask[i, action] and ACTION_SIZES[action] <= fewest_cards:
-                a, b, c, d, e = PADDED_ACTION_POSITIONS[action]
-                hand_strength = evaluate_combination(
-                    ACTION_SIZES[action], hand[a], hand[b], hand[c], hand[d], hand[e]
-                )
+                hand_strength = evaluate_action(hand, action)
                 is_smaller = ACTION_SIZES[action] < fewest_cards
                 if is_smaller or out[i] == PASS or hand_strength < lowest_strength:
                     fewest_cards, lowest_strength = ACTION_SIZES[action], hand_strength

@@ -18,11 +18,10 @@ STRAIGHT_LENGTH = 5  # number of cards in a straight, and in a flush
 
 def describe_hand(game: PokerGame, hole: Sequence[int], board: Sequence[int]) -> str:
     """Return the name of the best hand that a seat's hole cards and the board make."""
-    suits, ranks_held = len(game.suits), sorted(_get_ranks(hole, game.suits), reverse=True)
-    if len(hole) == 2 and not board and ranks_held[0] != ranks_held[1]:
-        high, low = (name_rank(rank, game.ranks) for rank in ranks_held)
+    cards, suits = [*hole, *board], len(game.suits)
+    if len(hole) == len(cards) == 2 and hole[0] // suits != hole[1] // suits:
+        high, low = (name_rank(card // suits, game.ranks) for card in sorted(hole, reverse=True))
         return f"{high} and {low}, {'suited' if hole[0] % suits == hole[1] % suits else 'offsuit'}"
-    cards = [*hole, *board]
     if len(cards) == 1:
         return name_rank(cards[0] // suits, game.ranks)
     full_hand_size = game.hole_cards + sum(game.board_cards)
@@ -37,38 +36,36 @@ def describe_made_hand(
     Straights and flushes need five cards, or three cards if `full_hand_size`, the number of cards
     that make a hand at showdown, is three. The ace also counts below the lowest rank.
     """
-    ranks_held = _get_ranks(cards, suits)
+    suit_count, rank_counts = len(suits), Counter(card // len(suits) for card in cards)
     length = THREE_CARD_HAND if full_hand_size == THREE_CARD_HAND else STRAIGHT_LENGTH
-    count = Counter(ranks_held)
-    ranks_by_count = sorted(count, key=lambda rank: (count[rank], rank), reverse=True)
-    first, second = (ranks_by_count * 2)[:2]
+    groups = sorted(((count, rank) for rank, count in rank_counts.items()), reverse=True)
+    (first_count, first), (second_count, second) = [*groups, (0, 0)][:2]
     ranks_by_suit = [
-        _get_ranks([card for card in cards if card % len(suits) == suit], suits)
-        for suit in range(len(suits))
+        [card // suit_count for card in cards if card % suit_count == suit]
+        for suit in range(suit_count)
     ]
     flush = next((suit_ranks for suit_ranks in ranks_by_suit if len(suit_ranks) >= length), [])
     straight_flush = _find_straight_end(flush, length, ace)
-    straight = _find_straight_end(ranks_held, length, ace)
-    first_plural = name_rank(first, ranks, plural=True)
-    second_plural = name_rank(second, ranks, plural=True)
+    straight = _find_straight_end(rank_counts, length, ace)
+    first_plural, second_plural = (name_rank(rank, ranks, plural=True) for rank in (first, second))
     if straight_flush == ace and length == STRAIGHT_LENGTH:
         return "royal flush"
     if straight_flush is not None:
         return f"straight flush to the {name_rank(straight_flush, ranks)}"
-    if count[first] == 4:
+    if first_count == 4:
         return f"four of a kind, {first_plural}"
-    if count[first] == 3 and second != first and count[second] > 1:
+    if first_count == 3 and second_count > 1:
         return f"full house, {first_plural} over {second_plural}"
     # With three cards a straight is rarer than a flush, so it ranks higher.
     if flush and (straight is None or length == STRAIGHT_LENGTH):
         return f"flush, {name_rank(max(flush), ranks)} high"
     if straight is not None:
         return f"straight to the {name_rank(straight, ranks)}"
-    if count[first] == 3:
+    if first_count == 3:
         return f"three of a kind, {first_plural}"
-    if count[first] == 2 and second != first and count[second] == 2:
+    if first_count == second_count == 2:
         return f"two pair, {first_plural} and {second_plural}"
-    if count[first] == 2:
+    if first_count == 2:
         return f"pair of {first_plural}"
     return f"{name_rank(first, ranks)} high"
 
@@ -77,10 +74,6 @@ def name_rank(rank: int, ranks: str, plural: bool = False) -> str:
     """Return the name of a rank, such as `king` or `sixes`, or its character if it has no name."""
     word = RANK_NAMES.get(ranks[rank], ranks[rank])
     return word + ("es" if word.endswith("x") else "s") * plural
-
-
-def _get_ranks(cards: Sequence[int], suits: str) -> list[int]:
-    return [card // len(suits) for card in cards]
 
 
 def _find_straight_end(ranks_held: Collection[int], length: int, ace: int) -> int | None:

@@ -1,7 +1,7 @@
 """Views of poker tables, and the legal moves of the seat to act, for people.
 
-A game with a variable number of seats consists of one game for each number; `variant_game` is the
-game with as many seats as the table.
+A game with a variable number of seats consists of one game for each number; `variant_game`, the
+`game` of the functions below the class, is the one with as many seats as the table.
 """
 
 from __future__ import annotations
@@ -42,10 +42,7 @@ class DisplayedPoker(DisplayedGame):
     def infoset_name(self, record: np.void) -> str:
         """Return the seat to act, its cards, the visible board and the actions as `1 Ks|Qh rc`."""
         variant_game, seat = self.get_variant_game(record), int(record["to_act"])
-        board_start = variant_game.seats * variant_game.hole_cards
-        board_count = sum(variant_game.board_cards[: int(record["street"]) + 1])
-        board = record["deck"][board_start : board_start + board_count].tolist()
-        cards = [get_hole_cards(variant_game, record, seat), board]
+        cards = get_hole_cards(variant_game, record, seat), get_visible_board(variant_game, record)
         cards_text = "|".join("".join(name_cards(variant_game, some)) for some in cards if some)
         return f"{seat} {cards_text} {self.betting_line_name(record)}".strip()
 
@@ -67,10 +64,9 @@ class DisplayedPoker(DisplayedGame):
         """Return the view of a table for the seat `viewer`; None shows all cards face up."""
         variant_game = self.get_variant_game(record)
         seats, is_over = range(variant_game.seats), bool(record["over"])
-        paid = [int(record["paid"][seat]) for seat in seats]
-        bet_before_street = self._compute_bet_before_street(record)
+        paid = record["paid"][: len(seats)].tolist()
+        bet_before_street = self.compute_bet_before_street(record)
         bets = [0 if is_over else max(chips_in - bet_before_street, 0) for chips_in in paid]
-        folded = [bool(record["folded"][seat]) for seat in seats]
         board = get_visible_board(variant_game, record)
         own_cards = None if viewer is None else get_hole_cards(variant_game, record, viewer)
         return TableView(
@@ -81,7 +77,7 @@ class DisplayedPoker(DisplayedGame):
             board=name_cards(variant_game, board),
             pots=compute_pots(
                 [chips_in - bet for chips_in, bet in zip(paid, bets, strict=True)],
-                folded,
+                [bool(record["folded"][seat]) for seat in seats],
                 sum(variant_game.dead_antes),
             ),
             street=get_street_name(variant_game, get_visible_street(variant_game, record)),
@@ -90,31 +86,27 @@ class DisplayedPoker(DisplayedGame):
         )
 
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
-        """Return the given legal actions of the seat to act as moves.
-
-        If `actions` is None, return all legal actions, but only bets of usual sizes if the game
-        allows any number of chips.
-        """
+        """Return the given legal actions, or all of usual sizes, as moves of the seat to act."""
         variant_game, seat = self.get_variant_game(record), int(record["to_act"])
-        bet_range, size_names = self.get_bet_range(record), {}
+        bet_range, usual_names = self.get_bet_range(record), {}
         if bet_range is not None:
             low = bet_range.min_bet_action
             high = low + bet_range.max_bet - bet_range.min_bet
-            size_names = name_usual_raises(variant_game, record, low, high)
+            usual_names = name_usual_raises(variant_game, record, low, high)
         if actions is None:
             legal = np.flatnonzero(self._compute_legal_mask(record)).tolist()
-            actions = [a for a in legal if bet_range is None or a < RAISE or a in size_names]
+            actions = [a for a in legal if bet_range is None or a < RAISE or a in usual_names]
         chips_before = int(record["paid"][seat])
-        bet_before_street = self._compute_bet_before_street(record)
+        bet_before_street = self.compute_bet_before_street(record)
         chips_after_actions = self._compute_chips_after(record, actions)
         legal_moves = []
         for action, chips_after in zip(map(int, actions), chips_after_actions, strict=True):
-            is_raise = action >= RAISE
-            if is_raise and variant_game.raise_size_options:
-                size = variant_game.raise_size_options[action - RAISE]
-                size_names[action] = name_listed_size(variant_game, record, size, chips_after)
-            action_type = "fold"
+            is_raise, size_name, action_type = action >= RAISE, "", "fold"
             if is_raise:
+                size_name, sizes = usual_names.get(action, ""), variant_game.raise_size_options
+                if sizes:
+                    size = sizes[action - RAISE]
+                    size_name = name_listed_size(variant_game, record, size, chips_after)
                 action_type = "raise" if record["price"] > bet_before_street else "bet"
             elif action == CALL:
                 action_type = "call" if chips_before < record["price"] else "check"
@@ -125,7 +117,7 @@ class DisplayedPoker(DisplayedGame):
                     action_type=action_type,
                     chips_added=chips_after - chips_before,
                     raise_to=chips_after - bet_before_street if is_raise else None,
-                    size_name=size_names.get(action, "") if is_raise else "",
+                    size_name=size_name,
                 )
             )
         return legal_moves
@@ -136,8 +128,13 @@ class DisplayedPoker(DisplayedGame):
         if self.get_variant_game(record).raise_size_options != [] or not len(raises):
             return None
         low, high = int(raises[0]), int(raises[-1])
-        bet_before_street = self._compute_bet_before_street(record)
+        bet_before_street = self.compute_bet_before_street(record)
         return BetRange(low - bet_before_street, high - bet_before_street, low)
+
+    def compute_raise_targets(self, record: np.void) -> dict[int, int]:
+        """Return the chips that the seat to act has put in after each legal raise, by action."""
+        raises = (np.flatnonzero(self._compute_legal_mask(record)[RAISE:]) + RAISE).tolist()
+        return dict(zip(raises, self._compute_chips_after(record, raises), strict=True))
 
     def move_name(self, record: np.void, action: int) -> str:
         """Return the name of a legal action; a bet size that takes all chips is `raise_all_in`."""
@@ -161,96 +158,89 @@ class DisplayedPoker(DisplayedGame):
         chips: list[int] = tables.records["paid"][:, record["to_act"]].tolist()
         return chips
 
-    def _compute_bet_before_street(self, record: np.void) -> int:
-        """Return the highest bet of the earlier streets together; on the first street, the ante."""
+    def compute_bet_before_street(self, record: np.void) -> int:
+        """Return the highest bet of the earlier streets together; on the first street, the ante.
+
+        The seat to act has put in these chips before this street.
+        """
         definition, street = self.definitions[int(record["variant"])], int(record["street"])
         if street == 0:
             return int(definition["ante"])
-        price = int(definition["price"])
+        if not len(record["chips"]):
+            return int(record["price"] - record["raises"] * definition["raise_size"][street])
         mark_count = int(record["marks"])
         cells = record["mark"][:mark_count].astype(np.int64)
         street_of_mark = cells // int(definition["type_count"]) // int(definition["raise_levels"])
-        street_of_mark %= int(definition["streets"])
-        is_earlier_street = street_of_mark < street
-        if len(record["chips"]):  # chips put in by the seat of each action
-            return max(price, int(record["chips"][:mark_count][is_earlier_street].max(initial=0)))
-        is_earlier_raise = is_earlier_street & (cells % int(definition["type_count"]) == 0)
-        if definition["forced_raises"]:  # the first entries of `mark` are blinds
-            is_earlier_raise[: np.count_nonzero(definition["post"] > definition["ante"])] = False
-        return price + int(definition["raise_size"][street_of_mark[is_earlier_raise]].sum())
+        is_earlier_street = street_of_mark % int(definition["streets"]) < street
+        chips = record["chips"][:mark_count][is_earlier_street]  # of the seat of each action
+        return max(int(definition["price"]), int(chips.max(initial=0)))
 
 
 def build_seat_view(
-    variant_game: PokerGame, record: np.void, seat: int, show_cards: bool, bet: int
+    game: PokerGame, record: np.void, seat: int, show_cards: bool, bet: int
 ) -> SeatView:
     """Return the view of a seat, with its hole cards if `show_cards`."""
-    folded, stacks = bool(record["folded"][seat]), variant_game.starting_stacks
-    paid = int(record["paid"][seat]) + variant_game.dead_antes[seat]
+    folded, stacks = bool(record["folded"][seat]), game.starting_stacks
+    paid = int(record["paid"][seat]) + game.dead_antes[seat]
     stack = None if stacks is None else stacks[seat] - paid
-    hole_cards = name_cards(variant_game, get_hole_cards(variant_game, record, seat))
+    hole_cards = name_cards(game, get_hole_cards(game, record, seat))
     return SeatView(
         cards=hole_cards if show_cards else (),
-        hidden_card_count=0 if show_cards or folded else variant_game.hole_cards,
+        hidden_card_count=0 if show_cards or folded else game.hole_cards,
         bet=bet,
         paid=paid,
         stack=stack,
         folded=folded,
-        notes=(*list_seat_notes(variant_game, seat), *["all-in"] * (stack == 0 and not folded)),
+        notes=(*list_seat_notes(game, seat), *["all-in"] * (stack == 0 and not folded)),
     )
 
 
-def list_seat_notes(variant_game: PokerGame, seat: int) -> list[str]:
+def list_seat_notes(game: PokerGame, seat: int) -> list[str]:
     """Return the notes of a seat, such as "button" and the name of its blind."""
-    notes = ["button"] if seat == variant_game.seats - 1 else []
-    if variant_game.forced_raises and variant_game.blinds[seat]:
-        amounts = sorted(set(variant_game.blinds) - {0})
+    notes = ["button"] if seat == game.seats - 1 else []
+    if game.forced_raises and game.blinds[seat]:
+        amounts = sorted(set(game.blinds) - {0})
         names = BLIND_NAMES[-1:] if len(amounts) == 1 else BLIND_NAMES
-        rank = amounts.index(variant_game.blinds[seat])
+        rank = amounts.index(game.blinds[seat])
         notes.append(names[rank] if rank < len(names) else "straddle")
     return notes
 
 
-def get_hole_cards(variant_game: PokerGame, record: np.void, seat: int) -> list[int]:
-    """Return the hole cards of a seat."""
-    start = seat * variant_game.hole_cards
-    return [int(card) for card in record["deck"][start : start + variant_game.hole_cards]]
+def get_hole_cards(game: PokerGame, record: np.void, seat: int) -> list[int]:
+    start = seat * game.hole_cards
+    return list(map(int, record["deck"][start : start + game.hole_cards]))
 
 
-def get_visible_street(variant_game: PokerGame, record: np.void) -> int:
+def get_visible_street(game: PokerGame, record: np.void) -> int:
     """Return the index of the street; after a showdown, the index of the last street."""
     is_showdown = record["over"] and record["live"] > 1
-    return len(variant_game.board_cards) - 1 if is_showdown else int(record["street"])
+    return len(game.board_cards) - 1 if is_showdown else int(record["street"])
 
 
-def get_visible_board(variant_game: PokerGame, record: np.void) -> list[int]:
+def get_visible_board(game: PokerGame, record: np.void) -> list[int]:
     """Return the board cards so far, or all board cards after a showdown."""
-    board_start = variant_game.seats * variant_game.hole_cards
-    board_count = sum(variant_game.board_cards[: get_visible_street(variant_game, record) + 1])
-    return [int(card) for card in record["deck"][board_start : board_start + board_count]]
+    board_start = game.seats * game.hole_cards
+    board_count = sum(game.board_cards[: get_visible_street(game, record) + 1])
+    return list(map(int, record["deck"][board_start : board_start + board_count]))
 
 
-def name_cards(variant_game: PokerGame, cards: Sequence[int]) -> tuple[str, ...]:
-    """Return the names of cards, such as `Ks`."""
-    return tuple(card_name(card, variant_game.ranks, variant_game.suits) for card in cards)
+def name_cards(game: PokerGame, cards: Sequence[int]) -> tuple[str, ...]:
+    return tuple(card_name(card, game.ranks, game.suits) for card in cards)
 
 
-def get_street_name(variant_game: PokerGame, street: int) -> str:
+def get_street_name(game: PokerGame, street: int) -> str:
     """Return the name of a street, such as `flop` or `round 2`; "" if there is only one."""
-    if len(variant_game.board_cards) == 1:
+    if len(game.board_cards) == 1:
         return ""
-    return STREET_NAMES[street] if variant_game.board_cards[0] == 0 else f"round {street + 1}"
+    return STREET_NAMES[street] if game.board_cards[0] == 0 else f"round {street + 1}"
 
 
-def compute_pots(
-    paid: Sequence[int], folded: Sequence[bool], dead_antes: int = 0
-) -> tuple[int, ...]:
+def compute_pots(paid: list[int], folded: list[bool], dead_antes: int = 0) -> tuple[int, ...]:
     """Return the chips in the main pot and in each side pot, split as in `pots.payoffs`.
 
     `dead_antes`, which are not part of `paid`, go to the main pot.
     """
-    stakes = sorted(
-        {chips for chips, has_folded in zip(paid, folded, strict=True) if not has_folded}
-    )
+    stakes = sorted({chips for chips, is_out in zip(paid, folded, strict=True) if not is_out})
     pot_sizes, pot_floor = [], 0
     for pot_cap in stakes:
         if pot_cap > pot_floor or dead_antes:
@@ -260,15 +250,13 @@ def compute_pots(
     return tuple(pot_sizes)
 
 
-def is_whole_stack(variant_game: PokerGame, record: np.void, chips_in: int) -> bool:
+def is_whole_stack(game: PokerGame, record: np.void, chips_in: int) -> bool:
     """Return whether `chips_in` and the dead ante of the seat to act are its whole stack."""
-    seat, stacks = int(record["to_act"]), variant_game.starting_stacks
-    return stacks is not None and chips_in == stacks[seat] - variant_game.dead_antes[seat]
+    seat, stacks = int(record["to_act"]), game.starting_stacks
+    return stacks is not None and chips_in == stacks[seat] - game.dead_antes[seat]
 
 
-def name_usual_raises(
-    variant_game: PokerGame, record: np.void, low: int, high: int
-) -> dict[int, str]:
+def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> dict[int, str]:
     """Return the names of the usual raises, keyed by the chips that they raise to.
 
     `low` and `high` are the chips of the smallest and the largest legal raise. A raise of two usual
@@ -276,31 +264,29 @@ def name_usual_raises(
     """
     size_names = {low: "minimum"}
     for size, name in BET_SIZE_NAMES.items():
-        target = compute_pot_raise_to(variant_game, record, size)
+        target = compute_pot_raise_to(game, record, size)
         if low < target < high:
             size_names[target] = name
     return size_names | {high: "all-in"}
 
 
-def compute_pot_raise_to(variant_game: PokerGame, record: np.void, hundredths: int) -> int:
+def compute_pot_raise_to(game: PokerGame, record: np.void, hundredths: int) -> int:
     """Return the chips that a raise by a share of the pot raises to, even if it is illegal."""
-    price, paid = int(record["price"]), record["paid"][: variant_game.seats]
+    price, paid = int(record["price"]), record["paid"][: game.seats]
     pot_after_call = price - int(paid[record["to_act"]]) + int(paid.sum())
-    pot_after_call += sum(variant_game.dead_antes)
+    pot_after_call += sum(game.dead_antes)
     return price + (hundredths * pot_after_call + FULL_POT // 2) // FULL_POT
 
 
-def name_listed_size(
-    variant_game: PokerGame, record: np.void, size: float | str, chips_in: int
-) -> str:
+def name_listed_size(game: PokerGame, record: np.void, size: float | str, chips_in: int) -> str:
     """Return the name of a listed bet size, such as "half pot" or "33 % of the pot".
 
     The name is "minimum" if the share of the pot is below the smallest legal raise, and "all-in" if
     the share is at least the stack.
     """
-    if isinstance(size, str) or is_whole_stack(variant_game, record, chips_in):
+    if isinstance(size, str) or is_whole_stack(game, record, chips_in):
         return "all-in"
     hundredths = round(size * FULL_POT)
-    if chips_in > compute_pot_raise_to(variant_game, record, hundredths):
+    if chips_in > compute_pot_raise_to(game, record, hundredths):
         return "minimum"
     return BET_SIZE_NAMES.get(hundredths, f"{hundredths} % of the pot")
