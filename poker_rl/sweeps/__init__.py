@@ -1,4 +1,1 @@
-"""Sweeps, which train many runs as jobs, and studies, which search for good settings.
-
-Imports algos, config, games, players, storage and training.
-"""
+"""Sweeps, which train many runs as jobs, and studies, which search for good settings."""

@@ -13,14 +13,14 @@ import csv
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from poker_rl.config.validation import ConfigError, read_json
 from poker_rl.storage.console import escape_control_characters, print_line
-from poker_rl.storage.disk import atomic_replacement, create_writable_folder, write_text_atomically
+from poker_rl.storage.disk import atomic_replacement, write_text_atomically
 from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
 from poker_rl.training.run_outcome import RunOutcome
 
@@ -37,25 +37,14 @@ class JobOutcome(RunOutcome):
     units: dict[str, str] = field(default_factory=dict)  # unit of each measurement, by tag
 
 
-def create_sweep_folder(sweep: Path, jobs: Sequence[list[str]]) -> None:
-    """Create the folder of a sweep with the overrides of its jobs, if it does not exist."""
-    create_writable_folder(sweep)
-    if not (sweep / JOBS_FILE).exists():
-        write_text_atomically(sweep / JOBS_FILE, json.dumps(list(jobs)))
-
-
 def read_job_overrides(sweep: Path) -> list[list[str]]:
     """Return the overrides of each job of a sweep."""
     try:
-        jobs = read_json(sweep / JOBS_FILE)
-    except (FileNotFoundError, NotADirectoryError):
-        jobs = None
-    except ValueError:
-        raise ConfigError(f"{sweep / JOBS_FILE} is damaged: it lists no jobs") from None
-    if not isinstance(jobs, list):
+        jobs: list[list[str]] = read_json(sweep / JOBS_FILE)
+    except (OSError, ValueError):
         raise ConfigError(
             f"{sweep} is not the folder of a sweep; such a folder is outputs/sweeps/NAME"
-        )
+        ) from None
     return jobs
 
 
@@ -70,25 +59,19 @@ def save_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | N
 
 def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
     """Return the outcome of a job, from the sweep's folder and the folder of its run."""
-    path = sweep / f"{number:06}.json"
     try:
-        job = JobOutcome(**read_json(path))
+        job = JobOutcome(**read_json(sweep / f"{number:06}.json"))
     except FileNotFoundError:
         return JobOutcome("not run")
-    except (TypeError, ValueError):
-        raise ConfigError(f"{path} is damaged: it is not the outcome of a job") from None
     folder = Path(os.path.normpath(sweep / job.folder))
-    if not job.folder or not folder.exists():
-        return replace(job, folder="", status=RUNNING if job.status == "running" else job.status)
-    manifest, row = read_manifest(folder), read_last_metrics_row(folder)
-    status = str(manifest.get("status", job.status))
-    if status == "finished":
-        job = JobOutcome(status)
-    elif job.status == "running":
-        job = replace(job, status=RUNNING if status == "running" else status)
-    measurements = manifest.get("measurements") or {}
-    units = {tag: str(measurement["unit"]) for tag, measurement in measurements.items()}
-    return replace(job, folder=str(folder), metrics=row, units=units)
+    manifest = read_manifest(folder) if job.folder else {}
+    run_status = manifest.get("status", "running")
+    if job.status == "running" or run_status == "finished":
+        job = JobOutcome(RUNNING if run_status == "running" else run_status)
+    if not manifest:
+        return replace(job, folder="")
+    units = {tag: str(one["unit"]) for tag, one in manifest["measurements"].items()}
+    return replace(job, folder=str(folder), metrics=read_last_metrics_row(folder), units=units)
 
 
 def format_job_count(count: int) -> str:
@@ -117,7 +100,7 @@ class JobOutcomes:
                     row[f"{tag}/unit"] = job.units[tag]
             rows.append(row)
         with atomic_replacement(self.path) as part, part.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)))
+            writer = csv.DictWriter(file, list_columns(rows))
             writer.writeheader()
             writer.writerows(rows)
         print_line(f"summary: {self.path}")
@@ -129,30 +112,28 @@ class JobOutcomes:
         return f"{format_job_count(len(self.jobs))}: {parts}"
 
     def format_table(self) -> str:
-        """Return a table with a line for each job.
-
-        It shows the overrides that not all jobs share, the status, and the first measurement of the
-        run's headline player.
-        """
+        """Return a table of the jobs: own overrides, status, headline player's main measure."""
         shared = set.intersection(*map(set, self.overrides))
-        lines = []
+        rows = []
         for overrides, job in zip(self.overrides, self.jobs, strict=True):
-            tag = next((tag for tag in job.metrics if tag.startswith("eval/")), "")
-            _, player, measure = (*tag.split("/", 2), "", "")[:3]
             own = " ".join(override for override in overrides if override not in shared)
             decisions = f"{int(job.metrics.get('decisions', 0)):,}" if job.metrics else ""
-            heading = f"{measure} ({job.units.get(tag, '')})".removesuffix(" ()")
-            value = f"{job.metrics[tag]:.4g}" if tag else ""
-            lines.append(([own, decisions, job.status, player], {heading: value}, job.folder))
-        columns = list(
-            dict.fromkeys(column for _, values, _ in lines for column in values if column)
-        )
-        rows = [["job", "decisions", "status", "player", *columns, "folder"]]
-        for start, values, folder in lines:
-            rows.append([*start, *(values.get(column, "") for column in columns), folder])
-        rows = [list(map(escape_control_characters, row)) for row in rows]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+            row = {"job": own, "decisions": decisions, "status": job.status, "player": ""}
+            if tag := next((tag for tag in job.metrics if tag.startswith("eval/")), None):
+                _, row["player"], measure = tag.split("/", 2)
+                unit = f" ({job.units[tag]})" if tag in job.units else ""
+                row[measure + unit] = f"{job.metrics[tag]:.4g}"
+            rows.append(row | {"folder": job.folder})
+        columns = sorted(list_columns(rows), key=lambda column: column == "folder")  # the last one
+        lines = [columns, *([row.get(column, "") for column in columns] for row in rows)]
+        lines = [list(map(escape_control_characters, line)) for line in lines]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def list_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return each key of the rows once, in the order in which the keys first occur."""
+    return list(dict.fromkeys(key for row in rows for key in row))
 
 
 def print_progress(folder: Path) -> None:

@@ -10,45 +10,30 @@ from __future__ import annotations
 import fcntl
 import json
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, BinaryIO, Literal
 
-from optuna import Study, TrialPruned
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna import Study, TrialPruned, distributions
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from poker_rl.config import validation
 from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
-from poker_rl.config.validation import (
-    ConfigError,
-    NonNegativeInt,
-    PositiveInt,
-    Probability,
-    Seed,
-    format_value,
-)
-from poker_rl.storage.console import print_error, print_line
+from poker_rl.config.validation import ConfigError
+from poker_rl.storage.console import announce_compilation, print_error, print_line
 from poker_rl.storage.disk import exclusive_lock
 from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
 from poker_rl.training.loggers import Logger, Row
-from poker_rl.training.run_outcome import RunOutcome
-from poker_rl.training.signals import RunInterruptedError
-from poker_rl.training.start_run import train
+from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
+from poker_rl.training.start_run import build_and_train
 
 LOCKS_FILE = "locks"
 MAX_TRIES = 5  # a trial is given up if its process was stopped or killed so often
 WAIT_S = 1.0  # time between two looks for lost trials, if all remaining trials are running
 
-SearchSpace = dict[str, BaseDistribution]
-Value = bool | int | float | str | None
+SearchSpace = dict[str, distributions.BaseDistribution]
 EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"
 
 
@@ -59,13 +44,13 @@ class TuneConfig:
     tune: str | None
     train_overrides: list[str]
     search_space: dict[str, Any]
-    seeds: list[Seed]
+    seeds: list[validation.Seed]
     metric: str
     direction: Literal["minimize", "maximize"]
-    trials: PositiveInt
-    startup_trials: NonNegativeInt
+    trials: validation.PositiveInt
+    startup_trials: validation.NonNegativeInt
     pruner: Literal["median", "hyperband", "none"]
-    warmup_share: Probability
+    warmup_share: validation.Probability
     out: str | None
 
     def __post_init__(self) -> None:
@@ -79,27 +64,24 @@ def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
         raise ConfigError(
             f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"
         )
-    search_space = {}
+    search_space: SearchSpace = {}
     for key, values in config.items():
         try:
-            search_space[str(key)] = create_distribution(values)
+            if "choices" in values:
+                search_space[key] = distributions.CategoricalDistribution(**values)
+            elif isinstance(values["low"], int) and isinstance(values["high"], int):
+                search_space[key] = distributions.IntDistribution(**values)
+            else:
+                search_space[key] = distributions.FloatDistribution(**values)
         except ValueError as error:
             raise ConfigError(f"search_space.{key}: {error}") from None
         except (KeyError, TypeError):
-            problem = f"search_space.{key}: {format_value(values)}; allowed: {EXAMPLE}"
+            problem = f"search_space.{key}: {validation.format_value(values)}; allowed: {EXAMPLE}"
             raise ConfigError(f"{problem} or {{choices: [a, b]}}") from None
     return search_space
 
 
-def create_distribution(values: Mapping[str, Any]) -> BaseDistribution:
-    """Create Optuna's distribution of settings such as EXAMPLE or {choices: [a, b]}."""
-    if "choices" in values:
-        return CategoricalDistribution(**values)
-    is_integer = isinstance(values["low"], int) and isinstance(values["high"], int)
-    return (IntDistribution if is_integer else FloatDistribution)(**values)
-
-
-def format_overrides(values: Mapping[str, Value]) -> list[str]:
+def format_overrides(values: Mapping[str, Any]) -> list[str]:
     """Return settings as overrides KEY=VALUE, with all digits of numbers."""
     return [
         f"{key}={value if isinstance(value, str) else json.dumps(value)}"
@@ -107,20 +89,13 @@ def format_overrides(values: Mapping[str, Value]) -> list[str]:
     ]
 
 
-class TrialStoppedError(Exception):
-    """Error raised if a signal or a failure of the machine ended a run of a trial."""
+@dataclass
+class Objective(Logger):
+    """Objective function of a study: the mean of the metric over the runs of a trial.
 
-    def __init__(self, outcome: RunOutcome) -> None:
-        super().__init__(outcome.message)
-        self.outcome = outcome
-
-
-@dataclass(frozen=True)
-class Objective:
-    """Objective function of a study: the mean of the metric over a trial's runs.
-
-    The runs of a trial train one after another. At each evaluation, Optuna gets the mean of the
-    metric over the runs so far, and the sum of their steps. It compares trials at equal sums.
+    The runs of a trial train one after another. As their logger, this object reports to Optuna, at
+    each evaluation, the mean of the metric over the runs so far, and the sum of their steps. Optuna
+    compares trials at equal sums.
     """
 
     folder: Path  # the folder of the study
@@ -129,60 +104,54 @@ class Objective:
     option_dirs: Sequence[Path]
 
     def __call__(self, trial: Trial) -> float:
-        """Train the runs of a trial, and return the mean of their metric."""
-        values: list[float] = []
-        for seed in self.config.seeds:
-            values.append(self.train_seed(trial, seed, values))
-            trial.report(fmean(values), len(values) * self.root.budget)
-            if len(values) < len(self.config.seeds) and trial.should_prune():
-                raise TrialPruned(f"after the run of seed {seed}")
-        return fmean(values)
+        """Train the runs of a trial, and return the mean of their metric.
 
-    def train_seed(self, trial: Trial, seed: int, earlier_values: Sequence[float]) -> float:
-        """Train or resume the run of a seed, and return its metric at the end.
-
-        `earlier_values` are the metrics of the trial's finished runs.
-
-        Raises:
-            TrialPruned: if the trial ends early, diverges, or has settings that are not allowed.
-            ConfigError: if settings are not allowed and no trial has completed so far.
-            TrialStoppedError: if a signal or a failure of the machine ended the run.
+        Raise TrialPruned if the trial ends early, diverges, or has settings that are not allowed;
+        but if no trial has completed so far, raise the ConfigError about the settings.
         """
-        name = get_run_name(trial, seed)
-        words = [*self.config.train_overrides, *format_overrides(trial.params)]
+        self.trial, self.should_prune = trial, False
+        self.values: list[float] = []  # metrics of the trial's finished runs
+        for seed in self.config.seeds:
+            self.values.append(self.train_seed(seed))
+            trial.report(fmean(self.values), len(self.values) * self.root.budget)
+            if len(self.values) < len(self.config.seeds) and trial.should_prune():
+                raise TrialPruned(f"after the run of seed {seed}")
+        return fmean(self.values)
+
+    def train_seed(self, seed: int) -> float:
+        """Train or resume the run of a seed, and return its metric at the end."""
+        name = get_run_name(self.trial, seed)
+        words = [*self.config.train_overrides, *format_overrides(self.trial.params)]
         words += [f"seed={seed}", f"outputs={self.folder}", f"name={name}"]
-        # An earlier try of the trial may have begun this run.
-        for run in self.folder.glob(f"*/*/{name}"):
-            if (manifest := read_manifest(run)).get("status") == "finished":
+        if run := self.find_run(name):  # begun by an earlier try of the trial
+            if read_manifest(run)["status"] == "finished":
                 return self.get_metric(read_last_metrics_row(run))
-            if manifest:
-                words = [f"resume={run}"]
-        logger = TrialLogger(self, trial, earlier_values)
+            words = [f"resume={run}"]
         try:
             with initialize_hydra(self.option_dirs):
                 composed = compose_config(words)
-            outcome = train(composed, self.option_dirs, [logger])
+            with announce_compilation():
+                build_and_train(composed, self.option_dirs, [self])
+        except RunInterruptedError as error:
+            if self.should_prune and error.exit_code <= 128:  # no signal has ended the run
+                raise TrialPruned(f"within the run of seed {seed}") from None
+            raise
         except ConfigError as error:
-            outcome = RunOutcome(status="refused", message=str(error))
-        if outcome.status == "finished":
-            (run,) = self.folder.glob(f"*/*/{name}")
-            return self.get_metric(read_last_metrics_row(run))
-        # An exit code above 128 means that a signal ended the run.
-        if logger.should_prune and outcome.exit_code <= 128:
-            raise TrialPruned(f"within the run of seed {seed}")
-        completed = trial.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
-        if outcome.status == "refused" and not completed:
-            raise ConfigError(outcome.message)
-        if outcome.status in ("refused", "diverged"):
-            raise TrialPruned(f"{outcome.status}: {outcome.message}")
-        raise TrialStoppedError(outcome)
+            has_diverged = isinstance(error, DivergedError)
+            states = [one.state for one in self.trial.study.get_trials(deepcopy=False)]
+            if not has_diverged and TrialState.COMPLETE not in states:
+                raise
+            raise TrialPruned(f"{'diverged' if has_diverged else 'refused'}: {error}") from None
+        run = self.find_run(name)
+        assert run is not None
+        return self.get_metric(read_last_metrics_row(run))
+
+    def find_run(self, name: str) -> Path | None:
+        """Return the folder of the study's run with this name; None if it does not exist."""
+        return next((run for run in self.folder.glob(f"*/*/{name}") if read_manifest(run)), None)
 
     def get_metric(self, row: Mapping[str, float]) -> float:
-        """Return the value of the study's metric in a row of metrics.jsonl.
-
-        The metric is a tag of the row, or a measure of the headline player, the first player that
-        the row has measurements of.
-        """
+        """Return the metric in a row of metrics.jsonl: a tag, or a headline player's measure."""
         metric = self.config.metric
         headline = next((tag.split("/")[1] for tag in row if tag.startswith("eval/")), "")
         for tag in (metric, f"eval/{headline}/{metric}"):
@@ -191,29 +160,18 @@ class Objective:
         recorded = ", ".join(tag for tag in row if not tag.startswith("time/"))
         raise ConfigError(f"metric: a run records no {metric}; it records {recorded}")
 
-
-@dataclass
-class TrialLogger(Logger):
-    """Logger that reports a run's metric to Optuna, and ends the run if Optuna prunes the trial."""
-
-    objective: Objective
-    trial: Trial
-    earlier_values: Sequence[float]  # metrics of the trial's finished runs
-    should_prune: bool = False
-
     def log(self, row: Row, step: int) -> None:
         """Report the metric to Optuna; raise RunInterruptedError if Optuna prunes the trial."""
-        root = self.objective.root
-        done = row.counters[root.budget_unit]
+        done = row.counters[self.root.budget_unit]
         if done == 0:  # the first row, before training, lacks metrics that `learn` returns
             return
-        value = self.objective.get_metric({**row.counters, **row.values})
-        if done < root.budget:
+        value = self.get_metric({**row.counters, **row.values})
+        if done < self.root.budget:
             # Runs evaluate after slightly different numbers of steps. The number is rounded down,
             # so that Optuna can compare trials at equal numbers.
-            steps = done // root.evaluate_every * root.evaluate_every
-            mean = fmean([*self.earlier_values, value])
-            self.trial.report(mean, len(self.earlier_values) * root.budget + steps)
+            steps = done // self.root.evaluate_every * self.root.evaluate_every
+            mean = fmean([*self.values, value])
+            self.trial.report(mean, len(self.values) * self.root.budget + steps)
             self.should_prune = self.trial.should_prune()
             if self.should_prune:
                 raise RunInterruptedError(0, "ended early")
@@ -232,11 +190,9 @@ def run_trials(study: Study, search_space: SearchSpace, objective: Objective) ->
             except ConfigError:
                 study.tell(trial, state=TrialState.FAIL)
                 raise
-            except TrialStoppedError as error:
-                is_stopped = error.outcome.status == "interrupted"
-                hint = "stopped; to resume, give the same command"
-                print_error(hint if is_stopped else error.outcome.message)
-                return error.outcome.exit_code
+            except RunInterruptedError as error:
+                print_error("stopped; to resume, give the same command")
+                return error.exit_code
             else:
                 print_line(f"trial {trial.number}: {objective.config.metric} {value:.4g}")
                 study.tell(trial, value)
@@ -246,18 +202,16 @@ def run_trials(study: Study, search_space: SearchSpace, objective: Objective) ->
 def start_trial(
     study: Study, search_space: SearchSpace, objective: Objective, locks: BinaryIO
 ) -> Trial | None:
-    """Start the next trial; return None if the study has enough trials.
-
-    If other processes run all trials that are left, wait until these have ended, or are lost.
-    """
+    """Start the next trial, or wait while others run the last ones; return None at the end."""
     while True:
         with exclusive_lock(objective.folder):  # meanwhile no other process starts a trial
             requeue_lost_trials(study, locks)
-            states = Counter(trial.state for trial in study.get_trials(deepcopy=False))
-            ended = states[TrialState.COMPLETE] + states[TrialState.PRUNED]
-            if ended >= objective.config.trials:
+            states = [trial.state for trial in study.get_trials(deepcopy=False)]
+            missing = objective.config.trials
+            missing -= sum(map(states.count, (TrialState.COMPLETE, TrialState.PRUNED)))
+            if missing <= 0:
                 return None
-            if ended + states[TrialState.RUNNING] < objective.config.trials:
+            if missing > states.count(TrialState.RUNNING):
                 trial = study.ask(search_space)
                 fcntl.lockf(locks, fcntl.LOCK_EX, 1, trial.number)
                 return trial

@@ -1,30 +1,46 @@
 """`poker-rl train -m`: run all unfinished jobs of a sweep with a Hydra launcher.
 
-At a stop signal, the sweep's process writes the number of the signal into a file in a temporary
-folder, for which its jobs look. Jobs in the queue of a cluster are not stopped.
+The name of a job's run contains its overrides and a digest of all its settings, by which a job
+finds its earlier run. At a stop signal, the sweep's process writes the number of the signal into a
+file in a temporary folder, for which its jobs look. Jobs in the queue of a cluster are not stopped.
 """
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 
-from poker_rl.config.compose import ComposedConfig, compose_run_folder
+import torch
+
+from poker_rl.config import option_files
+from poker_rl.config.compose import ComposedConfig, compose_config, compose_run_folder
 from poker_rl.config.hydra_launchers import find_launcher, launch_jobs
-from poker_rl.config.option_files import list_option_files
 from poker_rl.config.validation import ConfigError, error_prefix, read_yaml_text
-from poker_rl.storage.console import format_os_error, print_error, print_line
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label
-from poker_rl.sweeps.job_outcomes import RUNNING, JobOutcomes, create_sweep_folder, format_job_count
-from poker_rl.sweeps.sweep_job import STOP_FILE, compute_digest, read_stop_signal, run_job
-from poker_rl.training.signals import list_stop_signals
-from poker_rl.training.worker_processes import count_torchrun_processes
+from poker_rl.players.opponent_files import OpponentFiles
+from poker_rl.storage.console import print_error, print_line
+from poker_rl.storage.disk import create_writable_folder, write_text_atomically
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label, read_manifest
+from poker_rl.sweeps import job_outcomes
+from poker_rl.training.device import count_torchrun_processes
+from poker_rl.training.run_config import CHANGEABLE_SETTINGS, bundle_opponents
+from poker_rl.training.run_outcome import RunOutcome
+from poker_rl.training.signals import forward_signal, list_stop_signals
+from poker_rl.training.start_run import train
+
+MAX_NAME_CHARACTERS = 60
+STOP_FILE = "stopped_by"  # file that contains the number of the first stop signal
+WATCH_INTERVAL_S = 0.5
 
 
 def run_sweep(
@@ -44,44 +60,52 @@ def run_sweep(
     words = [override for override in overrides if override not in launcher_overrides]
     # The folder's name depends on all option files, because after an edit the same overrides mean
     # other settings.
-    files = [path for folder in option_dirs for path in list_option_files(folder)]
-    texts = [read_yaml_text(path) for path in files]
-    label, digest = create_folder_label(words, LOCATION_SETTINGS), compute_digest([jobs, texts])
+    files = [path for folder in option_dirs for path in option_files.list_option_files(folder)]
+    label = create_folder_label(words, LOCATION_SETTINGS)
+    digest = compute_digest([jobs, [read_yaml_text(path) for path in files]])
     sweep = Path(compose_run_folder(first)[0], "sweeps", f"{label}_{digest}".lstrip("_"))
     with error_prefix("outputs"):
-        create_sweep_folder(sweep, jobs)
-    unfinished = [n for n, job in enumerate(JobOutcomes(sweep).jobs) if job.status != "finished"]
-    finished = len(jobs) - len(unfinished)
-    finished_text = f", of which {finished:,} finished already" if finished else ""
-    print_line(f"{format_job_count(len(jobs))}{finished_text}\nprogress: poker-rl sweep {sweep}")
+        create_writable_folder(sweep)
+    write_text_atomically(sweep / job_outcomes.JOBS_FILE, json.dumps(jobs))
+    outcomes = job_outcomes.JobOutcomes(sweep).jobs
+    unfinished = [number for number, job in enumerate(outcomes) if job.status != "finished"]
+    finished, count = len(jobs) - len(unfinished), job_outcomes.format_job_count(len(jobs))
+    print_line(f"{count}, of which {finished:,} finished already" if finished else count)
+    print_line(f"progress: poker-rl sweep {sweep}")
     with TemporaryDirectory(prefix="poker-rl-") as temporary_folder:
-        stop_folder = Path(temporary_folder)
-        task = partial(run_job, Path.cwd(), sweep, stop_folder, option_dirs)
-        with handle_stop_signals(stop_folder, is_parallel=launcher != "basic"):
+        stop_file = Path(temporary_folder, STOP_FILE)
+        task = partial(run_job, Path.cwd(), sweep, stop_file, option_dirs)
+        with handle_stop_signals(stop_file, is_parallel=launcher != "basic"):
             try:
                 if unfinished:
                     launch_jobs(unfinished, task, launcher_overrides, sweep)
             except (KeyboardInterrupt, BrokenPipeError):
-                record_stop_signal(stop_folder, signal.SIGINT)
-            except OSError as error:
-                print_error(format_os_error(error))
+                record_stop_signal(stop_file, signal.SIGINT)
             except Exception as error:  # Hydra's launchers may raise any error
-                if read_stop_signal(stop_folder) is None:
+                if read_stop_signal(stop_file) is None:
                     reason = str(error).strip().partition("\n")[0]
                     print_error(f"hydra/launcher: failed: {type(error).__name__}: {reason}")
-        stopped_by = read_stop_signal(stop_folder)
+        stopped_by = read_stop_signal(stop_file)
     code = report_outcomes(sweep)
     return code if stopped_by is None else 128 + stopped_by
 
 
-def record_stop_signal(folder: Path, number: int) -> None:
+def record_stop_signal(stop_file: Path, number: int) -> None:
     """Record the first stop signal, so that no further job starts; ignore later signals."""
-    with suppress(FileExistsError), (folder / STOP_FILE).open("x") as file:
+    with suppress(FileExistsError), stop_file.open("x") as file:
         file.write(str(number))
 
 
+def read_stop_signal(stop_file: Path) -> int | None:
+    """Return the number of the signal that stopped the sweep; None if no signal has stopped it."""
+    try:
+        return int(stop_file.read_text() or signal.SIGINT)
+    except FileNotFoundError:  # as always on other machines
+        return None
+
+
 @contextmanager
-def handle_stop_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
+def handle_stop_signals(stop_file: Path, is_parallel: bool) -> Iterator[None]:
     """Stop the sweep in this context at a stop signal; at a second signal, end at once.
 
     A job in this process handles a signal first: it saves its work and raises the signal again. If
@@ -89,7 +113,7 @@ def handle_stop_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
-        record_stop_signal(folder, number)
+        record_stop_signal(stop_file, number)
         old_handlers.close()
         if not (is_parallel and multiprocessing.active_children()):
             raise KeyboardInterrupt
@@ -102,14 +126,123 @@ def handle_stop_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
 
 def report_outcomes(sweep: Path) -> int:
     """Print the outcomes of the jobs and write the summary; return the most severe exit code."""
-    summary = JobOutcomes(sweep)
+    summary = job_outcomes.JobOutcomes(sweep)
     print_line(f"\n{summary.format_table()}\n")
     codes = []
     for overrides, job in zip(summary.overrides, summary.jobs, strict=True):
-        codes.append(job.exit_code or int(job.status in ("not run", RUNNING)))
+        codes.append(job.exit_code or int(job.status in ("not run", job_outcomes.RUNNING)))
         if codes[-1]:
             text = f"{job.status}: {job.message}" if job.message else job.status
             print_error(f"{' '.join(overrides)}: {text}")
     summary.write_csv()
     # Above 2 is a signal, 1 is a failure, 2 is bad input.
     return max(codes, key=lambda code: (code > 2, code == 1, code))
+
+
+def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], number: int) -> None:
+    """Run one job, perhaps in another process, and save its outcome in the sweep's folder.
+
+    Relative paths refer to `cwd`.
+    """
+    os.chdir(cwd)
+    if read_stop_signal(stop_file) is not None:
+        return
+    with stop_job_with_sweep(stop_file):
+        jobs = job_outcomes.read_job_overrides(sweep)
+        print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
+        folder, outcome = None, RunOutcome("finished")
+        try:
+            composed = compose_config(jobs[number])
+            request, folder, is_finished = find_earlier_run(composed, sweep, number, option_dirs)
+        except ConfigError as error:
+            outcome = RunOutcome("refused", 2, str(error))
+        else:
+            if not is_finished:
+                # Job n in a process that sees all GPUs uses GPU n modulo their number.
+                if request.config["device"] != "cpu" and torch.cuda.device_count() > 1:
+                    torch.cuda.set_device(number % torch.cuda.device_count())
+                job_outcomes.save_outcome(sweep, number, RunOutcome("running"), folder)
+                outcome = train(request, option_dirs)
+        job_outcomes.save_outcome(sweep, number, outcome, folder)
+        if outcome.status == "interrupted":
+            forward_signal(outcome.exit_code - 128)
+
+
+def find_earlier_run(
+    request: ComposedConfig, sweep: Path, number: int, option_dirs: Sequence[Path]
+) -> tuple[ComposedConfig, Path, bool]:
+    """Return the request of a job, its run folder, and whether this run is finished.
+
+    If there is an earlier run with equal settings, the returned request resumes it.
+    """
+    if request.config["resume"] is not None:
+        return request, Path(str(request.config["resume"])), False
+    has_own_name = request.config["name"] is not None
+    if not has_own_name:
+        request = name_run_by_settings(request, option_dirs)
+    folder = compose_run_folder(request)[1]
+    manifest = read_manifest(folder)
+    # A run with the name that the user gave to this job may be of another command.
+    own_folder = Path(job_outcomes.read_job_outcome(sweep, number).folder)
+    if not manifest or (has_own_name and own_folder.resolve() != folder.resolve()):
+        return request, folder, False
+    resume = {"resume": str(folder)}
+    resumed = replace(request, config=request.config | resume, overrides=[f"resume={folder}"])
+    return resumed, folder, manifest.get("status") == "finished"
+
+
+def name_run_by_settings(request: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
+    """Name the run of a request by its overrides and a digest of all its settings."""
+    settings = option_files.to_plain_dict(request.config)
+    copies = OpponentFiles()
+    bundle_opponents(settings, copies, option_dirs)
+    bots = [path for path in copies.files_to_copy.values() if path.suffix == ".yaml"]
+    content = {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}
+    content["bots"] = [option_files.read_plain_yaml(path) for path in bots]
+    digest = compute_digest(option_files.normalize_numbers(content))
+    omitted = CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS
+    label = create_folder_label(request.overrides, omitted)
+    name = f"{label[: MAX_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
+    return replace(request, config=request.config | {"name": name})
+
+
+def compute_digest(value: object) -> str:
+    """Return a hash of plain values as eight hexadecimal digits."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+
+
+@contextmanager
+def stop_job_with_sweep(stop_file: Path) -> Iterator[None]:
+    """Stop the job in this context when its sweep is stopped or the sweep's process has ended.
+
+    This applies to jobs in child processes of the sweep. The child process itself does not end,
+    because a launcher that loses one process kills all others.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:  # the sweep's own process and clusters have other signal handlers
+        yield
+        return
+    has_ended = threading.Event()
+
+    def watch() -> None:
+        while not has_ended.wait(WATCH_INTERVAL_S):
+            if read_stop_signal(stop_file) is not None or os.getppid() != parent.pid:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+    # Ctrl-C reaches all processes; jobs ignore it, because the sweep's process stops them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # raises KeyboardInterrupt
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        has_ended.set()
+        watcher.join()
+        if os.getppid() != parent.pid:
+            # The sweep's process has ended, so this process gets no more jobs.
+            os._exit(128 + signal.SIGTERM)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,7 +1,6 @@
 """`poker-rl tune`: run the trials of a study, which searches for good settings.
 
 outputs/tune/<name>/
-    tune.yaml                     search space and metric, which must not change in a resumed study
     study.db, locks               Optuna's study, shared by all processes that run its trials
     <game>/<algo>/trial-N_seed-S  the run folders
     history.png, importances.png, slices.png
@@ -9,7 +8,6 @@ outputs/tune/<name>/
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-import yaml  # type: ignore[import-untyped]
 from optuna.distributions import CategoricalDistribution
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
@@ -28,12 +25,7 @@ from poker_rl.config.compose import RootConfig, compose_plain_config
 from poker_rl.config.option_files import find_differing_key
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.console import print_line
-from poker_rl.storage.disk import (
-    create_writable_folder,
-    exclusive_lock,
-    list_complete_files,
-    write_text_atomically,
-)
+from poker_rl.storage.disk import create_writable_folder, exclusive_lock, list_complete_files
 from poker_rl.storage.run_folder import LOCATION_SETTINGS
 from poker_rl.sweeps.study import (
     Objective,
@@ -45,9 +37,11 @@ from poker_rl.sweeps.study import (
     run_trials,
 )
 from poker_rl.training.run_config import build_root_config
+from poker_rl.training.start_run import format_train_command
 
-DEFINITION_FILE = "tune.yaml"
 STUDY_NAME = "poker-rl"
+STUDY_FILE = "study.db"
+# Settings that must not change in a resumed study; Optuna keeps them as the attribute `definition`.
 DEFINITION_KEYS = ("search_space", "train_overrides", "seeds", "metric", "direction")
 STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of runs that the study sets itself
 # Settings that have to be equal in all trials.
@@ -62,40 +56,17 @@ def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
     folder = Path(config.out or f"outputs/tune/{config.tune}")
     root = check_search_space(config.train_overrides, search_space, option_dirs)
     definition = {key: getattr(config, key) for key in DEFINITION_KEYS}
-    is_new = create_study_folder(folder, definition)
-    study = open_or_create_study(folder, config, root)
+    study = open_or_create_study(folder, config, root, definition)
     objective = Objective(folder, config, root, option_dirs)
     try:
         code = run_trials(study, search_space, objective)
     except ConfigError:
-        if is_new and len(study.get_trials(deepcopy=False)) == 1:
-            shutil.rmtree(folder)  # safe, because no other process has a trial in this study
+        if len(study.get_trials(deepcopy=False)) == 1:  # the trial with the wrong settings
+            shutil.rmtree(folder)
         raise
     print_best(study, objective)
     save_figures(study, objective)
     return code
-
-
-def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
-    """Create the study's folder; return False if the folder already contains the same study.
-
-    Raise ConfigError if it contains another study or other files.
-    """
-    with error_prefix("out"):
-        create_writable_folder(folder)
-        with exclusive_lock(folder):  # another process may create the same study now
-            path = folder / DEFINITION_FILE
-            if path.exists():
-                if key := find_differing_key(definition, option_files.read_plain_yaml(path)):
-                    raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")
-                return False
-            if list_complete_files(folder):
-                raise ConfigError(
-                    f"{folder} is no study's folder, there is no {DEFINITION_FILE}; give a new one"
-                )
-            text = yaml.safe_dump(definition, sort_keys=False, allow_unicode=True)
-            write_text_atomically(path, text)
-            return True
 
 
 def check_search_space(
@@ -117,8 +88,10 @@ def check_search_space(
     return build_root_config(compose_plain_config(words, option_dirs))
 
 
-def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> optuna.Study:
-    """Open the study in a folder; create it if it does not exist."""
+def open_or_create_study(
+    folder: Path, config: TuneConfig, root: RootConfig, definition: Mapping[str, Any]
+) -> optuna.Study:
+    """Open the study in a folder, or create it; raise ConfigError if something else is there."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     pruner: BasePruner = NopPruner()
     if config.pruner == "median":
@@ -126,15 +99,26 @@ def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> 
         pruner = MedianPruner(config.startup_trials, warmup_steps)
     elif config.pruner == "hyperband":
         pruner = HyperbandPruner(root.evaluate_every, root.budget * len(config.seeds))
-    with exclusive_lock(folder):
-        return optuna.create_study(
-            study_name=STUDY_NAME,
-            storage=f"sqlite:///{folder.resolve()}/study.db?timeout=60",
-            sampler=TPESampler(n_startup_trials=config.startup_trials),
-            pruner=pruner,
-            direction=config.direction,
-            load_if_exists=True,
-        )
+    with error_prefix("out"):
+        create_writable_folder(folder)
+        with exclusive_lock(folder):  # another process may create the same study now
+            if list_complete_files(folder) and not (folder / STUDY_FILE).exists():
+                raise ConfigError(
+                    f"{folder} is no study's folder, there is no {STUDY_FILE}; give a new one"
+                )
+            study = optuna.create_study(
+                study_name=STUDY_NAME,
+                storage=f"sqlite:///{folder.resolve()}/{STUDY_FILE}?timeout=60",
+                sampler=TPESampler(n_startup_trials=config.startup_trials),
+                pruner=pruner,
+                direction=config.direction,
+                load_if_exists=True,
+            )
+            if "definition" not in study.user_attrs:
+                study.set_user_attr("definition", definition)
+        if key := find_differing_key(definition, study.user_attrs["definition"]):
+            raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")
+    return study
 
 
 def print_best(study: optuna.Study, objective: Objective) -> None:
@@ -148,21 +132,15 @@ def print_best(study: optuna.Study, objective: Objective) -> None:
     best = study.best_trial
     seeds = ",".join(map(str, config.seeds))
     seeds_text = f"the mean of seeds {seeds}" if len(config.seeds) > 1 else f"seed {seeds}"
-    patterns = [f"*/*/{get_run_name(best, seed)}" for seed in config.seeds]
-    paths = [path for pattern in patterns for path in objective.folder.glob(pattern)]
-    runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths)
+    paths = [objective.find_run(get_run_name(best, seed)) for seed in config.seeds]
+    runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths if path)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
-    # Overrides of keys in the search space are left out, because the best values replace them.
-    words = [
-        word
-        for word in config.train_overrides
-        if option_files.parse_override_key(word) not in best.params
-    ]
+    # The best values replace overrides of keys in the search space.
+    overrides = {option_files.parse_override_key(word): word for word in config.train_overrides}
+    words = [word for key, word in overrides.items() if key not in best.params]
     words += [*format_overrides(best.params), f"seed={seeds}"]
-    user_dirs = option_files.list_user_option_dirs(objective.option_dirs)
-    words += [f"--config-dir={path}" for path in user_dirs]
     sweep = ["-m"] if len(config.seeds) > 1 else []
-    print_line(shlex.join(["poker-rl", "train", *sweep, *words]))
+    print_line(format_train_command([*sweep, *words], objective.option_dirs))
 
 
 def save_figures(study: optuna.Study, objective: Objective) -> None:
@@ -175,13 +153,10 @@ def save_figures(study: optuna.Study, objective: Objective) -> None:
 
     from poker_rl.evaluation.plots.plotting import save_png
 
-    plots: dict[str, Any] = {
-        "history": optuna_figures.plot_optimization_history,
-        "importances": optuna_figures.plot_param_importances,
-        "slices": optuna_figures.plot_slice,
-    }
-    if len({trial.value for trial in completed}) == 1:
-        del plots["importances"]  # if all trials have the same value, importances are undefined
+    plots: dict[str, Any] = {"history": optuna_figures.plot_optimization_history}
+    plots["slices"] = optuna_figures.plot_slice
+    if len({trial.value for trial in completed}) > 1:  # otherwise importances are undefined
+        plots["importances"] = optuna_figures.plot_param_importances
     # Optuna changes matplotlib's style, which `rc_context` restores.
     with rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # figures are experimental, or an axis has only one value

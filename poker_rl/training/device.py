@@ -1,9 +1,11 @@
-"""Set the device, threads and seeds of a process, and choose the faster device for a run."""
+"""Rank, device, threads and seed of a process of a run."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,10 +19,40 @@ from poker_rl.games.game import Game
 from poker_rl.learning import memory_checks
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetConfig, NetDimensions
-from poker_rl.training.worker_processes import SINGLE_PROCESS, ProcessRank
 
 # Settings that say how many rows a network call has; the first one that a learner has is used.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")
+
+
+@dataclass(frozen=True)
+class ProcessRank:
+    """Rank of this process in its run, and the number of processes of the run."""
+
+    count: int = 1
+    rank: int = 0
+    local_count: int = 1  # number of the run's processes on this machine
+    local_rank: int = 0  # rank of this process on this machine
+    is_started: bool = False  # true if torchrun has started all processes of the run
+
+
+SINGLE_PROCESS = ProcessRank()
+
+
+def find_process_rank(count: int) -> ProcessRank:
+    """Find out which of the `count` processes of a run this process is."""
+    started = count_torchrun_processes()
+    if started == 1:
+        return ProcessRank(count, local_count=count)
+    if started != count:
+        raise ConfigError(f"workers: {count}, but torchrun has started {started} processes")
+    rank = int(os.environ.get("RANK", 0))
+    local_count = int(os.environ.get("LOCAL_WORLD_SIZE", started))
+    return ProcessRank(count, rank, local_count, int(os.environ.get("LOCAL_RANK", rank)), True)
+
+
+def count_torchrun_processes() -> int:
+    """Return the number of processes that torchrun has started for this run; 1 without torchrun."""
+    return int(os.environ.get("WORLD_SIZE", 1))
 
 
 def prepare_process(
@@ -30,23 +62,19 @@ def prepare_process(
 
     If a run has several processes, each gets its own GPU, or all use the CPU.
     """
-    cores = count_cores()
-    if threads > cores:
+    if threads > (cores := count_cores()):
         raise ConfigError(f"threads: {threads} are more than the cores that may be used, {cores}")
     set_threads(threads)
-    local = worker.local_count
-    memory_checks.set_processes_on_machine(local)
+    memory_checks.set_processes_on_machine(worker.local_count)
     torch.manual_seed(seed)
-    has_gpu = torch.cuda.is_available()
-    if has_gpu and worker.count > 1:
-        gpus = torch.cuda.device_count()
-        if device == "cuda" and gpus < local:
-            raise ConfigError(f"device: cuda, but there are {gpus} GPUs here for {local} workers")
-        has_gpu = gpus >= local
-    if device == "cuda" and not has_gpu:
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if device == "cuda" and gpus == 0:
         version = torch.__version__
         raise ConfigError(f"device: no cuda here, torch {version} sees no GPU; allowed: auto, cpu")
-    if not has_gpu or device == "cpu":
+    if device == "cuda" and gpus < worker.local_count:
+        problem = f"there are {gpus} GPUs here for {worker.local_count} workers"
+        raise ConfigError(f"device: cuda, but {problem}")
+    if device == "cpu" or gpus < worker.local_count:
         return torch.device("cpu")
     if worker.count > 1:
         torch.cuda.set_device(worker.local_rank)

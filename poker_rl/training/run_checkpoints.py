@@ -1,7 +1,8 @@
-"""Checkpoints of a run: state.pt, the players' snapshots and the files of other processes.
+"""Checkpoints of a run, to resume it or to start another run warm.
 
-Each rank above 0 saves its own tables and buffers in `workers/<decisions>_<rank>.pt` before rank 0
-replaces `state.pt`, which has all other state. So there is always a complete checkpoint.
+A checkpoint is state.pt with a snapshot of the players. Each rank above 0 saves its algorithm's
+state in `workers/<decisions>_<rank>.pt` before rank 0 replaces state.pt. So there is always a
+complete checkpoint.
 """
 
 from __future__ import annotations
@@ -11,56 +12,55 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from poker_rl.algos.algorithm import Algorithm
+from poker_rl.algos.algorithm import Algorithm, NetworkLearner
 from poker_rl.config.option_files import find_differing_key
+from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
 from poker_rl.storage import checkpoint
-from poker_rl.training.run_config import RESUME_RULE, select_fixed_settings
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_run_folder
+from poker_rl.training.run_config import CHANGEABLE_SETTINGS, RESUME_RULE
 from poker_rl.training.run_record import RunRecord
 
 WORKERS_FOLDER = "workers"
-
-
-class DivergedError(ConfigError):
-    """Error raised if a metric or a weight is not finite; the last checkpoint remains."""
+# Settings of the algorithm that must be equal in both runs: they define the shapes of the networks,
+# the unit of their values, or the weights of iterations in the averages of deep_cfr.
+EQUAL_ALGO_SETTINGS = {
+    *("_target_", "network_sharing", "instances", "shared_layers", "iteration_weight_power"),
+    *("reward_type", "reward_power", "reward_scale", "reward_unit"),
+}
 
 
 class Checkpoints:
     """Writer and reader of a run's checkpoints.
 
     Attributes:
+        record: the run's record in rank 0; None in other processes.
         last_progress: the counters at the last checkpoint; None if there is none.
         regular_steps: number of decisions at each checkpoint that `checkpoint_every` caused, not a
             stop. Matches play only against these snapshots, so that stops do not affect results.
     """
 
     def __init__(
-        self, folder: Path, config: Mapping[str, Any], game: Game, algorithm: Algorithm
+        self,
+        folder: Path,
+        config: Mapping[str, Any],
+        game: Game,
+        algorithm: Algorithm,
+        record: RunRecord | None = None,
     ) -> None:
-        self.folder, self.game, self.algorithm = folder, game, algorithm
-        self.settings = select_fixed_settings(config)
+        self.folder, self.game, self.algorithm, self.record = folder, game, algorithm, record
+        changeable = CHANGEABLE_SETTINGS | LOCATION_SETTINGS
+        self.settings = {key: one for key, one in config.items() if key not in changeable}
         self.last_progress: dict[str, int] | None = None
         self.regular_steps: list[int] = []
 
-    @property
-    def path(self) -> Path:
-        """Path of state.pt."""
-        return self.folder / checkpoint.STATE_FILE
-
-    def save(
-        self,
-        record: RunRecord | None,
-        record_state: Mapping[str, Any] | None = None,
-        is_regular: bool = False,
-    ) -> None:
+    def save(self, is_regular: bool = False, record_state: Mapping[str, Any] | None = None) -> None:
         """Save a checkpoint, unless nothing was learned since the last one.
 
-        Args:
-            record: the run's record in rank 0; None in other processes.
-            record_state: the state of the record to save; None for its present state.
-            is_regular: true if `checkpoint_every` causes this checkpoint.
+        `is_regular` says that `checkpoint_every` causes it. `record_state` is None for the present
+        state of the record. Raise FloatingPointError if a value of the algorithm is not finite.
         """
         progress = asdict(self.algorithm.progress)
         if self.last_progress == progress:
@@ -68,67 +68,43 @@ class Checkpoints:
         decisions, state = progress["decisions"], self.algorithm.state_dict()
         if is_regular:
             self.regular_steps.append(decisions)
-        if record is None:
-            own, _ = split_state(state, self.algorithm.per_process_parts)  # type: ignore[attr-defined]
-            path = self.get_worker_path(decisions, collectives.get_rank())
+        if self.record is None:
+            path = self.get_worker_path(decisions)
             path.parent.mkdir(exist_ok=True)
-            checkpoint.save_atomically(path, checkpoint.copy_to_cpu(own))
+            checkpoint.save_atomically(path, state)
             collectives.wait_for_all_processes()
             self.last_progress = progress
             return
         for name in checkpoint.find_non_finite_tensors(state):
-            raise self.create_diverged_error(f"{name} of the algorithm's state is not finite")
-        game = self.game.to_dict()
+            raise FloatingPointError(f"{name} of the algorithm's state is not finite")
+        game, record_state = self.game.to_dict(), record_state or self.record.state_dict()
+        tree: dict[str, Any] = {"settings": self.settings, "game": game, "progress": progress}
+        tree |= {"algorithm": state, "record": dict(record_state)}
+        tree |= {"regular": list(self.regular_steps)}
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
-        record.sync()
-        collectives.wait_for_all_processes()  # until all have saved their tables and buffers
+        self.record.flush_to_disk()
+        collectives.wait_for_all_processes()  # until all others have saved their states
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
-        checkpoint.save_atomically(
-            self.path,
-            {
-                "settings": self.settings,
-                "game": game,
-                "progress": progress,
-                "algorithm": state,
-                "record": dict(record_state or record.state_dict()),
-                "regular": list(self.regular_steps),
-            },
-        )
+        checkpoint.save_atomically(self.folder / checkpoint.STATE_FILE, tree)
         remove_old_worker_files(self.folder, decisions)
-        record.write_manifest(checkpoint=progress)
+        self.record.write_manifest(checkpoint=progress)
         self.last_progress = progress
 
-    def create_diverged_error(self, problem: str) -> DivergedError:
-        """Return an error that names a value that is not finite, and the last checkpoint."""
-        last = "there was no checkpoint yet"
-        if self.last_progress is not None:
-            last_decisions = self.last_progress["decisions"]
-            last = f"the last good checkpoint is {self.path} ({last_decisions:,} decisions)"
-        decisions = self.algorithm.progress.decisions
-        return DivergedError(f"{problem} after {decisions:,} decisions; {last}")
-
-    def get_worker_path(self, decisions: int, rank: int) -> Path:
-        """Return the path of a rank's part of the checkpoint at so many decisions."""
-        return self.folder / WORKERS_FOLDER / f"{decisions}_{rank}.pt"
+    def get_worker_path(self, decisions: int) -> Path:
+        """Return the path of this rank's part of the checkpoint at so many decisions."""
+        return self.folder / WORKERS_FOLDER / f"{decisions}_{collectives.get_rank()}.pt"
 
     def find_snapshot_before(self, decisions: int) -> Path | None:
         """Return the newest regular snapshot up to `decisions` decisions; None without one."""
-        paths = [
-            path
-            for path in checkpoint.list_snapshots(self.folder)
-            if int(path.stem) <= decisions and int(path.stem) in self.regular_steps
-        ]
-        return paths[-1] if paths else None
+        paths = {int(path.stem): path for path in checkpoint.list_snapshots(self.folder)}
+        steps = [step for step in self.regular_steps if step <= decisions and step in paths]
+        return paths[max(steps)] if steps else None
 
     def restore(self, record: RunRecord) -> None:
-        """Load the last checkpoint into the algorithm and the run's record; only rank 0 does so.
-
-        Raises:
-            ConfigError: if the checkpoint is damaged or belongs to another run.
-        """
-        path = self.path
+        """Load the last checkpoint into the algorithm and the run's record, if there is one."""
+        path = self.folder / checkpoint.STATE_FILE
         if record.manifest["checkpoint"] is None and not path.exists():
-            return  # a run without a checkpoint starts from the beginning
+            return
         state = checkpoint.load_checked(path)
         try:
             if key := find_differing_key(self.settings, state["settings"]):
@@ -145,9 +121,9 @@ class Checkpoints:
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
     def synchronize(self) -> None:
-        """Copy the shared state from rank 0 to all other processes.
+        """Load this rank's part of the last checkpoint; of a new run, the state of rank 0.
 
-        Ranks above 0 also load their own tables and buffers from the checkpoint, if there is one.
+        At the start of a new run, ranks above 0 keep their own tables and buffers.
         """
         if collectives.get_world_size() == 1:
             return
@@ -155,15 +131,14 @@ class Checkpoints:
             (str(self.folder.resolve()), self.last_progress)
         )
         self.folder = Path(folder)
-        own, shared = split_state(self.algorithm.state_dict(), self.algorithm.per_process_parts)  # type: ignore[attr-defined]
-        shared = collectives.broadcast_from_main(checkpoint.copy_to_cpu(shared))
+        own_parts: tuple[str, ...] = self.algorithm.per_process_parts  # type: ignore[attr-defined]
+        if self.last_progress is None:
+            own = checkpoint.copy_to_cpu(self.algorithm.state_dict())
+            state = replace_parts(collectives.broadcast_from_main(own), own, own_parts)
+        elif not collectives.is_main_process():
+            state = checkpoint.load_checked(self.get_worker_path(self.last_progress["decisions"]))
         if not collectives.is_main_process():
-            if self.last_progress is not None:
-                decisions = self.last_progress["decisions"]
-                own = checkpoint.load_checked(
-                    self.get_worker_path(decisions, collectives.get_rank())
-                )
-            self.algorithm.load_state_dict(merge_states(shared, own))
+            self.algorithm.load_state_dict(state)
         collectives.wait_for_all_processes()
 
 
@@ -174,25 +149,62 @@ def remove_old_worker_files(folder: Path, decisions: int) -> None:
             path.unlink(missing_ok=True)
 
 
-def split_state(
-    state: Mapping[str, Any], names: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split nested dictionaries into two: the keys in `names`, at any depth, and the others."""
-    own: dict[str, Any] = {}
-    rest: dict[str, Any] = {}
-    for name, part in state.items():
-        if name in names:
-            own[name] = part
-        elif isinstance(part, dict):
-            inner, rest[name] = split_state(part, names)
-            if inner:
-                own[name] = inner
-        else:
-            rest[name] = part
-    return own, rest
+def replace_parts(
+    state: Mapping[str, Any], own: Mapping[str, Any], names: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return a nested state with the values of `own` at the keys in `names`, at any depth."""
+    replaced = {}
+    for key, value in state.items():
+        if key in names:
+            value = own[key]
+        elif isinstance(value, dict):
+            value = replace_parts(value, own[key], names)
+        replaced[key] = value
+    return replaced
 
 
-def merge_states(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Merge the two dictionaries into which `split_state` has split a state."""
-    both = one | other
-    return both | {name: merge_states(one[name], other[name]) for name in one.keys() & other.keys()}
+def warm_start_from_run(
+    spec: str, config: Mapping[str, Any], algorithm: Algorithm, game: Game
+) -> str:
+    """Load the networks and averages of another run into the algorithm of a new run.
+
+    Optimizers, counters, schedules, tables and random generators start in their initial states.
+    `spec` is the other run's folder, or FOLDER@DECISIONS to require a certain checkpoint. Return
+    FOLDER@DECISIONS of the loaded checkpoint.
+    """
+    if not isinstance(algorithm, NetworkLearner):
+        raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")
+    folder, expected = Path(spec), ""
+    if not folder.exists() and "@" in spec:
+        path, _, expected = spec.rpartition("@")
+        folder = Path(path)
+    old, _ = read_run_folder(folder)
+    state = checkpoint.load_checked(folder / checkpoint.STATE_FILE)
+    try:
+        decisions = str(state["progress"]["decisions"])
+        if expected not in ("", decisions):
+            raise ConfigError(
+                f"{folder} is now at {decisions} decisions, not at {expected}, and only its latest"
+                " checkpoint can be used for a warm start"
+            )
+        algo_keys = sorted(EQUAL_ALGO_SETTINGS & config["algo"].keys())
+        algos = [{key: one["algo"].get(key) for key in algo_keys} for one in (old, config)]
+        games, nets = [state["game"], game.to_dict()], [old["net"], config["net"]]
+        for part, (one, other) in {"algo": algos, "game": games, "net": nets}.items():
+            for name in other | one:
+                value, new_value = one.get(name), other.get(name)
+                if name == "_target_" and load_class(value) is load_class(new_value):
+                    continue
+                if value != new_value and value not in algorithm.warm_start_sources:
+                    raise ConfigError(
+                        f"{folder} has {part}.{name} {value}, and this run {new_value}"
+                    )
+        try:
+            algorithm.warm_start(state["algorithm"])
+        except RuntimeError as error:
+            raise ConfigError(f"{folder} has networks of other shapes") from error
+        except ConfigError as error:
+            raise ConfigError(f"{folder} does not fit this run: algo.{error}") from None
+    except checkpoint.LOAD_STATE_ERRORS as error:
+        raise ConfigError(f"{folder} does not contain a complete run: {error}") from error
+    return f"{folder}@{decisions}"

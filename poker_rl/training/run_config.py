@@ -5,27 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from poker_rl.config import option_files
 from poker_rl.config.build import build, convert_fields
-from poker_rl.config.compose import RootConfig
-from poker_rl.config.option_files import (
-    MISSING,
-    get_value,
-    list_option_files,
-    list_user_option_dirs,
-    parse_override_key,
-    set_value,
-    to_plain_dict,
-)
+from poker_rl.config.compose import ComposedConfig, RootConfig
 from poker_rl.config.process_setup import MAX_AUTO_THREADS, count_cores
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.players.opponent_files import OpponentFiles
-from poker_rl.storage.run_folder import CONFIG_FILE, LOCATION_SETTINGS, read_run_folder
-
-if TYPE_CHECKING:
-    from poker_rl.config.compose import ComposedConfig
+from poker_rl.storage.run_folder import CONFIG_FILE, read_run_folder
 
 REQUIRED_PARTS = ("game", "algo", "evaluation", "logger", "names")
 # Groups whose chosen option is recorded in the part `names`.
@@ -46,44 +35,39 @@ def collect_settings(
     request: ComposedConfig, option_dirs: Sequence[Path]
 ) -> tuple[dict[str, Any], Path | None, OpponentFiles]:
     """Return the settings of a run, the run folder to resume or None, and the opponents to copy."""
-    if request.config["resume"] is not None:
-        folder = Path(str(request.config["resume"]))
+    resume = request.config["resume"]
+    if resume is not None:
+        folder = Path(str(resume))
         old = read_run_config(folder, "resume")
-        opponents = OpponentFiles(folder, list_opponents(old))
-        settings = compose_resumed_config(old, request)
+        values = [option_files.get_value(old, key) for key in OPPONENT_KEYS]
+        specs = [one for value in values for one in (value if isinstance(value, list) else [value])]
+        opponents, settings = OpponentFiles(folder, specs), compose_resumed_config(old, request)
         return bundle_opponents(settings, opponents, option_dirs), folder, opponents
-    options = request.option_by_group
+    options, opponents = request.option_by_group, OpponentFiles()
     names = {group: options[group] for group in NAMED_GROUPS if options.get(group)}
     for group in ("game", "algo"):
         if group not in names:
             raise ConfigError(f"{group}: missing; give {group}=NAME")
-    settings = {"logger": {}} | to_plain_dict(request.config) | {"names": names}
-    opponents = OpponentFiles()
+    settings = {"logger": {}} | option_files.to_plain_dict(request.config) | {"names": names}
     return bundle_opponents(settings, opponents, option_dirs), None, opponents
 
 
 def compose_resumed_config(old: Mapping[str, Any], request: ComposedConfig) -> dict[str, Any]:
     """Return the config of a resumed run: the old config, changed by the user's overrides."""
-    keys = [parse_override_key(override) for override in request.overrides]
+    keys = [option_files.parse_override_key(override) for override in request.overrides]
     # A reference such as `${budget}` in an override means the setting of the run.
     root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
-    settings = to_plain_dict(request.config | root)
+    settings = option_files.to_plain_dict(request.config | root)
     config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(request.config["resume"])}
     for key in keys:
-        value = get_value(settings, key)
+        value = option_files.get_value(settings, key)
         if key.partition(".")[0] in CHANGEABLE_SETTINGS:
-            if value is MISSING:
+            if value is option_files.MISSING:
                 raise ConfigError(f"{key}: missing; give {key}=…")
-            set_value(config, key, value)
+            option_files.set_value(config, key, value)
         elif key != "resume":
             raise ConfigError(f"{key}: {RESUME_RULE}")
     return config
-
-
-def select_fixed_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a resumed run may not change."""
-    changeable = CHANGEABLE_SETTINGS | LOCATION_SETTINGS
-    return {key: value for key, value in config.items() if key not in changeable}
 
 
 def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
@@ -97,35 +81,27 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
 def bundle_opponents(
     config: Mapping[str, Any], opponents: OpponentFiles, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the settings with paths of opponents replaced by their copies in the run folder.
-
-    A resumed run then has the same opponents, even if the original files have changed.
-    """
+    """Return the settings with the opponents' paths replaced by their copies in the run folder."""
     settings: dict[str, Any] = deepcopy(dict(config))
-    folders = list_user_option_dirs(option_dirs)
-    files = [path for folder in folders for path in list_option_files(folder, "player")]
-    user_bots = {path.stem: str(path) for path in files}
+    user_bots = {
+        path.stem: str(path)
+        for folder in option_files.list_user_option_dirs(option_dirs)
+        for path in option_files.list_option_files(folder, "player")
+    }
 
-    def bundle(spec: Any) -> Any:
-        if not isinstance(spec, str):
-            return spec
-        name, colon, suffix = spec.partition(":")
+    def bundle(value: Any) -> Any:
+        if isinstance(value, list):
+            return [bundle(one) for one in value]
+        if not isinstance(value, str):
+            return value
+        name, colon, suffix = value.partition(":")
         return opponents.plan_copy(f"{user_bots.get(name, name)}{colon}{suffix}")
 
     for key in OPPONENT_KEYS:
-        value = get_value(settings, key)
         with error_prefix(key):
-            if isinstance(value, list | str):
-                one = [bundle(one) for one in value] if isinstance(value, list) else bundle(value)
-                set_value(settings, key, one)
+            if (value := option_files.get_value(settings, key)) is not option_files.MISSING:
+                option_files.set_value(settings, key, bundle(value))
     return settings
-
-
-def list_opponents(settings: Mapping[str, Any]) -> list[str]:
-    """Return the names of all opponents in a run's settings for training and evaluation."""
-    values = [get_value(settings, key) for key in OPPONENT_KEYS]
-    names = [one for value in values for one in (value if isinstance(value, list) else [value])]
-    return [one for one in names if isinstance(one, str)]
 
 
 def read_run_config(folder: Path, key: str) -> dict[str, Any]:
@@ -140,15 +116,11 @@ def read_run_config(folder: Path, key: str) -> dict[str, Any]:
 
 def resolve_game_and_player(
     run: str | None,
-    checkpoint: int | None,
-    player: str | None,
+    checkpoint: int | None,  # the number of decisions of a snapshot of the run
+    player: str | None,  # a player of the run; without a run, any player, as `load_player` takes
     game_config: Mapping[str, Any] | None,
 ) -> tuple[Game, str]:
-    """Return the game, and a specification of the player for `load_player`.
-
-    The player is one of a run, at a snapshot by its number of decisions, or any player, such as a
-    name in conf/player, that plays the game of the settings `game_config`.
-    """
+    """Return the game, and a specification of the player for `load_player`."""
     if run is not None:
         if game_config is not None:
             raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")

@@ -6,17 +6,17 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic
 from types import FrameType
-from typing import Any, Self
+from typing import Self
 
 from poker_rl.learning import collectives
+from poker_rl.training.run_outcome import RunInterruptedError
 
 # Signals within so many seconds count as one, because a process may get Ctrl-C twice: from the
 # terminal and from its parent process.
 SAME_SIGNAL_S = 1.0
-
 STOPPING_MESSAGE = (
     "\nstopping after this step of learning or evaluation (a second signal: at once)\n"
 )
@@ -32,18 +32,10 @@ def list_stop_signals() -> list[signal.Signals]:
     return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
 
-class RunInterruptedError(Exception):
-    """Error raised when a stop signal has ended a run; the message says how to resume it."""
-
-    def __init__(self, number: int, message: str) -> None:
-        super().__init__(message)
-        self.exit_code = 128 + number
-
-
 def forward_signal(number: int) -> None:
-    """Send a signal that ended a run to the handler that was set before the run.
+    """Send a signal that ended a run to the handler of a sweep, or of a launcher, if there is one.
 
-    It is the handler of a sweep, or of a launcher that queues the job again.
+    A launcher's handler queues the job again.
     """
     handler = signal.getsignal(number)
     if callable(handler) and handler is not signal.default_int_handler:
@@ -76,36 +68,32 @@ class StopSignals:
     number = 0  # number of the first signal; 0 before any signal
 
     def exchange_stop_request(self) -> bool:
-        """Return whether a process of the run has got a signal.
-
-        All processes have to call this at the same time, because they exchange their signals.
-        """
+        """Return whether any process of the run has got a signal; all must call this together."""
         number = collectives.max_over_processes(self.number)
         self.number = self.number or number
         return number > 0
 
     def __enter__(self) -> Self:
-        self.old_handlers: dict[signal.Signals, Any] = {}
+        self._stack, self._signals = ExitStack(), list_stop_signals()
         if threading.current_thread() is threading.main_thread():
-            reader, self._writer = os.pipe()
-            os.set_blocking(self._writer, False)
-            self._old_wakeup_fd = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-            self._listener = threading.Thread(target=self._listen, args=[reader], daemon=True)
-            self._listener.start()
-            for number in list_stop_signals():
-                self.old_handlers[number] = signal.signal(number, self.handle)
+            reader, writer = os.pipe()
+            os.set_blocking(writer, False)
+            listener = threading.Thread(target=self._listen, args=[reader], daemon=True)
+            listener.start()
+            self._stack.callback(listener.join)
+            self._stack.callback(os.close, writer)
+            old_wakeup_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+            self._stack.callback(signal.set_wakeup_fd, old_wakeup_fd)
+            for number in self._signals:
+                old_handler = signal.signal(number, self.handle)
+                self._stack.callback(signal.signal, number, old_handler)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # A logger may raise the error after a signal came; then the signal decides the exit code.
         if isinstance(error, RunInterruptedError) and self.number:
             error.exit_code = 128 + self.number
-        if self.old_handlers:
-            for number, handler in self.old_handlers.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(self._old_wakeup_fd)
-            os.close(self._writer)
-            self._listener.join()
+        self._stack.close()
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Record the first signal."""
@@ -115,7 +103,7 @@ class StopSignals:
         """Read the numbers of signals, one byte each, until `__exit__` closes the pipe."""
         first = None
         while number := os.read(reader, 1):
-            if number[0] not in self.old_handlers:
+            if number[0] not in self._signals:
                 continue
             if first is None:
                 first = monotonic()

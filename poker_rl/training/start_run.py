@@ -10,18 +10,17 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from poker_rl.algos.algorithm import Algorithm, build_algorithm
 from poker_rl.config.build import build
-from poker_rl.config.compose import RootConfig
+from poker_rl.config.compose import ComposedConfig, RootConfig
 from poker_rl.config.option_files import list_user_option_dirs
 from poker_rl.config.schedules import convert_horizons_to_steps, find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
@@ -36,35 +35,27 @@ from poker_rl.players.player_loader import load_player
 from poker_rl.storage import run_folder
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.console import announce_compilation, format_os_error, print_line
-from poker_rl.storage.disk import copy_files, remove_partial_files
-from poker_rl.storage.run_folder import create_manifest, describe_process
-from poker_rl.training import worker_processes
-from poker_rl.training.device import choose_faster_device, prepare_process
-from poker_rl.training.loggers import Logger
-from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
-from poker_rl.training.run_config import (
-    CHANGEABLE_SETTINGS,
-    build_root_config,
-    collect_settings,
+from poker_rl.storage.disk import copy_files, exclusive_lock, remove_partial_files
+from poker_rl.training.device import (
+    choose_faster_device,
+    count_torchrun_processes,
+    find_process_rank,
+    prepare_process,
 )
-from poker_rl.training.run_outcome import RunOutcome
+from poker_rl.training.loggers import Logger
+from poker_rl.training.run_checkpoints import Checkpoints, warm_start_from_run
+from poker_rl.training.run_config import CHANGEABLE_SETTINGS, build_root_config, collect_settings
+from poker_rl.training.run_outcome import DivergedError, RunInterruptedError, RunOutcome
 from poker_rl.training.run_record import RunRecord
-from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.trainer import Trainer
-from poker_rl.training.warm_start import warm_start_from_run
-
-if TYPE_CHECKING:
-    from poker_rl.config.compose import ComposedConfig
+from poker_rl.training.worker_processes import connect_workers
 
 
-def train(
-    request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
-) -> RunOutcome:
-    """Train one run, and return its outcome, even after an error; `loggers` are additional ones."""
-    sys.argv = shlex.split(format_train_command(request, option_dirs))
+def train(request: ComposedConfig, option_dirs: Sequence[Path]) -> RunOutcome:
+    """Train one run, and return its outcome, even after an error."""
     try:
         with announce_compilation():
-            build_and_train(request, option_dirs, loggers)
+            build_and_train(request, option_dirs)
     except ConfigError as error:
         status = "diverged" if isinstance(error, DivergedError) else "refused"
         return RunOutcome(status, 2, str(error))
@@ -84,15 +75,16 @@ def train(
 
 
 def build_and_train(
-    request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger]
+    request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
 ) -> None:
-    """Build the algorithm and all that it needs, and train."""
+    """Build the algorithm and all that it needs, and train; `loggers` are additional ones."""
+    sys.argv = shlex.split(format_train_command(request.overrides, option_dirs))
     settings, resume, opponents = collect_settings(request, option_dirs)
     if resume is None and settings.get("workers") == 1:
-        settings["workers"] = worker_processes.count_torchrun_processes()
+        settings["workers"] = count_torchrun_processes()
     root = build_root_config(settings)
     config = convert_horizons_to_steps(settings | asdict(root))
-    worker = worker_processes.find_process_rank(root.workers)
+    worker = find_process_rank(root.workers)
     device = prepare_process(root.device, root.threads, root.seed, worker)
     game: Game = build(config["game"], "game", Game)
     if root.device == "auto" and device.type == "cuda":
@@ -116,18 +108,10 @@ def build_and_train(
     if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
         with error_prefix("warm_start"):
             config["warm_start"] = warm_start_from_run(root.warm_start, config, algorithm, game)
-    with worker_processes.connect_workers(worker, device, partial(train, request, option_dirs)):
-        train_in_folder(
-            config,
-            algorithm,
-            game,
-            evaluator,
-            device,
-            [*own_loggers, *loggers],
-            resume=resume,
-            files=opponents.files_to_copy,
-            overrides=request.overrides,
-        )
+    parts = config, algorithm, game, evaluator, device, [*own_loggers, *loggers]
+    train_as_rank = partial(train, request, option_dirs)
+    with connect_workers(worker, device, train_as_rank) if worker.count > 1 else nullcontext():
+        train_in_folder(*parts, resume, opponents.files_to_copy, request.overrides)
 
 
 def load_opponents(root: RootConfig, load: Callable[[str], Player]) -> OpponentSettings | None:
@@ -150,47 +134,44 @@ def train_in_folder(
     game: Game,
     evaluator: PlayerEvaluator,
     device: torch.device,
-    loggers: Sequence[Logger] = (),
-    resume: Path | None = None,
-    files: Mapping[str, Path] = MappingProxyType({}),
-    overrides: Sequence[str] = (),
-) -> RunRecord | None:
-    """Train in a new run folder, or in the folder `resume`; return the record, or None if rank > 0.
+    loggers: Sequence[Logger],
+    resume: Path | None,
+    files: Mapping[str, Path],
+    overrides: Sequence[str],
+) -> None:
+    """Train in a new run folder, or in the folder `resume`.
 
     `files` has the source of each file to copy, by its path in the run folder. A new folder gets
     its name from the user's `overrides`.
     """
     config = {**config, "resume": None}
-    folder, record = Path(), None
-    if collectives.is_main_process():
-        names = config["names"]
-        # The folder's name contains no settings that may change when the run is resumed.
-        omitted = CHANGEABLE_SETTINGS | run_folder.LOCATION_SETTINGS
-        label = run_folder.create_folder_label(overrides, omitted)
-        folder = resume or run_folder.create_run_folder(
-            Path(config["outputs"]), names["game"], names["algo"], config["name"], label
-        )
-        record = RunRecord(folder, config, loggers)
-    checkpoints = Checkpoints(folder, config, game, algorithm)
-    if record is None:
+    if not collectives.is_main_process():
+        checkpoints = Checkpoints(Path(), config, game, algorithm)
         checkpoints.synchronize()
-    else:
-        open_folder(record, checkpoints, device, files, is_new=resume is None)
-    trainer = Trainer(config, algorithm, evaluator, checkpoints, record)
-    with record or nullcontext():
-        if record is not None:
-            print_line(f"run folder: {folder}")
-        trainer.run()
-    if record is not None:
-        for index, result in enumerate(select_first_results(record.results)):
-            headline = " (headline player)" if index == 0 else ""
-            print_line(f"{result.tag}{headline}: {result}")
-        if number := trainer.signals.number:
-            raise RunInterruptedError(number, f"{folder} had finished before the stop")
-    return record
+        Trainer(config, evaluator, checkpoints).run()
+        return
+    names = config["names"]
+    # The folder's name contains no settings that may change when the run is resumed.
+    omitted = CHANGEABLE_SETTINGS | run_folder.LOCATION_SETTINGS
+    label = run_folder.create_folder_label(overrides, omitted)
+    folder = resume or run_folder.create_run_folder(
+        Path(config["outputs"]), names["game"], names["algo"], config["name"], label
+    )
+    with exclusive_lock(folder, "training it"):
+        record = RunRecord(folder, config, loggers)
+        checkpoints = Checkpoints(folder, config, game, algorithm, record)
+        prepare_run_folder(record, checkpoints, device, files, is_new=resume is None)
+        trainer = Trainer(config, evaluator, checkpoints)
+        with record:
+            trainer.run()
+    for index, result in enumerate(select_first_results(record.results)):
+        headline = " (headline player)" if index == 0 else ""
+        print_line(f"{result.tag}{headline}: {result}")
+    if number := trainer.signals.number:
+        raise RunInterruptedError(number, f"{folder} had finished before the stop")
 
 
-def open_folder(
+def prepare_run_folder(
     record: RunRecord,
     checkpoints: Checkpoints,
     device: torch.device,
@@ -204,15 +185,14 @@ def open_folder(
     folder, config = record.folder, record.config
     try:
         if is_new:
-            record.manifest = create_manifest(config["seed"], device)
+            record.manifest = run_folder.create_manifest(config["seed"], device)
         else:
             old, record.manifest = run_folder.read_run_folder(folder)
             checkpoints.restore(record)
             if checkpoints.last_progress is not None:
-                status = str(record.manifest["status"])
-                check_resumed_budget(config, checkpoints.last_progress, status, int(old["budget"]))
+                check_resumed_budget(record, checkpoints.last_progress, int(old["budget"]))
             session = {"threads": config["threads"], "from": checkpoints.last_progress}
-            record.manifest["resumed"].append(describe_process(device) | session)
+            record.manifest["resumed"].append(run_folder.describe_process(device) | session)
             record.manifest.pop("error", None)
         remove_partial_files(folder)  # while the other processes wait in `synchronize`
         checkpoints.synchronize()
@@ -221,22 +201,17 @@ def open_folder(
         record.write_manifest(status="running", end=None)
         record.truncate()
     except BaseException:
-        with suppress(OSError):
-            record.file.close()
         if is_new:
             shutil.rmtree(folder, ignore_errors=True)  # an incomplete folder can't be resumed
         raise
 
 
-def check_resumed_budget(
-    config: Mapping[str, Any], progress: Mapping[str, int], status: str, old_budget: int
-) -> None:
+def check_resumed_budget(record: RunRecord, progress: Mapping[str, int], old_budget: int) -> None:
     """Raise a ConfigError if a resumed run has no budget left, or a learning rate of 0."""
-    unit, budget = str(config["budget_unit"]), int(config["budget"])
-    is_done = status == "finished" and progress[unit] >= budget
-    if not is_done and budget <= old_budget:
-        return
-    if key := find_exhausted_learning_rate(config["algo"], "algo", old_budget):
+    unit, budget, algo = record.unit, record.budget, record.config["algo"]
+    is_done = record.manifest["status"] == "finished" and progress[unit] >= budget
+    key = find_exhausted_learning_rate(algo, "algo", old_budget)
+    if key is not None and (is_done or budget > old_budget):
         raise ConfigError(
             f"budget: {key} of this run falls to 0 within its {old_budget:,} {unit}, so a larger"
             " budget would teach it nothing; start a new run with warm_start=FOLDER"
@@ -248,7 +223,7 @@ def check_resumed_budget(
         )
 
 
-def format_train_command(request: ComposedConfig, option_dirs: Sequence[Path]) -> str:
-    """Return a command that trains this run; for a job of a sweep, it trains only this job."""
+def format_train_command(overrides: Sequence[str], option_dirs: Sequence[Path]) -> str:
+    """Return a command that trains with these overrides and the user's option folders."""
     flags = [f"--config-dir={folder}" for folder in list_user_option_dirs(option_dirs)]
-    return shlex.join(["poker-rl", "train", *request.overrides, *flags])
+    return shlex.join(["poker-rl", "train", *overrides, *flags])

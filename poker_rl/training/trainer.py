@@ -7,46 +7,33 @@ neither checkpoints nor evaluations change the algorithm's state.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from math import isfinite
 from time import perf_counter
 from typing import Any
 
-from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import flatten_results
 from poker_rl.players.player import NonFiniteProbsError
-from poker_rl.storage.console import print_line
+from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.run_folder import METRICS_FILE
 from poker_rl.training.run_checkpoints import Checkpoints
-from poker_rl.training.run_record import RunRecord
-from poker_rl.training.signals import RunInterruptedError, StopSignals
+from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
+from poker_rl.training.signals import StopSignals
 
 MAX_IDLE_CALLS = 10_000  # an error is raised after so many calls of `learn` without progress
 
 
 class Trainer:
-    """Training loop of an algorithm, until its budget is spent or a stop signal arrives.
-
-    All processes of a distributed run execute this loop. Only rank 0 has the run's `record`, and
-    only rank 0 evaluates and logs. Every process saves its own part of a checkpoint.
-    """
+    """Training loop, which all processes of a run execute; only rank 0 evaluates and logs."""
 
     def __init__(
-        self,
-        config: Mapping[str, Any],
-        algorithm: Algorithm,
-        evaluator: PlayerEvaluator,
-        checkpoints: Checkpoints,
-        record: RunRecord | None,
+        self, config: Mapping[str, Any], evaluator: PlayerEvaluator, checkpoints: Checkpoints
     ) -> None:
-        self.config, self.algorithm, self.evaluator = config, algorithm, evaluator
-        self.checkpoints, self.record = checkpoints, record
+        self.config, self.evaluator, self.checkpoints = config, evaluator, checkpoints
+        self.algorithm, self.record = checkpoints.algorithm, checkpoints.record
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
-        self.evaluate_every = int(config["evaluate_every"])
-        self.checkpoint_every = int(config["checkpoint_every"])
         self.signals = StopSignals()
 
     @property
@@ -56,40 +43,52 @@ class Trainer:
 
     def run(self) -> None:
         """Train until the budget is spent; raise RunInterruptedError at a stop signal."""
-        with self.signals, self.convert_non_finite_probs():
-            is_new = self.checkpoints.last_progress is None
-            if self.record is not None:
-                if is_new:
-                    print_line("measuring the players before training")
-                self.record.start(self.step)
-            if is_new:
-                self.evaluate()
-                self.checkpoints.save(self.record, is_regular=True)
-            idle_calls = 0
-            while self.step < self.budget and not self.signals.exchange_stop_request():
-                start = self.step
-                self.learn()
-                is_exact = is_due(self.evaluator.exact_every, start, self.step)
-                if is_exact or is_due(self.evaluate_every, start, self.step):
-                    self.evaluate(is_exact)
-                if is_due(self.checkpoint_every, start, self.step):
-                    self.checkpoints.save(self.record, is_regular=True)
-                idle_calls = idle_calls + 1 if self.step == start else 0
-                if idle_calls == MAX_IDLE_CALLS:
-                    algo = self.config["names"]["algo"]
-                    raise ConfigError(f"budget_unit: {algo} does not count {self.unit}")
-            if self.step < self.budget:
-                self.checkpoints.save(self.record)
-                command = f"poker-rl train resume={shlex.quote(str(self.checkpoints.folder))}"
-                message = "" if self.record is None else f"stopped; to resume: {command}"
-                raise RunInterruptedError(self.signals.number, message)
-            self.finish()
+        try:
+            with self.signals:
+                self.start()
+                self.train()
+                self.finish()
+        except (FloatingPointError, NonFiniteProbsError) as error:
+            last = "there was no checkpoint yet"
+            if progress := self.checkpoints.last_progress:
+                path, decisions = self.checkpoints.folder / STATE_FILE, progress["decisions"]
+                last = f"the last good checkpoint is {path} ({decisions:,} decisions)"
+            now = f"after {self.algorithm.progress.decisions:,} decisions"
+            raise DivergedError(f"{error} {now}; {last}") from error
+
+    def start(self) -> None:
+        """Start the loggers; evaluate the players of a new run and save its first checkpoint."""
+        if self.record is not None:
+            self.record.start(self.step)
+        if self.checkpoints.last_progress is None:
+            self.evaluate()
+            self.checkpoints.save(is_regular=True)
+
+    def train(self) -> None:
+        """Learn until the budget is spent; evaluate and save a checkpoint whenever it is due."""
+        idle_calls = 0
+        while self.step < self.budget and not self.signals.exchange_stop_request():
+            start = self.step
+            self.learn()
+            is_exact = is_due(self.evaluator.exact_every, start, self.step)
+            if is_exact or is_due(self.config["evaluate_every"], start, self.step):
+                self.evaluate(is_exact)
+            if is_due(self.config["checkpoint_every"], start, self.step):
+                self.checkpoints.save(is_regular=True)
+            idle_calls = idle_calls + 1 if self.step == start else 0
+            if idle_calls == MAX_IDLE_CALLS:
+                raise ConfigError(f"budget_unit: the algorithm does not count {self.unit}")
+        if self.step < self.budget:
+            self.checkpoints.save()
+            command = f"poker-rl train resume={shlex.quote(str(self.checkpoints.folder))}"
+            message = "" if self.record is None else f"stopped; to resume: {command}"
+            raise RunInterruptedError(self.signals.number, message)
 
     def learn(self) -> None:
         """Call the algorithm's `learn` once, and add the returned metrics to the next row."""
         start = perf_counter()
         metrics = self.algorithm.learn()
-        self.check_finite(metrics)
+        check_finite(metrics)
         if self.record is not None:
             self.record.add_metrics(metrics, perf_counter() - start, self.step)
 
@@ -100,13 +99,13 @@ class Trainer:
         start, progress = perf_counter(), self.algorithm.progress
         half_snapshot = self.checkpoints.find_snapshot_before(progress.decisions // 2)
         results = self.evaluator.evaluate(dict(self.algorithm.players()), half_snapshot, is_exact)
-        self.check_finite(flatten_results(results))
+        check_finite(flatten_results(results))
         self.record.write_row(progress, results, perf_counter() - start)
 
     def finish(self) -> None:
         """Log the last row, save the last checkpoint and the figures."""
         if self.record is None:
-            self.checkpoints.save(None)
+            self.checkpoints.save()
             return
         # A run ends with a row even if no evaluation is due. The checkpoint has the state before
         # that row, so that resuming with a larger budget removes the row: a run that had the larger
@@ -114,25 +113,18 @@ class Trainer:
         state = self.record.state_dict()
         if self.record.last_counters[self.unit] != self.step:
             self.evaluate()
-        self.checkpoints.save(self.record, state)
+        self.checkpoints.save(record_state=state)
         if self.config["figures"]:
             metrics = self.checkpoints.folder / METRICS_FILE
             players = dict(self.algorithm.players())
             self.record.save_figures(self.evaluator.build_figures(players, metrics))
 
-    def check_finite(self, values: Mapping[str, float]) -> None:
-        """Raise a DivergedError if a metric or a measurement is not finite."""
-        for tag, value in values.items():
-            if not isfinite(value):
-                raise self.checkpoints.create_diverged_error(f"{tag} is {float(value)}")
 
-    @contextmanager
-    def convert_non_finite_probs(self) -> Iterator[None]:
-        """Convert a NonFiniteProbsError in this context to a DivergedError."""
-        try:
-            yield
-        except NonFiniteProbsError as error:
-            raise self.checkpoints.create_diverged_error(str(error)) from error
+def check_finite(values: Mapping[str, float]) -> None:
+    """Raise a FloatingPointError if a metric or a measurement is not finite."""
+    for tag, value in values.items():
+        if not isfinite(value):
+            raise FloatingPointError(f"{tag} is {float(value)}")
 
 
 def is_due(interval: int | None, start: int, end: int) -> bool:

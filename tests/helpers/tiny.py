@@ -117,14 +117,13 @@ def settings(**changes):
 
 
 def train(resume=None, overrides=(), loggers=None, **changes):
-    """Train in the current folder, and return the last row and the units of the measurements."""
+    """Train in the current folder."""
     cfg = settings(**changes)
     algo = {key: value for key, value in cfg["algo"].items() if key != "_target_"}
     algorithm = TinyAlgorithm(cfg["seed"], **algo)
     parts = cfg, algorithm, TinyGame(), TinyEvaluation(), torch.device("cpu")
     loggers = [TensorBoard()] if loggers is None else loggers
-    record = train_in_folder(*parts, loggers, resume, overrides=overrides)
-    return record.last_row, record.manifest["measurements"]
+    train_in_folder(*parts, loggers, resume, {}, overrides)
 
 
 def rows(folder):

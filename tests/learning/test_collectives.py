@@ -19,7 +19,7 @@ from poker_rl.learning.collectives import CHUNK_BYTES, ShmAllReduce
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
 from poker_rl.learning.table_group import StepBatch
 from poker_rl.players import load_player
-from poker_rl.training.run_checkpoints import Checkpoints, split_state
+from poker_rl.training.run_checkpoints import Checkpoints
 
 TEN = 10  # iterations, each of one step of an optimiser or more
 
@@ -56,17 +56,16 @@ def share_state(learner):
 
 def weights(learner):
     """All tensors that are the same in all processes."""
-    _, shared = split_state(learner.state_dict(), learner.per_process_parts)
     found = {}
 
     def gather(name, part):
         if isinstance(part, torch.Tensor):
             found[name] = part.detach().clone()
         elif isinstance(part, dict):
-            for key, inner in part.items():
-                gather(f"{name}.{key}", inner)
+            for key in part.keys() - set(learner.per_process_parts):
+                gather(f"{name}.{key}", part[key])
 
-    gather("", shared)
+    gather("", learner.state_dict())
     return found
 
 

@@ -17,8 +17,7 @@ from poker_rl.learning.buffers.replay_buffer import (
     UniformReservoir,
 )
 from poker_rl.learning.memory_checks import _measure_free_bytes, _read_cgroup_limits, check_memory
-from poker_rl.training.device import prepare_process
-from poker_rl.training.worker_processes import ProcessRank
+from poker_rl.training.device import ProcessRank, prepare_process
 
 CPU = torch.device("cpu")
 NUMBER = {"number": Column(torch.int64)}

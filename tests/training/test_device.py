@@ -41,6 +41,7 @@ def test_a_run_is_told_the_device_only_where_there_is_a_gpu(monkeypatch, capsys)
     assert run_command(*SMALL, "name=no_gpu") == 0
     assert "device:" not in capsys.readouterr().out
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     assert run_command(*SMALL, "name=auto") == 0
     reason = "faster than the GPU for networks this small (device=cuda uses it anyway)"
     assert f"device: cpu, {reason}\n" in capsys.readouterr().out

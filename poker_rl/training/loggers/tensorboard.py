@@ -40,7 +40,6 @@ class TensorBoard(Logger):
         values |= {tag: value for tag, value in row.values.items() if not tag.startswith("eval/")}
         results = row.measurements.values()
         with name_path_in_errors(self._folder):
-            # TensorBoard's x axis counts decisions, because runs may have different budget units.
             for tag, value in values.items():
                 self._open(self._folder, results).add_scalar(tag, value, step)
             for result in results:
@@ -63,10 +62,7 @@ class TensorBoard(Logger):
                 writer.close()
 
     def _open(self, folder: Path, results: Iterable[Result] = ()) -> SummaryWriter:
-        """Return the writer of a folder, which the first call creates.
-
-        The event file of a new run begins with its settings and the layout of the charts.
-        """
+        """Return the writer of a folder; the first one of a new run writes settings and layout."""
         if folder in self._writers:
             return self._writers[folder]
         from torch.utils.tensorboard import SummaryWriter, summary  # its import is slow
@@ -93,8 +89,7 @@ def to_tensorboard_tag(game: str, result: Result) -> str:
 def build_layout(game: str, results: Iterable[Result]) -> dict[str, dict[str, list[Any]]]:
     """Return TensorBoard's layout: a chart for each measure, with a line for each player.
 
-    The first section has the main measure of each player, and the second has all other measures.
-    The form is {section: {chart: ["Multiline", [pattern of tags]]}}.
+    It is {section: {chart: ["Multiline", [pattern of tags]]}}, the players' main measures first.
     """
     results = [result for result in results if not result.is_percentile]
     first = {result.measure for result in select_first_results(results)}

@@ -1,8 +1,7 @@
 """Loggers for experiment trackers: Weights & Biases, MLflow and Trackio.
 
-A tracker works in its own thread, because its library may wait for a network. If the tracker fails
-or hangs, a warning is printed once, and the run continues without it. A resumed run writes rows
-after its checkpoint again; each tracker keeps only the first of equal rows.
+A tracker works in its own thread, because its library may wait for a network. If it fails or hangs,
+the run continues without it. Each tracker keeps only the first of rows that a resumed run repeats.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
@@ -32,21 +32,18 @@ TIMEOUT_S = 60.0  # longest wait at the end of a run; starting a library can tak
 class Tracker(Logger, ABC):
     """Logger for an experiment tracker.
 
-    A subclass is a dataclass that defines `open_run`, `track` and `close_run`. They are called in
-    one thread, and may raise any exception.
+    `open_run`, `track` and `close_run` are called in one thread, and may raise any exception.
 
     Attributes:
-        package: name of the library and of the extra that installs it.
-        run_id: id of the run from its manifest, which a resumed run keeps.
-        run_name: game, algorithm and name of the run.
         names: chosen option by group, such as game: kuhn.
-        hparams: the settings by dotted key.
         files: folder for the tracker's files, which all runs in `outputs` share.
-        is_resumed: whether the run was resumed.
     """
 
-    package: ClassVar[str]
+    package: ClassVar[str]  # name of the library and of the extra that installs it
+    last_step = -1  # step of the last row that the tracker has already; `open_run` sets it
+    _run: Any
     _thread: Thread | None = None
+    _is_dropped = False
 
     def __post_init__(self) -> None:
         if find_spec(self.package) is None:
@@ -54,15 +51,17 @@ class Tracker(Logger, ABC):
 
     @abstractmethod
     def open_run(self, config: Mapping[str, Any]) -> None:
-        """Start the tracker's run, or continue the one with the id `run_id`."""
+        """Start the tracker's run as `self._run`, or continue the one with the id `run_id`."""
 
-    @abstractmethod
     def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
-        """Write values and figures after `step` decisions; figures are PNG files."""
+        """Write values or figures after `step` decisions; figures are PNG files."""
+        library = import_module(self.package)
+        images = {name: library.Image(str(path)) for name, path in figures.items()}
+        self._run.log({**values, **images}, step=step)
 
-    @abstractmethod
     def close_run(self, status: str) -> None:
         """End the tracker's run; `status` is finished, interrupted or failed."""
+        self._run.finish()
 
     def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
         """Start the thread and open the run in it."""
@@ -72,34 +71,30 @@ class Tracker(Logger, ABC):
         self.run_name = "/".join((self.names["game"], self.names["algo"], folder.name))
         self.files = folder.parents[2] / self.package
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._is_dropped = False
+        self._calls.put(partial(self.open_run, config))
         self._thread = Thread(target=self._run_calls, daemon=True)
         self._thread.start()
-        self._add_call(partial(self.open_run, config))
 
     def log(self, row: Row, step: int) -> None:
         """Track the counters and the values, except half-widths of confidence intervals."""
         headlines = {f"eval/{tag}": result.value for tag, result in row.headlines.items()}
         values = {tag: one for tag, one in row.values.items() if not tag.endswith("/half_width")}
-        self._add_call(partial(self.track, {**row.counters, **headlines, **values}, {}, step))
+        values = {**row.counters, **headlines, **values}
+        self._calls.put(lambda: self.track(values, {}, step) if step > self.last_step else None)
 
     def figure(self, name: str, path: Path, step: int) -> None:
         """Track a figure."""
-        self._add_call(partial(self.track, {}, {f"figures/{name}": path}, step))
+        self._calls.put(partial(self.track, {}, {f"figures/{name}": path}, step))
 
     def close(self, status: str) -> None:
         """Close the run and wait until everything is tracked, at most TIMEOUT_S."""
         if self._thread is None:
             return
-        self._add_call(partial(self.close_run, status))
+        self._calls.put(partial(self.close_run, status))
         self._calls.put(None)
         self._thread.join(TIMEOUT_S)
         if self._thread.is_alive():
             self._drop(f"no answer for {TIMEOUT_S:g} s")
-
-    def _add_call(self, call: Callable[[], None]) -> None:
-        if not self._is_dropped:
-            self._calls.put(call)
 
     def _run_calls(self) -> None:
         try:
@@ -126,7 +121,6 @@ class WandB(Tracker):
     mode: Literal["offline", "online"]
 
     def open_run(self, config: Mapping[str, Any]) -> None:
-        """Start a run in W&B, or continue the one with the id `run_id`."""
         import wandb
 
         self.files.mkdir(exist_ok=True)  # W&B would use a temporary folder if this one were missing
@@ -149,14 +143,7 @@ class WandB(Tracker):
             ),
         )
 
-    def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
-        import wandb
-
-        images = {name: wandb.Image(str(path)) for name, path in figures.items()}
-        self._run.log({**values, **images}, step=step)
-
     def close_run(self, status: str) -> None:
-        """Write the status into W&B's summary of the run, and end the run."""
         self._run.summary["status"] = status
         self._run.finish(exit_code=int(status == "failed"))
 
@@ -171,7 +158,6 @@ class MLflow(Tracker):
     tracking_uri: str | None
 
     def open_run(self, config: Mapping[str, Any]) -> None:
-        """Create a run in MLflow, or continue the one whose tag `tracker_id` is this run's id."""
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         import mlflow
@@ -186,26 +172,22 @@ class MLflow(Tracker):
             runs = self._client.search_runs([experiment], f"tags.tracker_id = '{self.run_id}'")
         if runs:
             self._id, values = runs[0].info.run_id, runs[0].data.metrics
-            self._last_step = int(values.get("decisions", -1))
+            self.last_step = int(values.get("decisions", -1))
             self._client.update_run(self._id, status="RUNNING")
             return
         tags = {"tracker_id": self.run_id, **self.names, **dict.fromkeys(self.tags, "true")}
         run = self._client.create_run(experiment, tags=tags, run_name=self.run_name)
-        self._id, self._last_step = run.info.run_id, -1
+        self._id = run.info.run_id
         # MLflow limits the length of values.
         params = [Param(key, str(value)[:6000]) for key, value in self.hparams.items()]
         self._client.log_batch(self._id, params=params)
 
     def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
-        """Write values and figures after `step` decisions, except values that MLflow has already.
-
-        The tag `value/seat_0` becomes `value_seat_0` if there is also a tag `value`, because MLflow
-        uses tags as paths of files.
-        """
         from mlflow.entities import Metric
 
         metrics, timestamp = [], int(time.time() * 1000)
-        for tag, value in values.items() if step > self._last_step else ():
+        for tag, value in values.items():
+            # MLflow uses tags as paths of files, so `value` and `value/seat_0` can't both be tags.
             parent, _, last = tag.rpartition("/")
             key = re.sub(r"[^\w./ -]", "_", f"{parent}_{last}" if parent in values else tag)
             metrics.append(Metric(key, value, timestamp, step))
@@ -214,7 +196,6 @@ class MLflow(Tracker):
             self._client.log_artifact(self._id, str(path), "figures")
 
     def close_run(self, status: str) -> None:
-        """Set the final status of the run in MLflow."""
         self._client.set_terminated(self._id, RUN_STATUSES[status])
 
 
@@ -227,7 +208,6 @@ class Trackio(Tracker):
     space_id: str | None
 
     def open_run(self, config: Mapping[str, Any]) -> None:
-        """Start a run in Trackio whose name contains `run_id`, or continue the run of this name."""
         os.environ.setdefault("TRACKIO_DIR", str(self.files))
         # Trackio loses values while another thread imports matplotlib, so it is imported first.
         import matplotlib.figure  # noqa: F401
@@ -242,19 +222,5 @@ class Trackio(Tracker):
             resume="allow",
             embed=False,
         )
-        self._next_step = self._run._next_step if self.is_resumed else 0
-
-    def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
-        """Write values and figures after `step` decisions, except values that Trackio has already.
-
-        Figures are always written: they follow a row of the same step, which Trackio has already.
-        """
-        import trackio
-
-        images = {name: trackio.Image(str(path)) for name, path in figures.items()}
-        if figures or step >= self._next_step:
-            self._run.log({**values, **images}, step=step)
-
-    def close_run(self, status: str) -> None:
-        """End the run in Trackio."""
-        self._run.finish()
+        if self.is_resumed:
+            self.last_step = self._run._next_step - 1
