@@ -54,11 +54,7 @@ from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.learning.gradient_steps import take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import DeduplicatedInputs, iterate_minibatches, sample_uniform
-from poker_rl.learning.opponent_pool import (
-    BestResponseSeats,
-    OpponentPool,
-    OpponentPoolSettings,
-)
+from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
@@ -98,13 +94,7 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     warm_start_parts: ClassVar = ("networks", "weight_average", "average")
     min_gpu_work: ClassVar = 5e5
-    per_process_parts: ClassVar = (
-        "services",
-        "buffer",
-        "best_response_seats",
-        "opponent_pool",
-        "step_rollout",
-    )
+    per_process_parts: ClassVar = ("services", "buffer", "opponent_pool", "step_rollout")
     average_learns_actions: ClassVar[bool] = False  # False: it learns probabilities
 
     def __post_init__(self, context: LearnerContext) -> None:
@@ -148,10 +138,9 @@ class PPO(NetworkLearner, NetworkAssignment):
             if context.opponents is not None:
                 raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
             self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
-            self._rollout.set_non_learning_network(
-                self._opponent_pool.opponent_network,
-                BestResponseSeats(self.services, self._opponent_pool.sample_learning_seats),
-            )
+            self._rollout.non_learning_network = self._opponent_pool.opponent_network
+            sample_seats = self._opponent_pool.sample_learning_seats
+            self.services.rollout.sample_learning_seats = sample_seats
         self._warm_start_iterations = 0  # iterations of earlier runs that `warm_start` continues
 
     def run_iteration(self) -> dict[str, float]:
@@ -374,7 +363,6 @@ class PPO(NetworkLearner, NetworkAssignment):
         return {
             "networks": self._actor_critic,
             "optimizer": self._optimizer,
-            "best_response_seats": self._rollout.best_response_seats,
             "step_rollout": self._rollout,
             "opponent_pool": self._opponent_pool,
             **self._averages.stateful_parts(),

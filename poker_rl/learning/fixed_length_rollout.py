@@ -19,7 +19,6 @@ from poker_rl.games.game import jit
 from poker_rl.games.tables import tables_from_records
 from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.learner_services import LearnerServices
-from poker_rl.learning.opponent_pool import BestResponseSeats
 from poker_rl.learning.rollout import NO_ROW, DecisionsToMake
 from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_host
 from poker_rl.nets.action_probs import sample_legal_action
@@ -34,8 +33,8 @@ class FixedLengthRollout:
     """Rollout that plays a fixed number of actions at every table of `services.rollout`.
 
     Attributes:
-        best_response_seats: samples the seats that learn; None: all seats learn.
         batch: the decisions of the last `play`; its tensors keep their addresses.
+        non_learning_network: network that plays in seats that do not learn.
     """
 
     def __init__(
@@ -44,9 +43,9 @@ class FixedLengthRollout:
         self._services, self._rollout = services, services.rollout
         self._steps, self._actor = steps, actor
         self.non_learning_network: nn.Module | None = None
-        self.best_response_seats: BestResponseSeats | None = None
         device = services.device
         table_count, seats = self._rollout.agent_of_seat.shape
+        self._seats = seats
         self._last_row = np.full((table_count, seats), NO_ROW)  # of each seat's last decision
 
         def allocate(dtype: torch.dtype, *shape: int, rows: int = seats + steps) -> Tensor:
@@ -85,26 +84,15 @@ class FixedLengthRollout:
             sample = partial(self._sample_on_device, group)
             group.sample = CapturedStep(sample, device, is_capturable=has_fixed_shape)
         self._captured_carry = CapturedStep(self._carry_on_device, device)
-        # On a GPU it takes time to look up which agent decides.
-        self._needs_agents = (
-            device.type == "cpu"
-            or self._rollout.opponents is not None
-            or self._rollout.assign_replicas is not None
-        )
         self._is_bound = False  # whether `_bind_tables` has connected the groups to the tables
-
-    def set_non_learning_network(
-        self, network: nn.Module, best_response_seats: BestResponseSeats
-    ) -> None:
-        """Set a network that plays, without learning, in the seats that do not learn."""
-        self.non_learning_network, self.best_response_seats = network, best_response_seats
 
     def play(self) -> None:
         """Play `steps` actions at every table, with a new deal where a hand ends."""
         if not self._is_bound:
             self._bind_tables()
-        self._copy_pending_decisions()
+        self._carry_pending_decisions()
         for group in self._groups:
+            group.on_device["row"].fill_(self._seats)
             if group.stream is not None:
                 group.stream.wait_stream(torch.cuda.current_stream())
         for step in range(self._steps):
@@ -133,13 +121,11 @@ class FixedLengthRollout:
                 group.observation[:] = group.tables.observe()
         self._is_bound = True
 
-    def _copy_pending_decisions(self) -> None:
+    def _carry_pending_decisions(self) -> None:
+        """Move the pending decisions into the first rows of the batch."""
         self._host_last_row.numpy()[:] = self._last_row.T
         self._captured_carry()
-        for group in self._groups:
-            group.on_device["row"].fill_(self._last_row.shape[1])
-        seat = np.arange(self._last_row.shape[1])
-        self._last_row = np.where(self._last_row == NO_ROW, NO_ROW, seat)
+        self._last_row = np.where(self._last_row == NO_ROW, NO_ROW, np.arange(self._seats))
 
     def _carry_on_device(self) -> None:
         last_row = self._last_row_on_device
@@ -157,26 +143,22 @@ class FixedLengthRollout:
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
             self._services.encoder.encode_into(group.tables, group.observation)
-        agent = rollout.agent_of_seat[rows, seat] if self._needs_agents else seat
-        decisions = DecisionsToMake(
-            rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
-        )
+        uses_agents = rollout.opponents is not None or rollout.assign_replicas is not None
+        agent = rollout.agent_of_seat[rows, seat] if uses_agents else seat  # a lookup takes time
+        parts = rows, seat, agent, group.observation, group.mask, group.replica
+        decisions = DecisionsToMake(*parts, rollout.tables)
+        group.is_decision, is_opponent = rollout.find_deciders(agent, group.mask)
         if rollout.opponents is not None:
-            group.is_decision[:] = agent == 0
-            group.opponent_rows = np.flatnonzero(~group.is_decision)
+            group.opponent_rows = np.flatnonzero(is_opponent)
             group.opponent_actions = rollout.opponents.sample_actions(
                 rows[group.opponent_rows], group.mask[group.opponent_rows]
-            )
-        if not rollout.include_forced_moves:
-            group.is_decision[:] = _has_choice(group.mask) & (
-                True if rollout.opponents is None else group.is_decision
             )
         columns = {name: column[step, group.columns] for name, column in self._columns.items()}
         columns["seat"][:], columns["is_decision"][:] = seat, group.is_decision
         if rollout.assign_replicas is not None:
             columns["replica"][:] = group.replica[:] = rollout.assign_replicas(decisions)
-        if self.best_response_seats is not None:
-            group.is_learner[:] = self.best_response_seats.is_best_response[rows, seat]
+        if rollout.sample_learning_seats is not None:
+            group.is_learner[:] = rollout.is_learning_seat[rows, seat]
         columns["is_learner"][:] = group.is_learner
         if rollout.encode_hidden_cards is not None:
             columns["hidden_cards"][:] = rollout.encode_hidden_cards(group.tables.records)
@@ -192,20 +174,16 @@ class FixedLengthRollout:
         """Sample the actions of learning agents; write the decisions into the batch."""
         group.action[:] = group.mask.argmax(1)  # for forced moves, the only legal action
         log_prob = np.zeros(len(group.rows), np.float32)
-        is_learner = group.is_decision & group.is_learner
-        parts = [(self._actor, is_learner)]
+        parts = [(self._actor, group.is_decision & group.is_learner)]
         if self.non_learning_network is not None:
             parts.append((self.non_learning_network, group.is_decision & ~group.is_learner))
         for module, part in parts:
-            if part.all():
-                group.action[:], log_prob = self._services.sample_actions(
-                    module, decisions, group.uniform
-                )
-            elif part.any():
+            if part.any():
+                own = decisions if part.all() else decisions.select_rows(part)
                 group.action[part], log_prob[part] = self._services.sample_actions(
-                    module, decisions.select_rows(part), group.uniform[part]
+                    module, own, group.uniform[part]
                 )
-        row = self._last_row.shape[1] + step
+        row = self._seats + step
         self.batch.observation[row, group.columns] = group.host["observation"]
         self.batch.mask[row, group.columns] = group.host["mask"]
         self.batch.action[row, group.columns] = group.host_action
@@ -250,7 +228,7 @@ class FixedLengthRollout:
             group.action, group.seat, observation, group.mask, payoffs, is_over.view(np.uint8)
         )
         last_row = self._last_row[columns]
-        _set_last_rows(last_row.shape[1] + step, seat, group.is_decision, is_over, last_row)
+        _set_last_rows(self._seats + step, seat, group.is_decision, is_over, last_row)
         ended = group.rows[is_over]
         if len(ended):
             rollout.record_finished_hands(ended, payoffs[is_over])
@@ -258,24 +236,16 @@ class FixedLengthRollout:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the columns of the pending decisions, [seats, T, ...] each."""
-        last_row = self._last_row.T
-        cell = np.maximum(last_row, 0) * last_row.shape[1] + np.arange(last_row.shape[1])
-        index, shape = self._services.to_tensor(cell.ravel()), last_row.shape
-        return {
-            "is_pending": torch.from_numpy(last_row != NO_ROW),
-            **{
-                name: getattr(self.batch, name).flatten(0, 1)[index].unflatten(0, shape).cpu()
-                for name in CARRIED
-            },
-        }
+        self._carry_pending_decisions()
+        columns = {name: getattr(self.batch, name) for name in (*CARRIED, "is_decision")}
+        return {name: column[: self._seats].cpu().clone() for name, column in columns.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`; the services must have been restored before."""
-        seats = self._last_row.shape[1]
         for name in CARRIED:
-            getattr(self.batch, name)[:seats].copy_(state[name])
-        is_pending = state["is_pending"].numpy().T
-        self._last_row = np.where(is_pending, np.arange(seats), NO_ROW)
+            getattr(self.batch, name)[: self._seats].copy_(state[name])
+        is_pending = state["is_decision"].numpy().T
+        self._last_row = np.where(is_pending, np.arange(self._seats), NO_ROW)
         self._is_bound = False
 
 
@@ -287,15 +257,3 @@ def _set_last_rows(row, seat, is_decision, is_over, last_row):  # type: ignore[n
         last_row[i, s] = row if is_decision[i] else last_row[i, s]
         for j in range(last_row.shape[1]):
             last_row[i, j] = NO_ROW if is_over[i] else last_row[i, j]
-
-
-@jit
-def _has_choice(legal_masks):  # type: ignore[no-untyped-def]
-    """Return for each table whether its mask [T, A] has at least two legal actions, [T] bool."""
-    has_choice = np.empty(len(legal_masks), np.bool_)
-    for i in range(len(legal_masks)):
-        legal_count = 0
-        for a in range(legal_masks.shape[1]):
-            legal_count += legal_masks[i, a]
-        has_choice[i] = legal_count > 1
-    return has_choice

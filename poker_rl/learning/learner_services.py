@@ -248,6 +248,12 @@ class LearnerServices:
         replica: np.ndarray = first_replica + network_index
         return replica
 
+    def let_seats_learn(self, prob: float) -> None:
+        """Let each seat of a hand learn with a probability; else another policy plays there."""
+        self.rollout.sample_learning_seats = lambda tables: (
+            self.generator.random((len(tables), self.game.seats)) < prob
+        )
+
     def sample_seed(self) -> int:
         """Sample a seed for a part with its own random generator, such as a replay buffer."""
         return int(self.generator.integers(2**63))
