@@ -15,9 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from torch import Tensor
-
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.validation import ConfigError, Probability
 from poker_rl.learning.learner_services import LearnerContext
@@ -40,7 +37,3 @@ class NFSPWithPPO(PPO):
         assert self._averages.average_policy is not None
         self._rollout.non_learning_network = self._averages.average_policy.module
         self.services.let_seats_learn(self.eta)
-
-    def _compute_average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
-        """Return the actions taken, one-hot [N, A], which the average policy learns."""
-        return np.asarray(action[:, None] == np.arange(self.services.game.action_count))

@@ -188,6 +188,15 @@ class LearnerServices:
             if module is not None
         }
 
+    def build_inputs(self, observation: Any, hidden_cards: Any) -> tuple[DeduplicatedInputs, ...]:
+        """Return the inputs of actors and of critics for N decisions, from arrays or tensors."""
+        actor_inputs = DeduplicatedInputs(observation, self.device)
+        if not self.hidden_card_size:
+            return actor_inputs, actor_inputs
+        concatenate = torch.cat if isinstance(observation, Tensor) else np.concatenate
+        rows: Any = concatenate([observation, hidden_cards], 1)
+        return actor_inputs, DeduplicatedInputs(rows, self.device)
+
     def compute_logits(
         self, module: nn.Module, rows: DecisionsToMake, legal: LegalActions | None = None
     ) -> Tensor:

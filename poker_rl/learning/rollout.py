@@ -24,6 +24,7 @@ Seating = Literal["fixed", "shuffled"]
 HAND_ENDED, NEXT_PENDING = -1, -2
 NO_ROW = -1  # row of the last decision of a seat that has not decided in this hand
 
+
 @dataclass
 class _Decisions:
     """B decisions of learning agents."""
@@ -127,7 +128,8 @@ class Rollout:
         include_forced_moves: bool = True,
     ) -> None:
         self.game, self.seating = game, seating
-        self.encode_hidden_cards, self.encode_observations = encode_hidden_cards, encode_observations
+        self.encode_hidden_cards = encode_hidden_cards
+        self.encode_observations = encode_observations
         self.assign_replicas, self.include_forced_moves = assign_replicas, include_forced_moves
         table_seed, own_seed = np.random.SeedSequence(seed).generate_state(2).tolist()
         self.tables = Tables(game, table_count, table_seed)
