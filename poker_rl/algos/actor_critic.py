@@ -38,7 +38,7 @@ from poker_rl.config.validation import (
 from poker_rl.learning import collectives
 from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
-from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.gradient_steps import build_adam, set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
@@ -82,10 +82,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         game = context.game
         self._actor = self.services.build_network(game.action_count, self.output_init_scale)
         self._critic = self.services.build_critic(game.action_count)
-        self._optimizer = torch.optim.Adam(
-            [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
-            fused=True,
-        )
+        self._optimizer = build_adam(self._actor, self._critic)
         settings = self.ema_decay, self.average_policy, self.output_init_scale
         self._averages = PolicyAverages(self.services, self._actor, *settings)
         traverser_count = game.seats if context.opponents is None else 1
@@ -138,7 +135,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
         """Train for one epoch on N decisions of traversers, whose policies pi are [N, A]."""
-        inputs = self.services.build_inputs(batch.observation, batch.hidden_cards)
+        inputs = self.services.build_network_inputs(batch.observation, batch.hidden_cards)
         actor_inputs, critic_inputs = inputs
         replica = self.services.to_tensor(batch.replica)
         with self.services.timer.time_networks(), torch.no_grad():

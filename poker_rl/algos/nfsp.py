@@ -52,7 +52,7 @@ class NFSP(DQN):
         self._acting_networks = ActingNetworks(
             [self._q_network, self._average_policy.module], self.services
         )
-        self.services.let_seats_learn(self.eta)  # the best response plays in these seats
+        self.services.set_learning_seat_prob(self.eta)  # the best response plays in these seats
         self._recorded_best_responses: list[np.ndarray] = []  # of this iteration's decisions
 
     def players(self) -> dict[str, Player]:

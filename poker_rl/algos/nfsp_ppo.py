@@ -36,4 +36,4 @@ class NFSPWithPPO(PPO):
         super().__post_init__(context)
         assert self._averages.average_policy is not None
         self._rollout.non_learning_network = self._averages.average_policy.module
-        self.services.let_seats_learn(self.eta)
+        self.services.set_learning_seat_prob(self.eta)

@@ -53,7 +53,7 @@ from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.learning.gradient_steps import take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
-from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
+from poker_rl.learning.opponent_pool import OpponentPoolSettings, build_opponent_pool
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.players.player import Player
@@ -139,14 +139,11 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._compute_loss_inputs, device, is_capturable=self.services.replicas == 1
         )
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
-        self._opponent_pool: OpponentPool | None = None
-        if self.opponent_pool.play_prob:
-            if context.opponents is not None:
-                raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
-            self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
-            self._rollout.non_learning_network = self._opponent_pool.opponent_network
-            sample_seats = self._opponent_pool.sample_learning_seats
-            self.services.rollout.sample_learning_seats = sample_seats
+        pool = build_opponent_pool(self.opponent_pool, self.services, self._actor)
+        self._opponent_pool = pool
+        if pool is not None:
+            self._rollout.non_learning_network = pool.opponent_network
+            self.services.rollout.sample_learning_seats = pool.sample_learning_seats
         self._warm_start_iterations = 0  # iterations of earlier runs that `warm_start` continues
 
     def run_iteration(self) -> dict[str, float]:
@@ -170,7 +167,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._averages.weight_ema.update(self._actor, iterations)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
-            average_policy.add(*self._list_average_targets(), self.progress.iterations + 1)
+            average_policy.add(*self._compute_average_targets(), self.progress.iterations + 1)
             metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
         self.progress.updates += updates
@@ -204,11 +201,11 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
 
-    def _list_average_targets(self) -> tuple[np.ndarray, ...]:
+    def _compute_average_targets(self) -> tuple[np.ndarray, ...]:
         """Return replica, observation, mask and target of the average policy at used decisions."""
         batch, rows = self._rollout.batch, self._inputs.columns["is_used"].nonzero()[:, 0]
         replica, observation, mask, action = (
-            self._inputs.flatten(column)[rows].cpu().numpy()
+            self._inputs.flatten_column(column)[rows].cpu().numpy()
             for column in (batch.replica, batch.observation, batch.mask, batch.action)
         )
         if self.average_learns_actions:
@@ -225,7 +222,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         batch, inputs = self._rollout.batch, self._inputs
         inputs.update_network_inputs()
         names = ("mask", "action", "replica", "log_prob")
-        columns = {name: inputs.flatten(getattr(batch, name)) for name in names}
+        columns = {name: inputs.flatten_column(getattr(batch, name)) for name in names}
         mask = columns["mask"]
         replica = columns["replica"] if self.services.replicas > 1 else None
         if self._same_type is not None:  # log of the policy uniform over types, + constant
@@ -241,11 +238,11 @@ class PPO(NetworkLearner, NetworkAssignment):
         cell_values.view(-1)[inputs.cells] = value
         settings = self.gamma, self.gae_lambda, self.reward_scale
         advantages, is_complete = estimate_step_advantages(batch, cell_values, *settings)
-        advantage = inputs.flatten(advantages)
-        is_used = inputs.flatten(is_complete & batch.is_learner)
+        advantage = inputs.flatten_column(advantages)
+        is_used = inputs.flatten_column(is_complete & batch.is_learner)
         explained_variance = ppo_loss.compute_explained_variance(advantage, value, is_used)
         columns |= {"advantage": advantage, "target": advantage + value, "is_used": is_used}
-        columns |= {"is_complete": inputs.flatten(is_complete)}
+        columns |= {"is_complete": inputs.flatten_column(is_complete)}
         inputs.set_columns(columns | {"explained_variance": explained_variance})
 
     def _take_gradient_steps(self) -> None:

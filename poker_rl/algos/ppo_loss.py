@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from poker_rl.learning.advantages import normalize_advantages
+from poker_rl.learning.fixed_length_rollout import FixedLengthBatch
 from poker_rl.learning.learner_services import LearnerServices
-from poker_rl.learning.table_group import StepBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
 
@@ -23,7 +23,16 @@ METRIC_TAGS = (
     "gradient/norm",
 )
 # Columns of a minibatch; settings decide about the last three.
-COLUMNS = ("mask", "action", "log_prob", "advantage", "target", "old", "old_value", "same_type")
+LOSS_COLUMNS = (
+    "mask",
+    "action",
+    "log_prob",
+    "advantage",
+    "target",
+    "old",
+    "old_value",
+    "same_type",
+)
 
 
 class LossInputs:
@@ -38,15 +47,15 @@ class LossInputs:
         columns: tensors by name, [N, ...] each.
     """
 
-    def __init__(self, services: LearnerServices, batch: StepBatch) -> None:
+    def __init__(self, services: LearnerServices, batch: FixedLengthBatch) -> None:
         self._services, self._batch = services, batch
         self.cells: Tensor | slice = slice(None)
         self.columns: dict[str, Tensor] = {}
         self._is_on_cpu = services.device.type == "cpu"
-        columns = map(self.flatten, (batch.observation, batch.hidden_cards))
-        self.actor_inputs, self.critic_inputs = services.build_inputs(*columns)
+        columns = map(self.flatten_column, (batch.observation, batch.hidden_cards))
+        self.actor_inputs, self.critic_inputs = services.build_network_inputs(*columns)
 
-    def flatten(self, column: Tensor) -> Tensor:
+    def flatten_column(self, column: Tensor) -> Tensor:
         """Return a column of the batch at the cells, [R, T, ...] -> [N, ...]."""
         return column.flatten(0, 1)[self.cells]
 
@@ -55,13 +64,12 @@ class LossInputs:
         batch, width = self._batch, self._services.input_size
         if self._is_on_cpu:
             self.cells = batch.is_decision.flatten().nonzero()[:, 0]
-            columns = (
-                self.flatten(part).numpy() for part in (batch.observation, batch.hidden_cards)
-            )
-            self.actor_inputs, self.critic_inputs = self._services.build_inputs(*columns)
+            columns = map(self.flatten_column, (batch.observation, batch.hidden_cards))
+            arrays = (column.numpy() for column in columns)
+            self.actor_inputs, self.critic_inputs = self._services.build_network_inputs(*arrays)
         elif self._services.hidden_card_size:  # the actor's inputs are a view of the batch
-            self.critic_inputs.rows[:, :width] = self.flatten(batch.observation)
-            self.critic_inputs.rows[:, width:] = self.flatten(batch.hidden_cards)
+            self.critic_inputs.rows[:, :width] = self.flatten_column(batch.observation)
+            self.critic_inputs.rows[:, width:] = self.flatten_column(batch.hidden_cards)
 
     def set_columns(self, columns: dict[str, Tensor]) -> None:
         """Set the columns to new values.
@@ -82,8 +90,8 @@ class LossInputs:
                 self.columns[name].copy_(values)
 
     def select_rows(self, index: Tensor) -> tuple[dict[str, Tensor], LegalActions | None]:
-        """Return the COLUMNS at some rows; with [N, L] instead of [N, A] also the legal actions."""
-        rows = {name: self.columns[name][index] for name in COLUMNS if name in self.columns}
+        """Return LOSS_COLUMNS at some rows, and the legal actions if columns are [N, L]."""
+        rows = {name: self.columns[name][index] for name in LOSS_COLUMNS if name in self.columns}
         if "legal" not in self.columns:
             return rows, None
         return rows, LegalActions(self.columns["legal"][index], self.columns["count"][index])
@@ -103,8 +111,8 @@ def compute_ppo_loss(
     Args:
         logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
         value: output of the critic, [K, B].
-        minibatch: COLUMNS of some decisions, [K, B, ...] each; with "same_type", the entropy bonus
-            is that of `entropy_over: action_types`, and with "old_value", value loss is clipped.
+        minibatch: LOSS_COLUMNS of some decisions, [K, B, ...] each; with "same_type", the entropy
+            bonus is that of `entropy_over: action_types`; with "old_value", values are clipped.
         row_weight: weight of each row in its replica's mean, [K, B].
         coefs: current values of `clip_coef`, `entropy_coef` and perhaps `kl_old_coef`.
     """

@@ -1,7 +1,7 @@
 """Opponent pool: self-play in which a past snapshot of the policy plays some of the seats.
 
-It keeps self-play from forgetting how to beat earlier policies: in a share of the
-hands only one seat learns, and a snapshot of any time of the run plays all other seats. OpenAI Five
+It keeps self-play from forgetting how to beat earlier policies: in a share of the hands only one
+seat learns, and a snapshot of any time of the run plays all other seats. OpenAI Five
 (arXiv:1912.06680, section 3.1) played a fifth of its games against past versions.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from poker_rl.config.validation import PositiveInt, Probability
+from poker_rl.config.validation import ConfigError, PositiveInt, Probability
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.opponents import SnapshotPool
 from poker_rl.nets.replicas import count_replicas, expand_replicas
@@ -72,3 +72,14 @@ class OpponentPool(SnapshotPool):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self.opponent_network.load_state_dict(state["opponent_network"])
+
+
+def build_opponent_pool(
+    settings: OpponentPoolSettings, services: LearnerServices, actor: nn.Module
+) -> OpponentPool | None:
+    """Build a pool of snapshots of `actor`; None if the settings turn it off."""
+    if not settings.play_prob:
+        return None
+    if services.rollout.opponents is not None:
+        raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
+    return OpponentPool(settings, services, actor)

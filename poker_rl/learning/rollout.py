@@ -73,12 +73,10 @@ class RolloutBatch(_Decisions):
 
     def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:
         """Return rows that form whole trajectories, with `next_row` renumbered for the result."""
-        # The last element maps HAND_ENDED, which is -1, to itself.
-        new_row = np.full(len(self) + 1, HAND_ENDED)
+        new_row = np.full(len(self) + 1, HAND_ENDED)  # the last element maps HAND_ENDED to itself
         new_row[rows] = np.arange(len(rows))
         selected = self.select_rows(rows)
-        selected.next_row = new_row[selected.next_row]
-        return selected
+        return replace(selected, next_row=new_row[selected.next_row])
 
 
 def concatenate_batches(batches: list[RolloutBatch]) -> RolloutBatch:
@@ -111,7 +109,6 @@ class Rollout:
             seats] bool; in the others another policy of the learner plays. None: all seats learn.
         is_learning_seat: whether each seat learns in the current hand [tables, seats] bool.
         unfinished_batch: decisions carried over to the next batch.
-        hands_played: number of finished hands.
     """
 
     def __init__(
@@ -287,8 +284,7 @@ class Rollout:
         self.agent_of_seat[:] = state["agent_of_seat"].numpy()
         unfinished = {name: part.numpy().copy() for name, part in state["unfinished_batch"].items()}
         self.unfinished_batch = RolloutBatch(**unfinished) if unfinished else None
-        if self.sample_learning_seats is not None:
-            self.is_learning_seat[:] = state["is_learning_seat"].numpy()
+        self.is_learning_seat[:] = state.get("is_learning_seat", True)
         self.generator.bit_generator.state = state["generator"]
         self.hands_played = state["hands_played"]
         if self.opponents is not None:
