@@ -38,9 +38,9 @@ from poker_rl.config.validation import (
 from poker_rl.learning import collectives
 from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
-from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.gradient_steps import build_adam, set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.minibatches import DeduplicatedInputs, iterate_minibatches, sample_uniform
+from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.player import Player, mix_with_uniform
@@ -81,10 +81,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         game = context.game
         self._actor = self.services.build_network(game.action_count, self.output_init_scale)
         self._critic = self.services.build_critic(game.action_count)
-        self._optimizer = torch.optim.Adam(
-            [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
-            fused=True,
-        )
+        self._optimizer = build_adam(self._actor, self._critic)
         settings = self.ema_decay, self.average_policy, self.output_init_scale
         self._averages = PolicyAverages(self.services, self._actor, *settings)
         traverser_count = game.seats if context.opponents is None else 1
@@ -137,10 +134,8 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
         """Train for one epoch on N decisions of traversers, whose policies pi are [N, A]."""
-        actor_inputs = critic_inputs = DeduplicatedInputs(batch.observation, self.services.device)
-        if self.services.hidden_card_size:
-            critic_rows = np.concatenate([batch.observation, batch.hidden_cards], 1)
-            critic_inputs = DeduplicatedInputs(critic_rows, self.services.device)
+        inputs = self.services.build_network_inputs(batch.observation, batch.hidden_cards)
+        actor_inputs, critic_inputs = inputs
         replica = self.services.to_tensor(batch.replica)
         with self.services.timer.time_networks(), torch.no_grad():
             action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()

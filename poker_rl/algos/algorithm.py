@@ -164,11 +164,10 @@ class NetworkLearner(ABC):
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy `warm_start_parts` of another run, and its opponent pool if both runs have one."""
         parts = self._collect_stateful_parts()
-        for name in self.warm_start_parts:
-            if (name in parts) != (name in state):
+        for name in (*self.warm_start_parts, "opponent_pool"):
+            if name in self.warm_start_parts and (name in parts) != (name in state):
                 has, lacks = ("this", "that") if name in parts else ("that", "this")
                 raise ConfigError(f"{name}: {has} learner has one, {lacks} has none")
-        for name in (*self.warm_start_parts, "opponent_pool"):
             if name in parts and name in state:
                 load_part = getattr(parts[name], "warm_start", parts[name].load_state_dict)
                 load_part(state[name])

@@ -62,9 +62,8 @@ from poker_rl.games.hand_history import TablePacker
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.off_policy_actor_critic import HandReplayBuffer, OffPolicyActorCritic
-from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
+from poker_rl.learning.opponent_pool import OpponentPoolSettings, build_opponent_pool
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
-from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.replicas import WeightEMA, expand_replicas, view_replicas
 from poker_rl.players.network_player import NetworkSharing
 from poker_rl.players.player import Player, mix_with_uniform
@@ -129,9 +128,8 @@ class APU(NetworkLearner):
         if self.variant == "dual_apu":
             self._copied_actor = deepcopy(self._actor).requires_grad_(False)
         self._weight_ema = WeightEMA(self._actor, self.ema_decay) if self.ema_decay else None
-        self._opponent_pool: OpponentPool | None = None
-        if self.opponent_pool.play_prob:
-            self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
+        pool = self.opponent_pool, self.services, self._actor
+        self._opponent_pool = build_opponent_pool(*pool)
         self._other_actor = self._copied_actor  # acts for agents that do not learn; None: `_actor`
         self._is_learning = np.full(game.seats, True)
         # For B decisions of each step, [B, 2]: moves before, and chips that the player has put in.
@@ -141,8 +139,6 @@ class APU(NetworkLearner):
         if context.opponents is not None and self.variant != "dual_apu_ctrl":
             problem = f"{self.variant} plays itself; with opponents: dual_apu_ctrl"
             raise ConfigError(f"variant: {problem}")
-        if context.opponents is not None and self.opponent_pool.play_prob:
-            raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
         game = context.game
         if self.reward_type == "published" and isinstance(game, PokerGame) and any(game.dead_antes):
             raise ConfigError("reward_type: published needs equal antes; allowed here: payoff")
@@ -156,19 +152,19 @@ class APU(NetworkLearner):
         """Build one learner for each agent in `apu`, else one for all agents."""
         learners: list[OffPolicyActorCritic] = []
         replicas = self.services.replicas
-        replicas_per_learner = 1 if self.variant == "apu" else replicas
-        for first in range(0, replicas, replicas_per_learner):
+        count = 1 if self.variant == "apu" else replicas  # replicas per learner
+        for first in range(0, replicas, count):
             buffer = HandReplayBuffer(
                 self._table_packer,
                 self.services,
                 self.replay_capacity,
-                replicas=replicas_per_learner,
+                replicas=count,
                 other_buffers=[learner.buffer for learner in learners],
             )
             buffer.check_capacity("batch_size", self.batch_size)
-            replica_slice = slice(first, first + replicas_per_learner)
-            networks = [view_replicas(net, replica_slice) for net in self._networks.values()]
-            learners.append(OffPolicyActorCritic(replica_slice, networks, buffer))
+            own = slice(first, first + count)
+            networks = [view_replicas(network, own) for network in self._networks.values()]
+            learners.append(OffPolicyActorCritic(self.services, first, networks, buffer))
         return learners
 
     def run_iteration(self) -> dict[str, float]:
@@ -205,13 +201,10 @@ class APU(NetworkLearner):
 
     def players(self) -> dict[str, Player]:
         """Return the EMA and the current actors; each agent's actor plays all seats."""
-        modules = {"current": self._actor}
-        if self._weight_ema is not None:
-            modules = {"weight_average": self._weight_ema.module, **modules}
-        return {
-            name: self.services.build_player(module, instance_per_replica=True)
-            for name, module in modules.items()
-        }
+        average = None if self._weight_ema is None else self._weight_ema.module
+        return self.services.build_players(
+            weight_average=average, current=self._actor, instance_per_replica=True
+        )
 
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy networks from a run of any variant; a single network is copied to every agent."""
@@ -258,21 +251,21 @@ class APU(NetworkLearner):
             reward -= chips_added / self._unit_chips
         hands = self._table_packer.pack(records)
         for learner in learners:
-            is_own = learner.is_own_replica(batch.replica)
+            replica = batch.replica - learner.first_replica
+            is_own = (replica >= 0) & (replica < learner.buffer.replicas)
             if self.store_decisions_of == "learner":
                 is_own &= self._is_learning[batch.agent]
-            own_rows = np.flatnonzero(is_own)
             learner.buffer.add(
-                batch.replica[own_rows] - learner.replicas.start,
-                hand=hands[batch.table[own_rows]],
-                moves=moves[own_rows],
-                next=next_moves[own_rows],
-                reward=(reward / self.reward_scale)[own_rows],
+                replica[is_own],
+                hand=hands[batch.table[is_own]],
+                moves=moves[is_own],
+                next=next_moves[is_own],
+                reward=(reward / self.reward_scale)[is_own],
             )
 
     def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
-        """Take one step and update the targets; return `_compute_losses` and the gradient norm."""
-        metrics = self._compute_losses(learner)
+        """Take one step and update the targets; return `compute_losses` and the gradient norm."""
+        metrics = learner.compute_losses(self.batch_size, self.gamma)
         with self.services.timer.time_networks():
             step = learner.updates
             loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
@@ -280,31 +273,9 @@ class APU(NetworkLearner):
             norm = learner.step(loss, *learning_rates, self.tau)
         return metrics.detach(), norm
 
-    def _compute_losses(self, learner: OffPolicyActorCritic) -> Tensor:
-        """Return means of critic loss, actor loss and entropy on a batch, summed over replicas."""
-        transitions = learner.buffer.sample_transitions(self.batch_size)
-        actor, critic, target_actor, target_critic = learner.networks
-        with self.services.timer.time_networks():
-            with torch.no_grad():
-                next_logits = target_actor(transitions.observation[1])
-                pi = masked_softmax(next_logits, transitions.legal_mask[1])
-                next_value = (pi * target_critic(transitions.critic_input[1])).sum(2)
-                td_target = transitions.reward + self.gamma * transitions.not_done * next_value
-            q = critic(transitions.critic_input[0])  # [K, B, A]
-            critic_loss = (q.gather(2, transitions.action[..., None])[..., 0] - td_target).square()
-            legal_mask = transitions.legal_mask[0]
-            log_pi = masked_log_softmax(actor(transitions.observation[0]), legal_mask)
-            pi = log_pi.exp()
-            entropy = -masked_expectation(pi, log_pi, legal_mask)
-            parts = torch.stack([critic_loss, -(pi * q.detach()).sum(2), entropy])
-            return parts.mean(2).sum(1)
-
-    @torch.no_grad()
     def _sync_copied_actor(self) -> None:
         if self._copied_actor is not None:
-            torch._foreach_copy_(
-                list(self._copied_actor.parameters()), list(self._actor.parameters())
-            )
+            self._copied_actor.load_state_dict(self._actor.state_dict())
 
     def _compute_metrics(
         self, step_metrics: list[tuple[Tensor, Tensor]], learner: OffPolicyActorCritic

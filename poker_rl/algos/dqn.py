@@ -74,7 +74,7 @@ class DQN(NetworkLearner):
     seating: Seating
 
     warm_start_parts: ClassVar = ("q", "target", "average")
-    per_process_parts: ClassVar = ("services", "buffer", "best_response_seats")
+    per_process_parts: ClassVar = ("services", "buffer")
 
     def __post_init__(self, context: LearnerContext) -> None:
         if get_value_net_config(context.net) is not context.net:

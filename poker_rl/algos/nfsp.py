@@ -26,7 +26,6 @@ from poker_rl.learning.acting_networks import ActingNetworks
 from poker_rl.learning.average_policy import AveragePolicy, AveragePolicySettings
 from poker_rl.learning.gradient_steps import CapturedUpdates
 from poker_rl.learning.learner_services import LearnerContext
-from poker_rl.learning.opponent_pool import BestResponseSeats, make_eta_sampler
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.players.network_player import NetworkPlayer
@@ -53,9 +52,8 @@ class NFSP(DQN):
         self._acting_networks = ActingNetworks(
             [self._q_network, self._average_policy.module], self.services
         )
-        self._best_response_seats = BestResponseSeats(
-            self.services, make_eta_sampler(self.services, self.eta)
-        )
+        self.services.set_learning_seat_prob(self.eta)  # the best response plays in these seats
+        self._recorded_best_responses: list[np.ndarray] = []  # of this iteration's decisions
 
     def players(self) -> dict[str, Player]:
         """Return the average policy and the greedy best response to it."""
@@ -63,7 +61,8 @@ class NFSP(DQN):
         return {"average": average} | super().players()
 
     def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
-        is_best_response = self._best_response_seats.record_decisions(rows)
+        is_best_response = self.services.rollout.is_learning_seat[rows.table, rows.seat]
+        self._recorded_best_responses.append(is_best_response)
         is_average = ~is_best_response
         outputs = self._acting_networks.compute_outputs(rows, is_average.astype(np.int64))
         probs = np.empty(rows.mask.shape)
@@ -77,7 +76,8 @@ class NFSP(DQN):
     def _store_transitions(self, batch: RolloutBatch) -> int:
         """Store transitions for DQN, and best-response actions for the average policy."""
         transition_count = super()._store_transitions(batch)
-        is_best_response = self._best_response_seats.pop_record()
+        is_best_response = np.concatenate([np.zeros(0, bool), *self._recorded_best_responses])
+        self._recorded_best_responses.clear()
         # The batch begins with pending decisions, which an earlier iteration has recorded.
         rows = len(batch) - len(is_best_response) + np.flatnonzero(is_best_response)
         one_hot_actions = batch.action[rows, None] == np.arange(batch.mask.shape[1])
@@ -99,7 +99,4 @@ class NFSP(DQN):
         return metrics | {"memory/average": buffer.fill_fraction}
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        return super().stateful_parts() | {
-            "average": self._average_policy,
-            "best_response_seats": self._best_response_seats,
-        }
+        return super().stateful_parts() | {"average": self._average_policy}

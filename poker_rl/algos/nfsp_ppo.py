@@ -15,13 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from torch import Tensor
-
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.validation import ConfigError, Probability
 from poker_rl.learning.learner_services import LearnerContext
-from poker_rl.learning.opponent_pool import BestResponseSeats, make_eta_sampler
 
 
 @dataclass(kw_only=True)
@@ -39,11 +35,5 @@ class NFSPWithPPO(PPO):
             raise ConfigError("opponent_pool.play_prob: allowed with an average policy: 0")
         super().__post_init__(context)
         assert self._averages.average_policy is not None
-        self._rollout.set_non_learning_network(
-            self._averages.average_policy.module,
-            BestResponseSeats(self.services, make_eta_sampler(self.services, self.eta)),
-        )
-
-    def _compute_average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
-        """Return the actions taken, one-hot [N, A], which the average policy learns."""
-        return np.asarray(action[:, None] == np.arange(self.services.game.action_count))
+        self._rollout.non_learning_network = self._averages.average_policy.module
+        self.services.set_learning_seat_prob(self.eta)

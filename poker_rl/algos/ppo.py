@@ -32,7 +32,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from poker_rl.algos import ppo_loss
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
@@ -53,15 +52,10 @@ from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.learning.gradient_steps import take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.minibatches import DeduplicatedInputs, iterate_minibatches, sample_uniform
-from poker_rl.learning.opponent_pool import (
-    BestResponseSeats,
-    OpponentPool,
-    OpponentPoolSettings,
-)
+from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
+from poker_rl.learning.opponent_pool import OpponentPoolSettings, build_opponent_pool
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
 from poker_rl.players.player import Player
 
 ADAM_EPSILON = 1e-5  # as in common implementations of PPO
@@ -98,13 +92,7 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     warm_start_parts: ClassVar = ("networks", "weight_average", "average")
     min_gpu_work: ClassVar = 5e5
-    per_process_parts: ClassVar = (
-        "services",
-        "buffer",
-        "best_response_seats",
-        "opponent_pool",
-        "step_rollout",
-    )
+    per_process_parts: ClassVar = ("services", "buffer", "opponent_pool", "step_rollout")
     average_learns_actions: ClassVar[bool] = False  # False: it learns probabilities
 
     def __post_init__(self, context: LearnerContext) -> None:
@@ -142,16 +130,20 @@ class PPO(NetworkLearner, NetworkAssignment):
             self.services, self._actor, *settings, learn_from_actions=self.average_learns_actions
         )
         self._rollout = FixedLengthRollout(self.services, self.rollout_steps, self._actor)
-        self._set_up_captured_steps()
-        self._opponent_pool: OpponentPool | None = None
-        if self.opponent_pool.play_prob:
-            if context.opponents is not None:
-                raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
-            self._opponent_pool = OpponentPool(self.opponent_pool, self.services, self._actor)
-            self._rollout.set_non_learning_network(
-                self._opponent_pool.opponent_network,
-                BestResponseSeats(self.services, self._opponent_pool.sample_learning_seats),
-            )
+        self._inputs = ppo_loss.LossInputs(self.services, self._rollout.batch)
+        self._seed = torch.zeros((), dtype=torch.int64, device=device)  # seed of the row order
+        self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
+        self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
+        # A GPU records these steps as CUDA graphs.
+        self._prepare_data = CapturedStep(
+            self._compute_loss_inputs, device, is_capturable=self.services.replicas == 1
+        )
+        self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
+        pool = build_opponent_pool(self.opponent_pool, self.services, self._actor)
+        self._opponent_pool = pool
+        if pool is not None:
+            self._rollout.non_learning_network = pool.opponent_network
+            self.services.rollout.sample_learning_seats = pool.sample_learning_seats
         self._warm_start_iterations = 0  # iterations of earlier runs that `warm_start` continues
 
     def run_iteration(self) -> dict[str, float]:
@@ -163,8 +155,6 @@ class PPO(NetworkLearner, NetworkAssignment):
         if self._opponent_pool is not None:
             self._opponent_pool.update(self.progress.iterations)
         self._rollout.play()
-        if self.services.device.type == "cpu":
-            self._compact_batch()
         with self.services.timer.time_networks():
             self._prepare_data()
         self._metric_sums.zero_()
@@ -177,20 +167,14 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._averages.weight_ema.update(self._actor, iterations)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
-            batch, rows = self._rollout.batch, self._data["is_used"].nonzero()[:, 0]
-            replica, observation, mask, action = (
-                column.flatten(0, 1)[self._cells[rows]].cpu().numpy()
-                for column in (batch.replica, batch.observation, batch.mask, batch.action)
-            )
-            policy = self._compute_average_policy_targets(rows, action)
-            average_policy.add(replica, observation, mask, policy, self.progress.iterations + 1)
+            average_policy.add(*self._compute_average_targets(), self.progress.iterations + 1)
             metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
         self.progress.updates += updates
-        self.count_progress(int(self._data["is_complete"].sum()))
-        *means, explained_variance = torch.cat(
-            [self._metric_sums / updates, self._data["explained_variance"]]
-        ).tolist()
+        columns = self._inputs.columns
+        self.count_progress(int(columns["is_complete"].sum()))
+        metric_means = torch.cat([self._metric_sums / updates, columns["explained_variance"]])
+        *means, explained_variance = metric_means.tolist()
         return metrics | {
             **dict(zip(ppo_loss.METRIC_TAGS, means, strict=True)),
             "value/explained_variance": explained_variance,
@@ -203,50 +187,12 @@ class PPO(NetworkLearner, NetworkAssignment):
         critic = self.services.build_player_critic(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)
 
-    def _set_up_captured_steps(self) -> None:
-        """Create the networks' inputs and the steps that a GPU records as CUDA graphs."""
-        services, batch = self.services, self._rollout.batch
-        device, count = services.device, batch.action.numel()
-        # Indices of the cells (table x step) of the batch that hold a decision, [N].
-        self._cells = torch.arange(count, device=device)
-        self._actor_inputs = DeduplicatedInputs(batch.observation.flatten(0, 1), device)
-        self._critic_inputs = self._actor_inputs
-        self._critic_rows: Tensor | None = None
-        if services.hidden_card_size:
-            width = services.input_size + services.hidden_card_size
-            self._critic_rows = torch.zeros(count, width, dtype=services.input_dtype, device=device)
-            self._critic_inputs = DeduplicatedInputs(self._critic_rows, device)
-        self._seed = torch.zeros((), dtype=torch.int64, device=device)  # seed of the row order
-        self._data: dict[str, Tensor] = {}
-        self._loss_columns = ["mask", "action", "log_prob", "advantage", "target"]
-        self._loss_columns += ["value"] * self.clip_value_loss
-        self._loss_columns += ["old"] * (self.kl_old_coef is not None)
-        self._loss_columns += ["same_type"] * (self._same_type is not None)
-        self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
-        self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
-        self._prepare_data = CapturedStep(
-            self._compute_loss_inputs, device, is_capturable=services.replicas == 1
-        )
-        self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
-
-    def _compact_batch(self) -> None:
-        """Leave out the batch's cells without a decision, on a CPU, where shapes may change."""
-        batch = self._rollout.batch
-        self._cells = batch.is_decision.flatten().nonzero()[:, 0]
-        observations = batch.observation.flatten(0, 1)[self._cells]
-        self._actor_inputs = DeduplicatedInputs(observations.numpy(), self.services.device)
-        self._critic_inputs = self._actor_inputs
-        if self._critic_rows is not None:
-            hidden_cards = batch.hidden_cards.flatten(0, 1)[self._cells]
-            critic_rows = torch.cat([observations, hidden_cards], 1)
-            self._critic_inputs = DeduplicatedInputs(critic_rows.numpy(), self.services.device)
-
     def _set_minibatch_rows(self) -> None:
         """Set the number of rows that a replica has in all minibatches together.
 
         If it changes, a GPU has to record its CUDA graph again, so there are spare rows.
         """
-        used_replicas = self._data["replica"][self._data["is_used"]]
+        used_replicas = self._inputs.columns["replica"][self._inputs.columns["is_used"]]
         size = int(used_replicas.bincount(minlength=self.services.replicas).max())
         size = collectives.max_over_processes(size)
         if self.services.device.type == "cpu":
@@ -255,103 +201,71 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
 
-    def _compute_average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
-        """Return the target of the average-policy network at rows [N] of `_data`, [N, A]."""
-        policy, legal = self._data["old"][rows].exp(), self._get_legal_actions(rows)
+    def _compute_average_targets(self) -> tuple[np.ndarray, ...]:
+        """Return replica, observation, mask and target of the average policy at used decisions."""
+        batch, rows = self._rollout.batch, self._inputs.columns["is_used"].nonzero()[:, 0]
+        replica, observation, mask, action = (
+            self._inputs.flatten_column(column)[rows].cpu().numpy()
+            for column in (batch.replica, batch.observation, batch.mask, batch.action)
+        )
+        if self.average_learns_actions:
+            return replica, observation, mask, action[:, None] == np.arange(mask.shape[1])
+        columns, legal = self._inputs.select_rows(rows)
+        policy = columns["old"].exp()
         if legal is not None:
-            policy = legal.scatter(policy, self.services.game.action_count)
-        return policy.cpu().numpy()
-
-    def _get_legal_actions(self, rows: Tensor) -> LegalActions | None:
-        """Return the legal actions at rows of `_data`; None if it has a column for each action."""
-        if "legal" not in self._data:
-            return None
-        return LegalActions(self._data["legal"][rows], self._data["count"][rows])
+            policy = legal.scatter(policy, mask.shape[1])
+        return replica, observation, mask, policy.cpu().numpy()
 
     @torch.no_grad()
     def _compute_loss_inputs(self) -> None:
-        """Compute `_data`, the inputs of the loss for N decisions, [N] or [N, A] each.
-
-        If few of the A actions are legal, [N, A] becomes [N, L] with an entry per legal action, and
-        `action` holds the position of the action taken among them.
-        """
-        batch, device = self._rollout.batch, self.services.device
-        if device.type != "cpu" and self._critic_rows is not None:
-            self._critic_rows[:, : self.services.input_size] = batch.observation.flatten(0, 1)
-            self._critic_rows[:, self.services.input_size :] = batch.hidden_cards.flatten(0, 1)
-
-        def flatten_to_decisions(column: Tensor) -> Tensor:
-            """Return the decisions of a column [R, T]; on a GPU all cells, for fixed shapes."""
-            flat = column.flatten(0, 1)
-            return flat[self._cells] if device.type == "cpu" else flat
-
-        columns = batch.mask, batch.action, batch.replica, batch.log_prob
-        mask, action, replica, log_prob = map(flatten_to_decisions, columns)
-        row_replica = replica if self.services.replicas > 1 else None
-        log_policies = {}
+        """Set `_inputs` to the N decisions of the batch that was played."""
+        batch, inputs = self._rollout.batch, self._inputs
+        inputs.update_network_inputs()
+        names = ("mask", "action", "replica", "log_prob")
+        columns = {name: inputs.flatten_column(getattr(batch, name)) for name in names}
+        mask = columns["mask"]
+        replica = columns["replica"] if self.services.replicas > 1 else None
         if self._same_type is not None:  # log of the policy uniform over types, + constant
-            actions_of_same_type = mask.float() @ self._same_type
-            log_policies["same_type"] = -actions_of_same_type.clamp(min=1).log()
+            columns["same_type"] = -(mask.float() @ self._same_type).clamp(min=1).log()
         average_needs_policy = self.average_policy is not None and not self.average_learns_actions
         if self.kl_old_coef is not None or average_needs_policy:
-            logits = self._actor_inputs.forward_all(self._actor, row_replica)
-            log_policies["old"] = masked_log_softmax(logits, mask)
-        value = self._critic_inputs.forward_all(self._critic, row_replica)[:, 0]
-        cell_values, legal = value, None
-        if device.type == "cpu":
-            cell_values = value.new_zeros(batch.action.numel()).index_copy_(0, self._cells, value)
-            legal = list_legal_actions_if_few(mask.numpy(), device)
-        cell_values = cell_values.view_as(batch.action)
-        advantages, is_complete = estimate_step_advantages(
-            batch, cell_values, self.gamma, self.gae_lambda, self.reward_scale
-        )
-        advantage = flatten_to_decisions(advantages)
-        is_used = flatten_to_decisions(is_complete & batch.is_learner)
-        # On a GPU these columns are views of the batch, whose tensors keep their addresses.
-        self._data |= {"mask": mask, "action": action, "log_prob": log_prob, "replica": replica}
-        self._data.pop("legal", None)
-        if legal is not None:
-            log_policies = {name: legal.gather(values) for name, values in log_policies.items()}
-            self._data |= {"mask": legal.position_mask, "action": legal.to_position(action)}
-            self._data |= {"legal": legal.actions, "count": legal.counts}
-        computed = {
-            **log_policies,
-            "value": value,
-            "advantage": advantage,
-            "target": advantage + value,
-            "is_complete": flatten_to_decisions(is_complete),
-            "is_used": is_used,
-            "explained_variance": ppo_loss.compute_explained_variance(advantage, value, is_used),
-        }
-        for name, values in computed.items():
-            if name in self._data and device.type != "cpu":
-                self._data[name].copy_(values)  # on a GPU, tensors keep their addresses
-            else:
-                self._data[name] = values
+            logits = inputs.actor_inputs.forward_all(self._actor, replica)
+            columns["old"] = masked_log_softmax(logits, mask)
+        value = inputs.critic_inputs.forward_all(self._critic, replica)[:, 0]
+        if self.clip_value_loss:
+            columns["old_value"] = value
+        cell_values = value.new_zeros(batch.action.shape)
+        cell_values.view(-1)[inputs.cells] = value
+        settings = self.gamma, self.gae_lambda, self.reward_scale
+        advantages, is_complete = estimate_step_advantages(batch, cell_values, *settings)
+        advantage = inputs.flatten_column(advantages)
+        is_used = inputs.flatten_column(is_complete & batch.is_learner)
+        explained_variance = ppo_loss.compute_explained_variance(advantage, value, is_used)
+        columns |= {"advantage": advantage, "target": advantage + value, "is_used": is_used}
+        columns |= {"is_complete": inputs.flatten_column(is_complete)}
+        inputs.set_columns(columns | {"explained_variance": explained_variance})
 
     def _take_gradient_steps(self) -> None:
         """Take the gradient steps of one epoch and add their metrics to `_metric_sums`."""
-        uniform = sample_uniform(self._seed, self._rollout.batch.action.numel())
-        if self.services.device.type == "cpu":
-            uniform = uniform[self._cells]
+        inputs, columns = self._inputs, self._inputs.columns
+        settings = self.value_coef, self.normalize_advantages
+        uniform = sample_uniform(self._seed, self._rollout.batch.action.numel())[inputs.cells]
         for index, row_weight in iterate_minibatches(
-            self._data["replica"],
-            self._data["is_used"],
+            columns["replica"],
+            columns["is_used"],
             uniform,
             self.services.replicas,
             self.minibatches,
             self._minibatch_rows,
         ):
-            minibatch = {name: self._data[name][index] for name in self._loss_columns}
-            legal = self._get_legal_actions(index)
-            if self._critic_inputs is self._actor_inputs:
-                logits, value = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
+            minibatch, legal = inputs.select_rows(index)
+            if inputs.critic_inputs is inputs.actor_inputs:
+                logits, value = inputs.actor_inputs.forward_rows(self._actor_critic, index, legal)
             else:
-                logits = self._actor_inputs.forward_rows(self._actor, index, legal)
-                value = self._critic_inputs.forward_rows(self._critic, index)
-            columns = minibatch, row_weight, self._schedule_values
+                logits = inputs.actor_inputs.forward_rows(self._actor, index, legal)
+                value = inputs.critic_inputs.forward_rows(self._critic, index)
             loss, metrics = ppo_loss.compute_ppo_loss(
-                logits, value[..., 0], *columns, self.value_coef, self.normalize_advantages
+                logits, value[..., 0], minibatch, row_weight, self._schedule_values, *settings
             )
             norm = take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
             self._metric_sums += torch.cat([metrics, norm[None]])
@@ -374,7 +288,6 @@ class PPO(NetworkLearner, NetworkAssignment):
         return {
             "networks": self._actor_critic,
             "optimizer": self._optimizer,
-            "best_response_seats": self._rollout.best_response_seats,
             "step_rollout": self._rollout,
             "opponent_pool": self._opponent_pool,
             **self._averages.stateful_parts(),

@@ -1,4 +1,4 @@
-"""Loss of PPO, whose formula is in `ppo`, and its metrics."""
+"""Loss of PPO, whose formula is in `ppo`, with its inputs and metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import torch
 from torch import Tensor
 
 from poker_rl.learning.advantages import normalize_advantages
+from poker_rl.learning.fixed_length_rollout import FixedLengthBatch
+from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
+from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
 
 METRIC_TAGS = (
     "loss/policy",
@@ -19,6 +22,79 @@ METRIC_TAGS = (
     "policy/clip_fraction",
     "gradient/norm",
 )
+# Columns of a minibatch; settings decide about the last three.
+LOSS_COLUMNS = (
+    "mask",
+    "action",
+    "log_prob",
+    "advantage",
+    "target",
+    "old",
+    "old_value",
+    "same_type",
+)
+
+
+class LossInputs:
+    """Inputs of the networks and of the loss for N decisions of a rollout's batch.
+
+    On a CPU they are the decisions in the batch. On a GPU, for CUDA graphs, they are all its cells
+    (table x step), in tensors that keep their addresses.
+
+    Attributes:
+        cells: indices of the cells in the batch, [N]; a slice on a GPU.
+        actor_inputs, critic_inputs: inputs of the networks.
+        columns: tensors by name, [N, ...] each.
+    """
+
+    def __init__(self, services: LearnerServices, batch: FixedLengthBatch) -> None:
+        self._services, self._batch = services, batch
+        self.cells: Tensor | slice = slice(None)
+        self.columns: dict[str, Tensor] = {}
+        self._is_on_cpu = services.device.type == "cpu"
+        columns = map(self.flatten_column, (batch.observation, batch.hidden_cards))
+        self.actor_inputs, self.critic_inputs = services.build_network_inputs(*columns)
+
+    def flatten_column(self, column: Tensor) -> Tensor:
+        """Return a column of the batch at the cells, [R, T, ...] -> [N, ...]."""
+        return column.flatten(0, 1)[self.cells]
+
+    def update_network_inputs(self) -> None:
+        """Set the cells and the inputs of the networks after the batch has changed."""
+        batch, width = self._batch, self._services.input_size
+        if self._is_on_cpu:
+            self.cells = batch.is_decision.flatten().nonzero()[:, 0]
+            columns = map(self.flatten_column, (batch.observation, batch.hidden_cards))
+            arrays = (column.numpy() for column in columns)
+            self.actor_inputs, self.critic_inputs = self._services.build_network_inputs(*arrays)
+        elif self._services.hidden_card_size:  # the actor's inputs are a view of the batch
+            self.critic_inputs.rows[:, :width] = self.flatten_column(batch.observation)
+            self.critic_inputs.rows[:, width:] = self.flatten_column(batch.hidden_cards)
+
+    def set_columns(self, columns: dict[str, Tensor]) -> None:
+        """Set the columns to new values.
+
+        If few of the A actions are legal, [N, A] becomes [N, L] with an entry per legal action, and
+        `action` holds the position of the action taken among them.
+        """
+        if self._is_on_cpu:
+            legal = list_legal_actions_if_few(columns["mask"].numpy(), self._services.device)
+            if legal is not None:
+                names = columns.keys() & {"old", "same_type"}
+                columns |= {name: legal.gather(columns[name]) for name in names}
+                columns |= {"mask": legal.position_mask, "legal": legal.actions}
+                columns |= {"action": legal.to_position(columns["action"]), "count": legal.counts}
+            self.columns = columns
+        for name, values in columns.items():
+            if self.columns.setdefault(name, values) is not values:
+                self.columns[name].copy_(values)
+
+    def select_rows(self, index: Tensor) -> tuple[dict[str, Tensor], LegalActions | None]:
+        """Return LOSS_COLUMNS at some rows, and the legal actions if columns are [N, L]."""
+        rows = {name: self.columns[name][index] for name in LOSS_COLUMNS if name in self.columns}
+        if "legal" not in self.columns:
+            return rows, None
+        return rows, LegalActions(self.columns["legal"][index], self.columns["count"][index])
 
 
 def compute_ppo_loss(
@@ -35,9 +111,8 @@ def compute_ppo_loss(
     Args:
         logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
         value: output of the critic, [K, B].
-        minibatch: rows of the tensors that `PPO._compute_loss_inputs` sets, [K, B, ...] each; with
-            "same_type", the entropy bonus is that of `entropy_over: action_types`, and with
-            "value", the value loss is clipped.
+        minibatch: LOSS_COLUMNS of some decisions, [K, B, ...] each; with "same_type", the entropy
+            bonus is that of `entropy_over: action_types`; with "old_value", values are clipped.
         row_weight: weight of each row in its replica's mean, [K, B].
         coefs: current values of `clip_coef`, `entropy_coef` and perhaps `kl_old_coef`.
     """
@@ -62,9 +137,9 @@ def compute_ppo_loss(
         actor_loss = actor_loss + coefs["kl_old_coef"] * kl_old
 
     value_loss = (value - minibatch["target"]).square()
-    if "value" in minibatch:
-        change = (value - minibatch["value"]).clamp(-clip_coef, clip_coef)
-        clipped_value = minibatch["value"] + change
+    if "old_value" in minibatch:
+        change = (value - minibatch["old_value"]).clamp(-clip_coef, clip_coef)
+        clipped_value = minibatch["old_value"] + change
         value_loss = torch.max(value_loss, (clipped_value - minibatch["target"]).square())
 
     loss = (row_weight * (actor_loss + value_coef / 2 * value_loss)).sum()

@@ -43,9 +43,9 @@ from poker_rl.config.validation import (
     PositiveShare,
     Probability,
 )
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import tables_from_records
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
-from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.gradient_steps import build_adam, set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import NEXT_PENDING, DecisionsToMake
@@ -102,11 +102,7 @@ class Vine(NetworkLearner):
         self._actor = services.build_network(context.game.action_count, self.output_init_scale)
         self._critic = services.build_critic(1)
         self._actor_critic = NetworkPair(self._actor, self._critic, shared_layers=0)
-        self._optimizer = torch.optim.Adam(
-            [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
-            eps=ADAM_EPSILON,
-            fused=True,
-        )
+        self._optimizer = build_adam(self._actor, self._critic, eps=ADAM_EPSILON)
         self._actor_ema = WeightEMA(self._actor, self.ema_decay)
         self._critic_ema = WeightEMA(self._critic, self.ema_decay)
         self._action_columns = width = min(self.max_actions, context.game.action_count)
@@ -216,8 +212,7 @@ class Vine(NetworkLearner):
         Action i is played on `records[i]`, a copy of the table `table[i]` of `services.rollout`.
         """
         services = self.services
-        tables = Tables(services.game, 0, 0)
-        tables.load_records(records)
+        tables = tables_from_records(services.game, records)
 
         def compute_outputs(
             module: nn.Module, rows: np.ndarray, legal: LegalActions | None = None

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from poker_rl.games.game import jit
 from poker_rl.learning.collectives import all_reduce_mean
+from poker_rl.learning.fixed_length_rollout import FixedLengthBatch
 from poker_rl.learning.rollout import NEXT_PENDING, RolloutBatch
-from poker_rl.learning.table_group import StepBatch
 
 
 def estimate_step_advantages(
-    batch: StepBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
+    batch: FixedLengthBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> tuple[Tensor, Tensor]:
     """Return the generalized advantages of a rollout, and which transitions are complete, [R, T].
 
@@ -96,18 +96,13 @@ def compute_retrace_targets_and_advantages(
     Targets, advantages and Q are in units of `reward_scale` chips. `min_behavior_prob` is a lower
     bound of b(x), the divisor of d, to limit the variance.
     """
-    targets_and_advantages: tuple[np.ndarray, np.ndarray] = _compute_doubly_robust(
-        batch.next_row,
-        batch.action,
-        np.exp(batch.log_prob),
-        batch.reward / np.float32(reward_scale),
-        batch.mask,
-        policy,
-        action_values,
-        retrace_lambda,
-        min_behavior_prob,
+    behavior_prob, reward = np.exp(batch.log_prob), batch.reward / np.float32(reward_scale)
+    columns = batch.next_row, batch.action, behavior_prob, reward, batch.mask
+    settings = retrace_lambda, min_behavior_prob
+    results: tuple[np.ndarray, np.ndarray] = _compute_doubly_robust(
+        *columns, policy, action_values, *settings
     )
-    return targets_and_advantages
+    return results
 
 
 @jit

@@ -71,10 +71,10 @@ class ShmAllReduce:
         values_by_rank = shared_values.view(self._workers, -1)[:, : len(values)]
         values_by_rank[self._rank] = values
         other_ranks = [rank for rank in range(self._workers) if rank != self._rank]
-        for other_rank in other_ranks:
-            self._written_semaphores[self._rank][other_rank].release()
-        for other_rank in other_ranks:
-            semaphore = self._written_semaphores[other_rank][self._rank]
+        for rank in other_ranks:
+            self._written_semaphores[self._rank][rank].release()
+        for rank in other_ranks:
+            semaphore = self._written_semaphores[rank][self._rank]
             if not any(semaphore.acquire(False) for _ in range(self._spin_tries)):
                 while not semaphore.acquire(timeout=1.0):
                     self._check_alive()
@@ -139,13 +139,11 @@ def all_reduce_mean(values: Tensor) -> Tensor:
 
 def all_reduce_max(values: Tensor) -> Tensor:
     """Return the elementwise maximum over processes."""
-    return values if get_world_size() == 1 else _all_reduce(values, take_max=True)
+    return _all_reduce(values, take_max=True)
 
 
 def sum_over_processes(*counts: int) -> list[int]:
     """Return the sum of each count over processes."""
-    if get_world_size() == 1:
-        return list(counts)
     sums: list[int] = _all_reduce(torch.tensor(counts), take_max=False).tolist()
     return sums
 
@@ -179,6 +177,8 @@ def broadcast_from_main(value: Any) -> Any:
 
 
 def _all_reduce(values: Tensor, take_max: bool) -> Tensor:
+    if get_world_size() == 1:
+        return values
     with time_communication(), torch.no_grad():
         if _shm_all_reduce is not None and values.device.type == "cpu":
             return _shm_all_reduce.all_reduce(values, take_max)

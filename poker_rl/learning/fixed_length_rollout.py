@@ -7,6 +7,7 @@ GPU can replay the work of a step as a CUDA graph (see `CapturedStep`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -15,27 +16,79 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.games.game import jit
-from poker_rl.games.tables import tables_from_records
+from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.learner_services import LearnerServices
-from poker_rl.learning.opponent_pool import BestResponseSeats
-from poker_rl.learning.rollout import NO_ROW, DecisionsToMake
-from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_host
+from poker_rl.learning.rollout import DecisionsToMake
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
 
-# Columns of `StepBatch` that the CPU writes in play, and those of a decision that is carried over.
+# Columns that the CPU writes in play, and those of a decision that is carried over.
 CPU_COLUMNS = ("hidden_cards", "seat", "replica", "is_decision", "is_learner", "is_over", "payoffs")
 CARRIED = ["observation", "hidden_cards", "mask", "action", "log_prob", "replica", "is_learner"]
+
+
+@dataclass
+class FixedLengthBatch:
+    """Decisions at T tables in R rows of cells, in tensors on the networks' device.
+
+    Row i < seats has the decision of seat i that is carried over from the previous batch, if any.
+    Row seats + j has the decision at step j, if a learning agent decided there.
+    """
+
+    observation: Tensor  # [R, T, W]
+    hidden_cards: Tensor  # the other players' cards [R, T, H] uint8; H = 0 if not shown
+    mask: Tensor  # legal actions [R, T, A] bool
+    action: Tensor  # [R, T] int64
+    log_prob: Tensor  # log-probability of the action in the policy that took it [R, T] float32
+    seat: Tensor  # seat that acted [R, T] int64
+    replica: Tensor  # network replica that decided [R, T] int64
+    is_decision: Tensor  # whether the cell holds a decision [R, T] bool
+    is_learner: Tensor  # whether the networks learn from the decision [R, T] bool
+    is_over: Tensor  # whether the hand ended at this step [steps, T] bool
+    payoffs: Tensor  # chips won by each seat where a hand ended [steps, T, seats] int64
+
+
+class TableGroup:
+    """Adjacent tables of a rollout that advance together, and buffers for their next decisions.
+
+    Attributes:
+        columns: slice of these tables in the rollout, and of the batch's columns that they fill.
+        tables: the tables; they share the memory of the rollout's tables.
+        opponent_rows, opponent_actions: tables at which opponents act, and their actions.
+        observation, mask, is_learner, replica, uniform: inputs of the networks, [B, ...]; `uniform`
+            holds random numbers in [0, 1) to sample the actions with.
+        on_device: copies of the inputs on the device, and the `row` of the batch to fill, [1].
+    """
+
+    tables: Tables
+    sample: CapturedStep  # samples actions on a GPU
+
+    def __init__(self, columns: slice, batch: FixedLengthBatch, device: torch.device) -> None:
+        self.columns, self.rows = columns, np.arange(columns.start, columns.stop)
+        names = ("observation", "mask", "is_learner", "replica")
+        inputs = {name: getattr(batch, name)[0, columns] for name in names}
+        inputs["uniform"] = batch.log_prob[0, columns]
+        self.host = {name: _allocate_on_host(like) for name, like in inputs.items()}
+        self.host_action = _allocate_on_host(batch.action[0, columns])
+        self.observation, self.mask, self.is_learner, self.replica, self.uniform = (
+            tensor.numpy() for tensor in self.host.values()
+        )
+        self.action = self.host_action.numpy()
+        self.on_device = {name: torch.zeros_like(like) for name, like in inputs.items()}
+        self.on_device["row"] = torch.zeros(1, dtype=torch.int64, device=device)
+        self.is_learner[:] = True
+        self.seat = np.zeros(len(self.rows), np.int64)
+        self.opponent_rows = self.opponent_actions = np.zeros(0, np.int64)
+        self.stream: Any = torch.cuda.Stream() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
 
 class FixedLengthRollout:
     """Rollout that plays a fixed number of actions at every table of `services.rollout`.
 
     Attributes:
-        best_response_seats: samples the seats that learn; None: all seats learn.
         batch: the decisions of the last `play`; its tensors keep their addresses.
+        non_learning_network: network that plays in seats that do not learn.
     """
 
     def __init__(
@@ -44,15 +97,14 @@ class FixedLengthRollout:
         self._services, self._rollout = services, services.rollout
         self._steps, self._actor = steps, actor
         self.non_learning_network: nn.Module | None = None
-        self.best_response_seats: BestResponseSeats | None = None
         device = services.device
         table_count, seats = self._rollout.agent_of_seat.shape
-        self._last_row = np.full((table_count, seats), NO_ROW)  # of each seat's last decision
+        self._seats = seats
 
         def allocate(dtype: torch.dtype, *shape: int, rows: int = seats + steps) -> Tensor:
             return torch.zeros(rows, table_count, *shape, dtype=dtype, device=device)
 
-        self.batch = StepBatch(
+        self.batch = FixedLengthBatch(
             observation=allocate(services.input_dtype, services.input_size),
             hidden_cards=allocate(torch.uint8, services.hidden_card_size),
             mask=allocate(torch.bool, services.game.action_count),
@@ -70,12 +122,11 @@ class FixedLengthRollout:
         self.batch.mask.fill_(True)
         # The CPU writes into these tensors; at the end of `play` they are copied to the device.
         self._host = {
-            name: allocate_on_host(getattr(self.batch, name)[-steps:]) for name in CPU_COLUMNS
+            name: _allocate_on_host(getattr(self.batch, name)[-steps:]) for name in CPU_COLUMNS
         }
         self._columns = {name: tensor.numpy() for name, tensor in self._host.items()}
-        self._host_last_row = allocate_on_host(self.batch.seat[:seats])
-        self._last_row_on_device = torch.zeros_like(self.batch.seat[:seats])
-        self._table_index = torch.arange(table_count, device=device)
+        self._rows = torch.arange(seats + steps, device=device)[:, None]
+        self._tables = torch.arange(table_count, device=device)
         if groups is None:
             groups = 2 if device.type == "cuda" and services.replicas == 1 else 1
         bounds = [i * table_count // groups for i in range(groups + 1)]
@@ -84,27 +135,16 @@ class FixedLengthRollout:
         for group in self._groups:
             sample = partial(self._sample_on_device, group)
             group.sample = CapturedStep(sample, device, is_capturable=has_fixed_shape)
-        self._captured_carry = CapturedStep(self._carry_on_device, device)
-        # On a GPU it takes time to look up which agent decides.
-        self._needs_agents = (
-            device.type == "cpu"
-            or self._rollout.opponents is not None
-            or self._rollout.assign_replicas is not None
-        )
+        self._captured_carry = CapturedStep(self._carry_pending_decisions, device)
         self._is_bound = False  # whether `_bind_tables` has connected the groups to the tables
-
-    def set_non_learning_network(
-        self, network: nn.Module, best_response_seats: BestResponseSeats
-    ) -> None:
-        """Set a network that plays, without learning, in the seats that do not learn."""
-        self.non_learning_network, self.best_response_seats = network, best_response_seats
 
     def play(self) -> None:
         """Play `steps` actions at every table, with a new deal where a hand ends."""
         if not self._is_bound:
             self._bind_tables()
-        self._copy_pending_decisions()
+        self._captured_carry()
         for group in self._groups:
+            group.on_device["row"].fill_(self._seats)
             if group.stream is not None:
                 group.stream.wait_stream(torch.cuda.current_stream())
         for step in range(self._steps):
@@ -123,7 +163,7 @@ class FixedLengthRollout:
         """Let the groups use the memory of the rollout's tables; deal if no hand is in play."""
         rollout = self._rollout
         if rollout.tables.records["over"].any():
-            rollout.deal_hands(np.arange(len(self._last_row)))
+            rollout.deal_hands(np.arange(len(rollout.agent_of_seat)))
         for group in self._groups:
             records = rollout.tables.records[group.columns]
             group.tables = tables_from_records(rollout.game, records)
@@ -133,79 +173,68 @@ class FixedLengthRollout:
                 group.observation[:] = group.tables.observe()
         self._is_bound = True
 
-    def _copy_pending_decisions(self) -> None:
-        self._host_last_row.numpy()[:] = self._last_row.T
-        self._captured_carry()
-        for group in self._groups:
-            group.on_device["row"].fill_(self._last_row.shape[1])
-        seat = np.arange(self._last_row.shape[1])
-        self._last_row = np.where(self._last_row == NO_ROW, NO_ROW, seat)
-
-    def _carry_on_device(self) -> None:
-        last_row = self._last_row_on_device
-        last_row.copy_(self._host_last_row, non_blocking=True)
-        seats, table_count = last_row.shape
-        cell = (last_row.clamp(min=0) * table_count + self._table_index).flatten()
+    def _carry_pending_decisions(self) -> None:
+        """Move each seat's last decision, if it is pending, into the first rows of the batch."""
+        batch, seats, rows = self.batch, self._seats, self._rows
+        last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)  # row [T]
+        is_own = batch.is_decision & (batch.seat == rows[:seats, :, None])  # [seats, R, T]
+        last_row = torch.where(is_own, rows, -1).amax(1)  # [seats, T]
+        is_pending = last_row > last_end
+        cell = (torch.where(is_pending, last_row, 0) * len(self._tables) + self._tables).flatten()
         for name in CARRIED:
-            column = getattr(self.batch, name)
+            column = getattr(batch, name)
             carried = column.flatten(0, 1).index_select(0, cell)
-            column[:seats] = carried.view(seats, table_count, *column.shape[2:])
-        self.batch.is_decision[:seats] = last_row != NO_ROW
+            column[:seats] = carried.view(seats, len(self._tables), *column.shape[2:])
+        batch.is_decision[:seats] = is_pending
 
     def _start_step(self, group: TableGroup, step: int) -> None:
         """Encode a group's next decisions, and start sampling its actions."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
             self._services.encoder.encode_into(group.tables, group.observation)
-        agent = rollout.agent_of_seat[rows, seat] if self._needs_agents else seat
-        decisions = DecisionsToMake(
-            rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
-        )
+        uses_agents = rollout.opponents is not None or rollout.assign_replicas is not None
+        agent = rollout.agent_of_seat[rows, seat] if uses_agents else seat  # a lookup takes time
+        parts = rows, seat, agent, group.observation, group.mask, group.replica
+        decisions = DecisionsToMake(*parts, rollout.tables)
+        is_decision, is_opponent = rollout.find_deciders(agent, group.mask)
         if rollout.opponents is not None:
-            group.is_decision[:] = agent == 0
-            group.opponent_rows = np.flatnonzero(~group.is_decision)
+            group.opponent_rows = np.flatnonzero(is_opponent)
             group.opponent_actions = rollout.opponents.sample_actions(
                 rows[group.opponent_rows], group.mask[group.opponent_rows]
             )
-        if not rollout.include_forced_moves:
-            group.is_decision[:] = _has_choice(group.mask) & (
-                True if rollout.opponents is None else group.is_decision
-            )
         columns = {name: column[step, group.columns] for name, column in self._columns.items()}
-        columns["seat"][:], columns["is_decision"][:] = seat, group.is_decision
+        columns["seat"][:], columns["is_decision"][:] = seat, is_decision
         if rollout.assign_replicas is not None:
             columns["replica"][:] = group.replica[:] = rollout.assign_replicas(decisions)
-        if self.best_response_seats is not None:
-            group.is_learner[:] = self.best_response_seats.is_best_response[rows, seat]
+        if rollout.sample_learning_seats is not None:
+            group.is_learner[:] = rollout.is_learning_seat[rows, seat]
         columns["is_learner"][:] = group.is_learner
         if rollout.encode_hidden_cards is not None:
             columns["hidden_cards"][:] = rollout.encode_hidden_cards(group.tables.records)
         self._services.generator.random(out=group.uniform, dtype=np.float32)
         if self._services.device.type == "cpu":
-            self._sample_on_cpu(group, decisions, step)
+            self._sample_on_cpu(group, decisions, is_decision, step)
         else:
             timing = self._services.timer.time_networks(group.stream)
             with torch.cuda.stream(group.stream), timing:
                 group.sample()
 
-    def _sample_on_cpu(self, group: TableGroup, decisions: DecisionsToMake, step: int) -> None:
+    def _sample_on_cpu(
+        self, group: TableGroup, decisions: DecisionsToMake, is_decision: np.ndarray, step: int
+    ) -> None:
         """Sample the actions of learning agents; write the decisions into the batch."""
         group.action[:] = group.mask.argmax(1)  # for forced moves, the only legal action
         log_prob = np.zeros(len(group.rows), np.float32)
-        is_learner = group.is_decision & group.is_learner
-        parts = [(self._actor, is_learner)]
+        parts = [(self._actor, is_decision & group.is_learner)]
         if self.non_learning_network is not None:
-            parts.append((self.non_learning_network, group.is_decision & ~group.is_learner))
+            parts.append((self.non_learning_network, is_decision & ~group.is_learner))
         for module, part in parts:
-            if part.all():
-                group.action[:], log_prob = self._services.sample_actions(
-                    module, decisions, group.uniform
-                )
-            elif part.any():
+            if part.any():
+                own = decisions if part.all() else decisions.select_rows(part)
                 group.action[part], log_prob[part] = self._services.sample_actions(
-                    module, decisions.select_rows(part), group.uniform[part]
+                    module, own, group.uniform[part]
                 )
-        row = self._last_row.shape[1] + step
+        row = self._seats + step
         self.batch.observation[row, group.columns] = group.host["observation"]
         self.batch.mask[row, group.columns] = group.host["mask"]
         self.batch.action[row, group.columns] = group.host_action
@@ -226,13 +255,10 @@ class FixedLengthRollout:
             others = forward_by_replica(self.non_learning_network, inputs["observation"], replica)
             logits = torch.where(inputs["is_learner"][:, None], logits, others)
         action, log_prob = sample_legal_action(logits, inputs["mask"], inputs["uniform"])
-        for column, values in (
-            (self.batch.observation, inputs["observation"]),
-            (self.batch.mask, inputs["mask"]),
-            (self.batch.action, action),
-            (self.batch.log_prob, log_prob),
-        ):
-            column[:, group.columns].index_copy_(0, inputs["row"], values[None])
+        results = {name: inputs[name] for name in ("observation", "mask")}
+        for name, values in (results | {"action": action, "log_prob": log_prob}).items():
+            column = getattr(self.batch, name)[:, group.columns]
+            column.index_copy_(0, inputs["row"], values[None])
         inputs["row"].add_(1)
         group.host_action.copy_(action, non_blocking=True)
 
@@ -242,15 +268,11 @@ class FixedLengthRollout:
             group.stream.synchronize()
         rollout, columns = self._rollout, group.columns
         group.action[group.opponent_rows] = group.opponent_actions
-        seat, is_over, payoffs = (
-            self._columns[name][step, columns] for name in ("seat", "is_over", "payoffs")
-        )
+        is_over, payoffs = (self._columns[name][step, columns] for name in ("is_over", "payoffs"))
         observation = group.observation if rollout.encode_observations is None else None
         group.tables.step_autoreset(
             group.action, group.seat, observation, group.mask, payoffs, is_over.view(np.uint8)
         )
-        last_row = self._last_row[columns]
-        _set_last_rows(last_row.shape[1] + step, seat, group.is_decision, is_over, last_row)
         ended = group.rows[is_over]
         if len(ended):
             rollout.record_finished_hands(ended, payoffs[is_over])
@@ -258,44 +280,20 @@ class FixedLengthRollout:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the columns of the pending decisions, [seats, T, ...] each."""
-        last_row = self._last_row.T
-        cell = np.maximum(last_row, 0) * last_row.shape[1] + np.arange(last_row.shape[1])
-        index, shape = self._services.to_tensor(cell.ravel()), last_row.shape
-        return {
-            "is_pending": torch.from_numpy(last_row != NO_ROW),
-            **{
-                name: getattr(self.batch, name).flatten(0, 1)[index].unflatten(0, shape).cpu()
-                for name in CARRIED
-            },
-        }
+        self._captured_carry()
+        columns = {name: getattr(self.batch, name) for name in (*CARRIED, "is_decision")}
+        return {name: column[: self._seats].cpu().clone() for name, column in columns.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`; the services must have been restored before."""
-        seats = self._last_row.shape[1]
-        for name in CARRIED:
-            getattr(self.batch, name)[:seats].copy_(state[name])
-        is_pending = state["is_pending"].numpy().T
-        self._last_row = np.where(is_pending, np.arange(seats), NO_ROW)
+        self.batch.is_decision.zero_()
+        self.batch.is_over.zero_()
+        for name, column in state.items():
+            getattr(self.batch, name)[: self._seats].copy_(column)
         self._is_bound = False
 
 
-@jit
-def _set_last_rows(row, seat, is_decision, is_over, last_row):  # type: ignore[no-untyped-def]
-    """Update the rows of the seats' last decisions, [T, seats], after a step at T tables."""
-    for i in range(len(seat)):  # without branches, which would often be mispredicted
-        s = seat[i]
-        last_row[i, s] = row if is_decision[i] else last_row[i, s]
-        for j in range(last_row.shape[1]):
-            last_row[i, j] = NO_ROW if is_over[i] else last_row[i, j]
-
-
-@jit
-def _has_choice(legal_masks):  # type: ignore[no-untyped-def]
-    """Return for each table whether its mask [T, A] has at least two legal actions, [T] bool."""
-    has_choice = np.empty(len(legal_masks), np.bool_)
-    for i in range(len(legal_masks)):
-        legal_count = 0
-        for a in range(legal_masks.shape[1]):
-            legal_count += legal_masks[i, a]
-        has_choice[i] = legal_count > 1
-    return has_choice
+def _allocate_on_host(like: Tensor) -> Tensor:
+    """Return zeros in main memory like a tensor, pinned for copies in parallel if on a GPU."""
+    tensor = torch.zeros(like.shape, dtype=like.dtype)
+    return tensor.pin_memory() if like.device.type == "cuda" else tensor

@@ -24,6 +24,12 @@ MIN_CHUNK = 2048  # in `ChunkedAdam`: weights that a CUDA block of 512 threads h
 MAX_CHUNKS = 128  # in `ChunkedAdam`: about the number of multiprocessors of a large GPU
 
 
+def build_adam(*networks: nn.Module, eps: float = 1e-8) -> torch.optim.Adam:
+    """Build an Adam optimizer with a parameter group for each network."""
+    groups = [{"params": list(network.parameters())} for network in networks]
+    return torch.optim.Adam(groups, eps=eps, fused=True)
+
+
 def set_learning_rates(optimizer: torch.optim.Optimizer, *learning_rates: float) -> None:
     """Set the learning rates of an optimizer's parameter groups, in their order."""
     for group, learning_rate in zip(optimizer.param_groups, learning_rates, strict=True):

@@ -87,12 +87,11 @@ class LearnerServices:
     ) -> None:
         game, net, opponents = context.game, context.net, context.opponents
         self.instances, self._network_sharing = assignment.instances, assignment.network_sharing
-        if opponents is not None:
-            sharing, is_fixed = self._network_sharing, assignment.seating == "fixed"
-            if sharing == "per_agent" or (sharing == "per_seat" and is_fixed):
-                alternative = ", or seating: shuffled" if sharing == "per_seat" else ""
-                problem = f"{sharing} needs self-play; with opponents: shared{alternative}"
-                raise ConfigError(f"network_sharing: {problem}")
+        sharing, is_fixed = assignment.network_sharing, assignment.seating == "fixed"
+        if opponents and (sharing == "per_agent" or (sharing == "per_seat" and is_fixed)):
+            alternative = ", or seating: shuffled" if sharing == "per_seat" else ""
+            problem = f"{sharing} needs self-play; with opponents: shared{alternative}"
+            raise ConfigError(f"network_sharing: {problem}")
         self.workers = context.workers
         # Rank 0 has the same random numbers as a run with a single process.
         spawn_key = (context.rank,) if context.rank else ()
@@ -123,28 +122,27 @@ class LearnerServices:
         self.device, self.timer = context.device, LearnerTimer(context.device)
         self.game, self._net_config = game, net
 
-    def build_network(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
-        """Build K networks that read a player's observation, [K, B, W] -> [K, B, outputs]."""
-        return self._build_module(self._net_config, self.input_size, outputs, output_init_scale)
-
-    def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
-        """Build K value networks that also read hidden cards, [K, B, W + H] -> [K, B, outputs]."""
-        inputs, net_config = self.input_size + self.hidden_card_size, self._net_config
-        value_config = get_value_net_config(net_config)
-        return self._build_module(value_config, inputs, outputs, output_init_scale)
-
-    def _build_module(
-        self, net_config: NetConfig, inputs: int, outputs: int, output_init_scale: float
+    def build_network(
+        self, outputs: int, output_init_scale: float = 1.0, *, is_critic: bool = False
     ) -> nn.Module:
-        size = NetDimensions(
-            inputs=inputs,
+        """Build K networks that read a player's observation, [K, B, W] -> [K, B, outputs].
+
+        Critics also read the hidden cards, [K, B, W + H].
+        """
+        dimensions = NetDimensions(
+            inputs=self.input_size + is_critic * self.hidden_card_size,
             outputs=outputs,
             replicas=self.replicas,
             output_init_scale=output_init_scale,
             history_shape=self.encoder.history_shape,
         )
+        net_config = get_value_net_config(self._net_config) if is_critic else self._net_config
         with memory_errors_as_config_errors("net"):
-            return net_config.build_module(size, self._init_generator).to(self.device)
+            return net_config.build_module(dimensions, self._init_generator).to(self.device)
+
+    def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
+        """Build K value networks that also read hidden cards, [K, B, W + H] -> [K, B, outputs]."""
+        return self.build_network(outputs, output_init_scale, is_critic=True)
 
     def build_player_critic(
         self,
@@ -178,14 +176,30 @@ class LearnerServices:
         return player_class(self.game, self._net_config, module, sharing, instances, critic)
 
     def build_players(
-        self, critic: Critic | None = None, **modules: nn.Module | None
+        self,
+        critic: Critic | None = None,
+        *,
+        instance_per_replica: bool = False,
+        **modules: nn.Module | None,
     ) -> dict[str, Player]:
         """Build a player for each policy network that is not None; return them by name."""
+        settings: Any = {"critic": critic, "instance_per_replica": instance_per_replica}
         return {
-            name: self.build_player(module, critic=critic)
+            name: self.build_player(module, **settings)
             for name, module in modules.items()
             if module is not None
         }
+
+    def build_network_inputs(
+        self, observation: Any, hidden_cards: Any
+    ) -> tuple[DeduplicatedInputs, ...]:
+        """Return the inputs of actors and of critics for N decisions, from arrays or tensors."""
+        actor_inputs = DeduplicatedInputs(observation, self.device)
+        if not self.hidden_card_size:
+            return actor_inputs, actor_inputs
+        concatenate = torch.cat if isinstance(observation, Tensor) else np.concatenate
+        rows: Any = concatenate([observation, hidden_cards], 1)
+        return actor_inputs, DeduplicatedInputs(rows, self.device)
 
     def compute_logits(
         self, module: nn.Module, rows: DecisionsToMake, legal: LegalActions | None = None
@@ -244,8 +258,13 @@ class LearnerServices:
         """
         network_index = get_network_index(self.game, self._network_sharing, records, agent)
         first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)
-        replica: np.ndarray = first_replica + network_index
-        return replica
+        return np.asarray(first_replica + network_index)
+
+    def set_learning_seat_prob(self, prob: float) -> None:
+        """Let each seat of a hand learn with a probability; else another policy plays in it."""
+        self.rollout.sample_learning_seats = lambda tables: (
+            self.generator.random((len(tables), self.game.seats)) < prob
+        )
 
     def sample_seed(self) -> int:
         """Sample a seed for a part with its own random generator, such as a replay buffer."""

@@ -86,16 +86,16 @@ def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
 
 def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the first row of each group of equal rows, [U], and the group of each row, [N]."""
-    first_rows, distinct_index = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    distinct_count = _fill_distinct_rows(
-        np.ascontiguousarray(rows).view(np.uint8), first_rows, distinct_index
+    groups: tuple[np.ndarray, np.ndarray] = _group_equal_rows(
+        np.ascontiguousarray(rows).view(np.uint8)
     )
-    return first_rows[:distinct_count], distinct_index
+    return groups
 
 
 @jit
-def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-untyped-def]
-    """Find the distinct rows of bytes by a hash table; return their number."""
+def _group_equal_rows(rows):  # type: ignore[no-untyped-def]
+    """Group rows of bytes by a hash table."""
+    first_rows, distinct_index = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     size = 1
     while size < 2 * len(rows):
         size *= 2
@@ -116,7 +116,7 @@ def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-un
             first_rows[distinct_count] = i
             distinct_count += 1
         distinct_index[i] = row_of_slot[slot]
-    return distinct_count
+    return first_rows[:distinct_count], distinct_index
 
 
 def sample_uniform(seed: Tensor, count: int) -> Tensor:

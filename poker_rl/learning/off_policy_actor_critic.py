@@ -9,7 +9,6 @@ move the values that it is fitted to (arXiv:1509.02971).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,26 +18,13 @@ from torch import Tensor, nn
 from poker_rl.games.hand_history import TablePacker
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
 from poker_rl.learning.gradient_steps import (
+    build_adam,
     load_optimizer_moments,
     set_learning_rates,
     take_gradient_step,
 )
 from poker_rl.learning.learner_services import LearnerServices
-
-
-@dataclass(frozen=True)
-class TransitionBatch:
-    """B transitions for each of K replicas, from a decision to the same agent's next decision.
-
-    The first axis is this decision and the next one, or the end of the hand if there is none.
-    """
-
-    observation: Tensor  # [2, K, B, W]
-    critic_input: Tensor  # observation and hidden cards [2, K, B, W + H]
-    legal_mask: Tensor  # [2, K, B, A] bool
-    action: Tensor  # [K, B] int64
-    reward: Tensor  # reward until the next decision [K, B]
-    not_done: Tensor  # whether there was a next decision [K, B] bool
+from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 
 
 class HandReplayBuffer(ReplayBuffer):
@@ -59,51 +45,73 @@ class HandReplayBuffer(ReplayBuffer):
         super().__init__("replay_capacity", capacity, *parts, **settings)
         self._table_packer, self._services = table_packer, services
 
-    def sample_transitions(self, batch_size: int) -> TransitionBatch:
-        """Sample `batch_size` decisions of each replica with replacement."""
+    def sample_transitions(self, batch_size: int) -> dict[str, Tensor]:
+        """Sample B transitions of each of K replicas with replacement.
+
+        A transition goes from a decision to the agent's next one, or to the end of the hand. Return
+        `observation`, `critic_input` (with the hidden cards) and `legal_mask` of both, [2, K, B,
+        ...], and the `action`, the `reward` and whether the hand was `not_done`, [K, B].
+        """
         items, to_tensor = self.sample(batch_size), self._services.to_tensor
         shape = items["reward"].shape  # K, B
         hand = items["hand"].flatten(0, 1).numpy()
-        moves = items["moves"].flatten().numpy()
+        moves, next_moves = (items[name].flatten().numpy() for name in ("moves", "next"))
         # The current decisions come first, then the next ones: [2 K B].
         tables = self._table_packer.unpack_tables(
-            np.concatenate([hand, hand]), np.concatenate([moves, items["next"].flatten().numpy()])
+            np.concatenate([hand, hand]), np.concatenate([moves, next_moves])
         )
         observations, hidden_cards = self._services.encode_records(tables.records)
-
-        def split(rows: np.ndarray) -> Tensor:
-            return to_tensor(rows).view(2, *shape, -1)
-
-        return TransitionBatch(
-            observation=split(observations),
-            critic_input=split(np.concatenate([observations, hidden_cards], 1)),
-            legal_mask=split(tables.legal_mask()),
-            action=to_tensor(self._table_packer.get_next_actions(hand, moves)).view(shape),
-            reward=items["reward"].to(self._services.device),
-            not_done=split(tables.records["over"] == 0)[1, ..., 0],
-        )
+        per_decision = {
+            "observation": observations,
+            "critic_input": np.concatenate([observations, hidden_cards], 1),
+            "legal_mask": tables.legal_mask(),
+        }
+        not_done = tables.records["over"][len(hand) :] == 0
+        return {
+            **{name: to_tensor(rows).view(2, *shape, -1) for name, rows in per_decision.items()},
+            "action": to_tensor(self._table_packer.get_next_actions(hand, moves)).view(shape),
+            "reward": items["reward"].to(self._services.device),
+            "not_done": to_tensor(not_done).view(shape),
+        }
 
 
 class OffPolicyActorCritic:
-    """Actor and critic of some replicas, which share a replay buffer and an optimizer.
+    """Actor and critic of adjacent replicas, which share a replay buffer and an optimizer.
 
     `networks` are the actor, critic, target actor and target critic of these replicas.
     """
 
     def __init__(
-        self, replicas: slice, networks: list[nn.Module], buffer: HandReplayBuffer
+        self,
+        services: LearnerServices,
+        first_replica: int,
+        networks: list[nn.Module],
+        buffer: HandReplayBuffer,
     ) -> None:
-        self.replicas, self.networks, self.buffer = replicas, networks, buffer
-        self.updates = 0
-        parameter_groups = [{"params": list(network.parameters())} for network in networks[:2]]
-        self._weights: list[Tensor] = [w for group in parameter_groups for w in group["params"]]
-        self._target_weights: list[Tensor] = [w for net in networks[2:] for w in net.parameters()]
-        self._optimizer = torch.optim.Adam(parameter_groups, fused=True)
+        self.first_replica, self.networks, self.buffer = first_replica, networks, buffer
+        self._services, self.updates = services, 0
+        weights = [list(network.parameters()) for network in networks]
+        self._weights, self._target_weights = weights[0] + weights[1], weights[2] + weights[3]
+        self._optimizer = build_adam(*networks[:2])
 
-    def is_own_replica(self, replica: np.ndarray) -> np.ndarray:
-        """Return whether each replica belongs to this learner, [N] -> [N] bool."""
-        is_own: np.ndarray = (self.replicas.start <= replica) & (replica < self.replicas.stop)
-        return is_own
+    def compute_losses(self, batch_size: int, gamma: float) -> Tensor:
+        """Return means of critic loss, actor loss and entropy on a batch, summed over replicas."""
+        rows = self.buffer.sample_transitions(batch_size)
+        actor, critic, target_actor, target_critic = self.networks
+        (observation, next_observation), (mask, next_mask) = rows["observation"], rows["legal_mask"]
+        critic_input, next_critic_input = rows["critic_input"]
+        with self._services.timer.time_networks():
+            with torch.no_grad():
+                pi = masked_softmax(target_actor(next_observation), next_mask)
+                next_value = (pi * target_critic(next_critic_input)).sum(2)
+                td_target = rows["reward"] + gamma * rows["not_done"] * next_value
+            q = critic(critic_input)  # [K, B, A]
+            critic_loss = (q.gather(2, rows["action"][..., None])[..., 0] - td_target).square()
+            log_pi = masked_log_softmax(actor(observation), mask)
+            pi = log_pi.exp()
+            entropy = -masked_expectation(pi, log_pi, mask)
+            parts = torch.stack([critic_loss, -(pi * q.detach()).sum(2), entropy])
+            return parts.mean(2).sum(1)
 
     def step(self, loss: Tensor, actor_lr: float, critic_lr: float, tau: float) -> Tensor:
         """Take a step on the sum of actor and critic losses; return the gradient norm, [].

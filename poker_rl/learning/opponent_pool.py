@@ -1,29 +1,23 @@
-"""Self-play in which another policy plays some of the seats: a past snapshot, or an average policy.
+"""Opponent pool: self-play in which a past snapshot of the policy plays some of the seats.
 
-An opponent pool keeps self-play from forgetting how to beat earlier policies: in a share of the
-hands only one seat learns, and a snapshot of any time of the run plays all other seats. OpenAI Five
+It keeps self-play from forgetting how to beat earlier policies: in a share of the hands only one
+seat learns, and a snapshot of any time of the run plays all other seats. OpenAI Five
 (arXiv:1912.06680, section 3.1) played a fifth of its games against past versions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
-from poker_rl.config.validation import PositiveInt, Probability
+from poker_rl.config.validation import ConfigError, PositiveInt, Probability
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.opponents import SnapshotPool
-from poker_rl.learning.rollout import DecisionsToMake
 from poker_rl.nets.replicas import count_replicas, expand_replicas
-
-SeatSampler = Callable[[np.ndarray], np.ndarray]
-"""Function that samples the seats that learn in new hands, table indices [B] -> [B, seats] bool."""
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -46,7 +40,7 @@ class OpponentPool(SnapshotPool):
         self.opponent_network = deepcopy(actor).requires_grad_(False)
 
     def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
-        """Sample which seats learn in new hands; see `SeatSampler`."""
+        """Sample which seats learn in new hands at some tables [B], [B, seats] bool."""
         rollout = self._services.rollout
         seats = rollout.tables.count_seats(tables)
         is_sole_learner = self._generator.integers(seats)[:, None] == np.arange(rollout.game.seats)
@@ -80,42 +74,12 @@ class OpponentPool(SnapshotPool):
         self.opponent_network.load_state_dict(state["opponent_network"])
 
 
-class BestResponseSeats:
-    """Seats that play the learning policy in the current hands, and a record of its decisions.
-
-    In fictitious self-play (arXiv:1603.01121, Algorithm 1) this policy is the best response.
-    """
-
-    def __init__(self, services: LearnerServices, sample_seats: SeatSampler) -> None:
-        # [tables, seats] bool
-        self.is_best_response: np.ndarray = np.zeros(services.rollout.agent_of_seat.shape, bool)
-        self._sample_seats = sample_seats
-        self._recorded = [np.zeros(0, bool)]
-        services.rollout.on_deal = self._on_deal
-
-    def _on_deal(self, tables: np.ndarray) -> None:
-        self.is_best_response[tables] = self._sample_seats(tables)
-
-    def record_decisions(self, rows: DecisionsToMake) -> np.ndarray:
-        """Record and return whether the best response makes each of these decisions, [B] bool."""
-        is_best_response: np.ndarray = self.is_best_response[rows.table, rows.seat]
-        self._recorded.append(is_best_response)
-        return is_best_response
-
-    def pop_record(self) -> np.ndarray:
-        """Return and clear the record: whether the best response made each decision, [N] bool."""
-        recorded = np.concatenate(self._recorded)
-        self._recorded = [recorded[:0]]
-        return recorded
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the seats of the current hands; call `pop_record` before."""
-        return {"is_best_response": torch.from_numpy(self.is_best_response.copy())}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.is_best_response[:] = state["is_best_response"].numpy()
-
-
-def make_eta_sampler(services: LearnerServices, eta: float) -> SeatSampler:
-    """Return a function that makes each seat a best-response seat with probability `eta`."""
-    return lambda tables: services.generator.random((len(tables), services.game.seats)) < eta
+def build_opponent_pool(
+    settings: OpponentPoolSettings, services: LearnerServices, actor: nn.Module
+) -> OpponentPool | None:
+    """Build a pool of snapshots of `actor`; None if the settings turn it off."""
+    if not settings.play_prob:
+        return None
+    if services.rollout.opponents is not None:
+        raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
+    return OpponentPool(settings, services, actor)

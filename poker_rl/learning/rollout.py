@@ -8,13 +8,13 @@ carried over to the next batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 
-from poker_rl.games.game import Game
+from poker_rl.games.game import Game, jit
 from poker_rl.games.tables import Tables
 from poker_rl.learning.opponents import Opponents, OpponentSettings
 
@@ -22,30 +22,36 @@ Seating = Literal["fixed", "shuffled"]
 
 # Values of `RolloutBatch.next_row` if the agent's next decision is not in the batch.
 HAND_ENDED, NEXT_PENDING = -1, -2
-NO_ROW = -1  # in `Rollout.last_row_of_seat`: the seat has not decided in this hand
+NO_ROW = -1  # row of the last decision of a seat that has not decided in this hand
 
 
 @dataclass
-class DecisionsToMake:
-    """B decisions of learning agents to make now, at most one per table."""
+class _Decisions:
+    """B decisions of learning agents."""
 
-    tables: Tables
     table: np.ndarray  # index of the table [B] int64
-    seat: np.ndarray  # seat to act [B] int64
+    seat: np.ndarray  # seat that acts [B] int64
     agent: np.ndarray  # agent in that seat [B] int64
     observation: np.ndarray  # [B, W]
     mask: np.ndarray  # legal actions [B, A] bool
     replica: np.ndarray  # network replica that decides [B] int64
 
+    def select_rows(self, rows: np.ndarray) -> Self:
+        """Return the decisions at some rows, given by indices or a mask."""
+        columns = {name: part[rows] for name, part in vars(self).items() if name != "tables"}
+        return replace(self, **columns)
+
+
+@dataclass
+class DecisionsToMake(_Decisions):
+    """B decisions of learning agents to make now, at most one per table."""
+
+    tables: Tables
+
     @property
     def records(self) -> np.ndarray:
         """Copies of the states of the tables, [B]."""
         return self.tables.records.take(self.table)  # faster than indexing, which copies each field
-
-    def select_rows(self, rows: np.ndarray) -> DecisionsToMake:
-        """Return the decisions at some rows, given by indices or a mask."""
-        columns = (getattr(self, field.name)[rows] for field in fields(self)[1:])
-        return DecisionsToMake(self.tables, *columns)
 
 
 ActFunction = Callable[[DecisionsToMake], tuple[np.ndarray, np.ndarray]]
@@ -53,50 +59,35 @@ ActFunction = Callable[[DecisionsToMake], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass
-class RolloutBatch:
-    """N decisions of the learning agents in the order of play."""
+class RolloutBatch(_Decisions):
+    """N decisions of the learning agents in the order of play; B is N."""
 
-    observation: np.ndarray  # [N, W]
     hidden_cards: np.ndarray  # the other players' cards [N, H] uint8; H = 0 if not shown
-    mask: np.ndarray  # legal actions [N, A] bool
     action: np.ndarray  # [N] int64
     log_prob: np.ndarray  # log-probability of the action in the policy that took it [N] float32
-    table: np.ndarray  # index of the table [N] int64
-    seat: np.ndarray  # seat that acted [N] int64
-    agent: np.ndarray  # agent in that seat [N] int64
-    replica: np.ndarray  # network replica that decided [N] int64
     next_row: np.ndarray  # row of the agent's next decision, HAND_ENDED or NEXT_PENDING [N] int64
     reward: np.ndarray  # chips won if the hand ended, else 0 [N] float32
 
     def __len__(self) -> int:
         return len(self.action)
 
-    def select_rows(self, rows: np.ndarray) -> RolloutBatch:
-        """Return some rows; `next_row` still refers to rows of this batch."""
-        return RolloutBatch(*(getattr(self, field.name)[rows] for field in fields(self)))
-
     def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:
         """Return rows that form whole trajectories, with `next_row` renumbered for the result."""
-        # The last element maps HAND_ENDED, which is -1, to itself.
-        new_row = np.full(len(self) + 1, HAND_ENDED)
+        new_row = np.full(len(self) + 1, HAND_ENDED)  # the last element maps HAND_ENDED to itself
         new_row[rows] = np.arange(len(rows))
         selected = self.select_rows(rows)
-        selected.next_row = new_row[selected.next_row]
-        return selected
+        return replace(selected, next_row=new_row[selected.next_row])
 
 
 def concatenate_batches(batches: list[RolloutBatch]) -> RolloutBatch:
     """Concatenate batches; `next_row` is shifted to the rows of the result."""
-    columns = {
-        field.name: [getattr(batch, field.name) for batch in batches]
-        for field in fields(RolloutBatch)
-    }
-    starts = np.cumsum([0, *map(len, batches[:-1])])
-    columns["next_row"] = [
-        np.where(batch.next_row >= 0, batch.next_row + start, batch.next_row)
-        for batch, start in zip(batches, starts, strict=True)
-    ]
-    return RolloutBatch(**{name: np.concatenate(parts) for name, parts in columns.items()})
+    names = [field.name for field in fields(RolloutBatch)]
+    parts = zip(*([getattr(batch, name) for name in names] for batch in batches), strict=True)
+    result = RolloutBatch(**dict(zip(names, map(np.concatenate, parts), strict=True)))
+    lengths = [len(batch) for batch in batches]
+    first_row = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    result.next_row += np.where(result.next_row >= 0, first_row, 0)
+    return result
 
 
 class Rollout:
@@ -104,7 +95,7 @@ class Rollout:
 
     Args:
         seed: seed of cards, seating, and the opponents and their actions.
-        opponents: players in every seat but agent 0's, or None for self-play.
+        opponents: players in every seat but agent 0's; None: self-play.
         seating: `fixed`: agent i in seat i; `shuffled`: sampled for each hand. If a hand has fewer
             seats than there are agents, those assigned to the missing seats sit out; with
             opponents, agent 0 always gets a seat.
@@ -114,9 +105,10 @@ class Rollout:
         include_forced_moves: whether a move that is the only legal one counts as a decision.
 
     Attributes:
-        on_deal: if set, called with the indices [B] of tables at which a hand begins.
+        sample_learning_seats: samples the seats that learn in new hands at some tables, [B] -> [B,
+            seats] bool; in the others another policy of the learner plays. None: all seats learn.
+        is_learning_seat: whether each seat learns in the current hand [tables, seats] bool.
         unfinished_batch: decisions carried over to the next batch.
-        hands_played: number of finished hands.
     """
 
     def __init__(
@@ -136,17 +128,16 @@ class Rollout:
         self.encode_hidden_cards = encode_hidden_cards
         self.encode_observations = encode_observations
         self.assign_replicas, self.include_forced_moves = assign_replicas, include_forced_moves
-        streams = np.random.SeedSequence(seed).generate_state(2)
-        self.tables = Tables(game, table_count, int(streams[0]))
-        self.generator = np.random.Generator(np.random.PCG64(int(streams[1])))
+        table_seed, own_seed = np.random.SeedSequence(seed).generate_state(2).tolist()
+        self.tables = Tables(game, table_count, table_seed)
+        self.generator = np.random.Generator(np.random.PCG64(own_seed))
         self.agent_of_seat = np.tile(np.arange(game.seats), (table_count, 1))
-        self.opponents: Opponents | None = None
-        if opponents is not None:
-            self.opponents = Opponents(opponents, self.tables, self.generator)
-        self.last_row_of_seat = np.full((table_count, game.seats), NO_ROW)
+        parts = self.tables, self.generator
+        self.opponents = None if opponents is None else Opponents(opponents, *parts)
         self.unfinished_batch: RolloutBatch | None = None
         self.hands_played = 0
-        self.on_deal: Callable[[np.ndarray], None] | None = None
+        self.sample_learning_seats: Callable[[np.ndarray], np.ndarray] | None = None
+        self.is_learning_seat = np.full((table_count, game.seats), True)
 
     def play_full_hands(
         self, choose_actions: ActFunction, decks: np.ndarray | None = None
@@ -163,37 +154,37 @@ class Rollout:
         if self.unfinished_batch is None:
             self.deal_hands(np.arange(len(self.agent_of_seat)))
         batch = self._collect_batch(choose_actions, steps)
-        pending_rows = np.flatnonzero(batch.next_row == NEXT_PENDING)
-        self.unfinished_batch = batch.select_rows(pending_rows)
-        new_row = np.full(len(batch) + 1, NO_ROW)
-        new_row[pending_rows] = np.arange(len(pending_rows))
-        self.last_row_of_seat = new_row[self.last_row_of_seat]
+        self.unfinished_batch = batch.select_rows(batch.next_row == NEXT_PENDING)
         return batch
 
     def _collect_batch(self, choose_actions: ActFunction, steps: int | None) -> RolloutBatch:
         """Play `steps` actions at every table, or whole hands if None; return the decisions."""
-        tables, rows = self.tables, np.arange(len(self.agent_of_seat))
+        rows = np.arange(len(self.agent_of_seat))
+        last_row = np.full(self.agent_of_seat.shape, NO_ROW)  # of each seat's last decision
         batches = [] if self.unfinished_batch is None else [self.unfinished_batch]
+        for batch in batches:
+            last_row[batch.table, batch.seat] = np.arange(len(batch))
         row_count = sum(map(len, batches))
         previous_rows, ended_hands = [np.full(row_count, NO_ROW)], []
         steps_taken = 0
         while len(rows) and steps_taken != steps:
-            batches.append(self._step_tables(choose_actions, rows))
-            cells, decisions = (batches[-1].table, batches[-1].seat), len(batches[-1])
-            previous_rows.append(self.last_row_of_seat[cells])
-            self.last_row_of_seat[cells] = np.arange(row_count, row_count + decisions)
-            row_count += decisions
-            is_over = tables.records["over"][rows] != 0
+            batch = self._step_tables(choose_actions, rows)
+            batches.append(batch)
+            previous_rows.append(last_row[batch.table, batch.seat])
+            last_row[batch.table, batch.seat] = np.arange(row_count, row_count + len(batch))
+            row_count += len(batch)
+            is_over = self.tables.records["over"][rows] != 0
             ended = rows[is_over]
             if len(ended):
-                payoffs = tables.payoffs(ended)
-                ended_hands.append((self.last_row_of_seat[ended], payoffs))
-                self.last_row_of_seat[ended] = NO_ROW
+                payoffs = self.tables.payoffs(ended)
+                has_row = last_row[ended] != NO_ROW
+                ended_hands.append((last_row[ended][has_row], payoffs[has_row]))
+                last_row[ended] = NO_ROW
                 self.record_finished_hands(ended, payoffs)
-                if steps is None:
-                    rows = rows[~is_over]
-                else:
-                    self.deal_hands(ended)
+            if steps is None:
+                rows = rows[~is_over]
+            elif len(ended):
+                self.deal_hands(ended)
             steps_taken += 1
 
         batch = concatenate_batches(batches)
@@ -201,9 +192,7 @@ class Rollout:
         later_rows = np.flatnonzero(previous_row != NO_ROW)
         batch.next_row[previous_row[later_rows]] = later_rows
         for last_rows, payoffs in ended_hands:
-            has_row = last_rows != NO_ROW
-            batch.next_row[last_rows[has_row]] = HAND_ENDED
-            batch.reward[last_rows[has_row]] = payoffs[has_row]
+            batch.next_row[last_rows], batch.reward[last_rows] = HAND_ENDED, payoffs
         return batch
 
     def record_finished_hands(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
@@ -218,7 +207,7 @@ class Rollout:
         self.seat_agents(rows)
 
     def seat_agents(self, rows: np.ndarray) -> None:
-        """Assign agents to the seats of new hands at some tables, and call `on_deal`."""
+        """Assign agents to the seats of new hands at some tables, and sample who learns."""
         if self.seating == "shuffled":
             agent = self.generator.permuted(self.agent_of_seat[rows], axis=1)
             seats = self.tables.count_seats(rows)
@@ -230,72 +219,61 @@ class Rollout:
             self.agent_of_seat[rows] = agent
         if self.opponents is not None:
             self.opponents.assign_seats(rows, self.agent_of_seat[rows])
-        if self.on_deal is not None:
-            self.on_deal(rows)
+        if self.sample_learning_seats is not None:
+            self.is_learning_seat[rows] = self.sample_learning_seats(rows)
+
+    def find_deciders(self, agent: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return where a learning agent decides, and where an opponent acts, [B] bool each."""
+        is_learner = np.full(len(agent), True) if self.opponents is None else agent == 0
+        is_decision = is_learner if self.include_forced_moves else is_learner & has_choice(mask)
+        return is_decision, ~is_learner
 
     def _step_tables(self, choose_actions: ActFunction, rows: np.ndarray) -> RolloutBatch:
         """Play one action at some tables; return the learning agents' decisions."""
         tables = self.tables
         seat = tables.records["to_act"][rows].astype(np.int64)
-        agent = self.agent_of_seat[rows, seat]
-        mask = tables.legal_mask(rows)
-        is_learner = np.full(len(rows), True) if self.opponents is None else agent == 0
-        is_opponent = ~is_learner
-        action = mask.argmax(1)
-        if not self.include_forced_moves:
-            has_choice = mask.sum(1) > 1
-            is_learner &= has_choice
-            is_opponent &= has_choice
-        learner_tables = rows[is_learner]
-        if self.encode_observations is None:
-            observations = tables.observe(learner_tables)
-        else:
-            observations = self.encode_observations(tables.records.take(learner_tables))
-        decisions = DecisionsToMake(
-            tables,
-            learner_tables,
-            seat[is_learner],
-            agent[is_learner],
-            observations,
-            mask[is_learner],
-            np.zeros_like(learner_tables),
-        )
+        agent, mask = self.agent_of_seat[rows, seat], tables.legal_mask(rows)
+        is_decision, is_opponent = self.find_deciders(agent, mask)
+        own = rows[is_decision]
+        encode = self.encode_observations
+        observation = tables.observe(own) if encode is None else encode(tables.records.take(own))
+        columns = {
+            "table": own,
+            "seat": seat[is_decision],
+            "agent": agent[is_decision],
+            "observation": observation,
+            "mask": mask[is_decision],
+            "replica": np.zeros_like(own),
+        }
+        decisions, log_prob = DecisionsToMake(**columns, tables=tables), np.zeros(0, np.float32)
         if self.assign_replicas is not None:
-            decisions.replica = self.assign_replicas(decisions)
-        log_prob = np.zeros(0, np.float32)
-        if len(learner_tables):
-            action[is_learner], log_prob = choose_actions(decisions)
+            columns["replica"][:] = self.assign_replicas(decisions)
+        action = mask.argmax(1)  # for forced moves, the only legal action
+        if len(own):
+            action[is_decision], log_prob = choose_actions(decisions)
         if self.opponents is not None and is_opponent.any():
-            action[is_opponent] = self.opponents.sample_actions(
-                rows[is_opponent], mask[is_opponent]
-            )
-        hidden_cards = np.empty((len(learner_tables), 0), np.uint8)
+            others = rows[is_opponent], mask[is_opponent]
+            action[is_opponent] = self.opponents.sample_actions(*others)
+        hidden_cards = np.empty((len(own), 0), np.uint8)
         if self.encode_hidden_cards is not None:
-            hidden_cards = self.encode_hidden_cards(tables.records.take(learner_tables))
+            hidden_cards = self.encode_hidden_cards(decisions.records)
         tables.step(action, rows)
         return RolloutBatch(
-            observation=decisions.observation,
+            **columns,
             hidden_cards=hidden_cards,
-            mask=decisions.mask,
-            action=action[is_learner],
+            action=action[is_decision],
             log_prob=log_prob.astype(np.float32),
-            table=learner_tables,
-            seat=decisions.seat,
-            agent=decisions.agent,
-            replica=decisions.replica,
-            next_row=np.full(len(learner_tables), NEXT_PENDING),
-            reward=np.zeros(len(learner_tables), np.float32),
+            next_row=np.full(len(own), NEXT_PENDING),
+            reward=np.zeros(len(own), np.float32),
         )
 
     def state_dict(self) -> dict[str, Any]:
         unfinished = {} if self.unfinished_batch is None else vars(self.unfinished_batch)
         return {
-            "tables": torch.from_numpy(self.tables.records.view(np.uint8).copy()),
-            "agent_of_seat": torch.from_numpy(self.agent_of_seat.copy()),
-            "last_row_of_seat": torch.from_numpy(self.last_row_of_seat.copy()),
-            "unfinished_batch": {
-                name: torch.from_numpy(part.copy()) for name, part in unfinished.items()
-            },
+            "tables": torch.tensor(self.tables.records.view(np.uint8)),
+            "agent_of_seat": torch.tensor(self.agent_of_seat),
+            "is_learning_seat": torch.tensor(self.is_learning_seat),
+            "unfinished_batch": {name: torch.tensor(part) for name, part in unfinished.items()},
             "generator": self.generator.bit_generator.state,
             "hands_played": self.hands_played,
             "opponents": None if self.opponents is None else self.opponents.state_dict(),
@@ -304,10 +282,19 @@ class Rollout:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.tables.load_records(state["tables"].numpy().copy().view(self.game.table_dtype))
         self.agent_of_seat[:] = state["agent_of_seat"].numpy()
-        columns = {name: part.numpy().copy() for name, part in state["unfinished_batch"].items()}
-        self.unfinished_batch = RolloutBatch(**columns) if columns else None
-        self.last_row_of_seat[:] = state["last_row_of_seat"].numpy()
+        unfinished = {name: part.numpy().copy() for name, part in state["unfinished_batch"].items()}
+        self.unfinished_batch = RolloutBatch(**unfinished) if unfinished else None
+        self.is_learning_seat[:] = state.get("is_learning_seat", True)
         self.generator.bit_generator.state = state["generator"]
         self.hands_played = state["hands_played"]
         if self.opponents is not None:
             self.opponents.load_state_dict(state["opponents"])
+
+
+@jit
+def has_choice(legal_masks):  # type: ignore[no-untyped-def]
+    """Return for each table whether its mask [B, A] has at least two legal actions, [B] bool."""
+    result = np.empty(len(legal_masks), np.bool_)
+    for i in range(len(legal_masks)):
+        result[i] = legal_masks[i].sum() > 1
+    return result

@@ -271,7 +271,7 @@ def test_losses_against_plain_loops(variant):
             entropy -= pi[legal] @ np.log(pi[legal]) / 40
             ends += over
     assert 20 < ends < 40 * copies - 20 or copies == 1
-    losses = learner._compute_losses(one)
+    losses = one.compute_losses(40, 0.9)
     assert losses[0].item() == pytest.approx(errors, rel=1e-4)
     assert losses[1].item() == pytest.approx(-gains, rel=1e-4)
     assert losses[2].item() == pytest.approx(entropy, rel=1e-4)

@@ -169,7 +169,7 @@ def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response():
     assert made == 50 * 64 * 2
     sd = np.sqrt(eta * (1 - eta) / made * 2)  # at most two decisions of an agent in a hand
     assert abs(stored_count.sum() / made - eta) <= 4 * sd
-    responds = learner._best_response_seats.is_best_response
+    responds = learner.services.rollout.is_learning_seat
     both = (responds[:, 0] & responds[:, 1]).mean()
     assert both < 0.2  # 0.09 on average, as agents sample for themselves; 0.3 if they did not
 

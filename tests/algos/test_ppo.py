@@ -167,7 +167,7 @@ def plain_loss(logits, value, rows, now):
         gain = min(ratio * advantage, near * advantage)
         entropy = -sum(p * np.log(p) for p in probs)
         apart = sum(probs * (np.log(probs) - rows["old"][i, legal]))
-        old, goal = rows["value"][i], rows["target"][i]
+        old, goal = rows["old_value"][i], rows["target"][i]
         clipped = old + min(max(value[i] - old, -clip), clip)
         error = max((value[i] - goal) ** 2, (clipped - goal) ** 2)
         actor = -gain - now["entropy_coef"] * entropy + now["kl_old_coef"] * apart
@@ -185,7 +185,7 @@ def test_the_update_against_plain_sums():
     mask[:, 0] |= mask.sum(1) == 0
     action = np.array([draw.choice(np.flatnonzero(legal)) for legal in mask])
     rows = {"mask": mask, "action": action, "log_prob": np.log(draw.uniform(0.2, 0.9, count))}
-    rows |= {name: draw.normal(size=count) for name in ("advantage", "value", "target")}
+    rows |= {name: draw.normal(size=count) for name in ("advantage", "old_value", "target")}
     rows |= {"old": np.log(draw.dirichlet(np.ones(3), count))}
     rows |= {"weight": draw.dirichlet(np.ones(count))}
     now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7}

@@ -54,7 +54,7 @@ def record_decisions(learner):
         rows, is_learner = order_decisions(batch)
         batches.append((rows, is_learner))
         is_used = batch.is_decision.new_zeros(batch.is_decision.numel())
-        is_used[learner._cells] = learner._data["is_used"]
+        is_used[learner._inputs.cells] = learner._inputs.columns["is_used"]
         found = is_used.view_as(batch.is_decision)[batch.is_decision]
         np.testing.assert_array_equal(found, is_learner & (rows.next_row != NEXT_PENDING))
         assert int(is_used.sum()) == len(found.nonzero())

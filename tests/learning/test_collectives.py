@@ -16,8 +16,8 @@ from torch import distributed as dist
 from poker_rl.games import load_game
 from poker_rl.learning import NEXT_PENDING
 from poker_rl.learning.collectives import CHUNK_BYTES, ShmAllReduce
+from poker_rl.learning.fixed_length_rollout import FixedLengthBatch
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
-from poker_rl.learning.table_group import StepBatch
 from poker_rl.players import load_player
 from poker_rl.training.run_checkpoints import Checkpoints
 
@@ -80,7 +80,7 @@ def ppo_of_both_halves(overrides, doubled):
         for part in parts:
             part._actor, part.non_learning_network = whole._actor, whole.non_learning_network
             part.play()
-        for field in fields(StepBatch):
+        for field in fields(FixedLengthBatch):
             columns = [getattr(part.batch, field.name) for part in parts]
             getattr(whole.batch, field.name).copy_(torch.cat(columns, 1))
         rollouts = [half.services.rollout for half in halves]

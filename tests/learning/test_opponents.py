@@ -137,7 +137,7 @@ def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self()
     ((batch, own),) = learnt
     free = batch.mask[:, 2]
     np.testing.assert_array_equal(batch.action[free], np.where(own, 2, 1)[free])
-    seats = learner._rollout.best_response_seats.is_best_response.sum(1)
+    seats = learner.services.rollout.is_learning_seat.sum(1)
     assert set(seats) <= {1, 3}
     assert (seats == 1).mean() == pytest.approx(0.4, abs=0.07)
 

@@ -68,7 +68,7 @@ def addresses(learner):
     """Where the tensors are that captured steps of PPO read and write."""
     batch = learner._rollout.batch
     tensors = {field.name: getattr(batch, field.name) for field in fields(batch)}
-    tensors |= {f"data {name}": values for name, values in learner._data.items()}
+    tensors |= {f"data {name}": values for name, values in learner._inputs.columns.items()}
     assert all(isinstance(values, SimulatedTensor) for values in tensors.values())
     return {name: values.inner.data_ptr() for name, values in tensors.items()}
 
@@ -127,7 +127,7 @@ def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(game, oppone
     counts = []
     for _ in range(15):
         learn_alike(here, there)
-        replica = here._data["replica"][here._data["is_used"]].cpu()
+        replica = here._inputs.columns["replica"][here._inputs.columns["is_used"]].cpu()
         counts += replica.bincount(minlength=here.instances).tolist()
     assert 0 in counts
     assert max(counts) > 0
