@@ -24,7 +24,7 @@ from poker_rl.games.poker.phh_reader import RecordedDecisions, read_decisions
 from poker_rl.play.hand_review import choose_grade_word, explain_grades
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player, resolve_spec
-from poker_rl.reports.tables import (
+from poker_rl.reports.table_formats import (
     TextRows,
     TextTable,
     create_document,

@@ -26,7 +26,7 @@ from poker_rl.evaluation.result import AGAINST, EXACT
 from poker_rl.reports.comparison import IMAGE_SUFFIXES, CompareConfig, Comparison
 from poker_rl.reports.run_data import RunData, find_run_folders, read_run
 from poker_rl.reports.seed_statistics import compute_profile
-from poker_rl.reports.tables import to_csv
+from poker_rl.reports.table_formats import to_csv
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 
@@ -50,7 +50,7 @@ def compare_runs(run_specs: Sequence[str], config: CompareConfig) -> None:
         if path.suffix in IMAGE_SUFFIXES:
             save_figure(draw_comparison(comparisons), path)
         else:
-            write_text_atomically(path, format_output(comparisons, key, path.suffix))
+            write_text_atomically(path, format_output_file(comparisons, key, path.suffix))
         print_line(f"written: {path}")
 
 
@@ -72,10 +72,10 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
     return [Comparison([run for run in runs if run.game_name == game], config) for game in games]
 
 
-def format_output(comparisons: Sequence[Comparison], key: str, suffix: str) -> str:
+def format_output_file(comparisons: Sequence[Comparison], key: str, suffix: str) -> str:
     """Return the text of the output file that the setting "out", "curves" or "caption" names."""
     if key == "caption":
-        caption = f"{describe_figure(comparisons)}\n"
+        caption = f"{format_caption(comparisons)}\n"
         return caption.replace("%", r"\%") if suffix == ".tex" else caption
     if suffix == ".md":
         return "\n".join(one.format_markdown() for one in comparisons)
@@ -105,7 +105,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     if config.caption == "figure":
         # The note is wrapped before its text is scaled.
         figure.set_figwidth(width / config.font_scale)
-        add_footnote(figure, describe_figure(comparisons))
+        add_footnote(figure, format_caption(comparisons))
     figure.set_size_inches(width, config.height or figure.get_figheight())
     texts: Any = figure.findobj(Text)
     for text in texts:
@@ -162,7 +162,7 @@ def pool_scores(
     return strata_of_group
 
 
-def describe_figure(comparisons: Sequence[Comparison]) -> str:
+def format_caption(comparisons: Sequence[Comparison]) -> str:
     """Return the caption: what is measured, over how many seeds, and what the bands show."""
     config = comparisons[0].config
     kinds = tuple(record["kind"] for comparison in comparisons for record in comparison.records)

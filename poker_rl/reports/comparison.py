@@ -24,7 +24,7 @@ from poker_rl.reports.run_data import (
     shorten_key,
 )
 from poker_rl.reports.seed_statistics import Band, Statistic, average_curves, estimate
-from poker_rl.reports.tables import (
+from poker_rl.reports.table_formats import (
     TextRows,
     TextTable,
     escape_markdown,

@@ -39,7 +39,7 @@ from poker_rl.players.player_loader import (
     resolve_spec,
 )
 from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, print_reports
-from poker_rl.reports.tables import build_long_rows
+from poker_rl.reports.table_formats import build_long_rows
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import read_run_config

@@ -28,7 +28,7 @@ from poker_rl.evaluation.result import AGAINST, Result
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import parse_spec, read_headline_player, resolve_specs
-from poker_rl.reports.tables import (
+from poker_rl.reports.table_formats import (
     TextRows,
     TextTable,
     build_long_rows,

@@ -36,7 +36,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.export_weights import WEIGHTS_SUFFIXES, export_weights, list_files_to_write
-from poker_rl.reports.tables import to_csv
+from poker_rl.reports.table_formats import to_csv
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.training.device import prepare_process

@@ -40,7 +40,7 @@ from poker_rl.reports.run_data import (
     format_setting,
     read_run,
 )
-from poker_rl.reports.tables import (
+from poker_rl.reports.table_formats import (
     Markup,
     TextRows,
     build_long_rows,

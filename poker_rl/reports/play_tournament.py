@@ -48,7 +48,7 @@ from poker_rl.players.player_loader import (
     resolve_specs,
 )
 from poker_rl.reports.evaluation_report import save_results
-from poker_rl.reports.tables import TextTable, format_text
+from poker_rl.reports.table_formats import TextTable, format_text
 from poker_rl.storage.console import create_progress_bar, print_line
 from poker_rl.storage.disk import (
     atomic_replacement,

@@ -55,7 +55,7 @@ def build_run_figures(
     losses = []
     for tag in (tag for tag in curves if tag.startswith("loss/")):
         title = f"{tag[5:].replace('_', ' ').capitalize()} loss"
-        line = CurveLine(tag, *select_recorded(curves, x_axis, tag))
+        line = CurveLine(tag, *select_recorded_rows(curves, x_axis, tag))
         losses.append(Panel(title, [line], "loss"))
     exact_note = "exact, over the whole game tree"
     if other_seats_player is not None:
@@ -78,7 +78,7 @@ def build_run_figures(
     return figures
 
 
-def select_recorded(curves: Curves, x_axis: str, tag: str) -> tuple[np.ndarray, np.ndarray]:
+def select_recorded_rows(curves: Curves, x_axis: str, tag: str) -> tuple[np.ndarray, np.ndarray]:
     """Return x values and values of the rows that have a tag."""
     is_recorded = np.isfinite(curves[tag])
     return curves[x_axis][is_recorded], curves[tag][is_recorded]
@@ -104,7 +104,7 @@ def build_player_line(curves: Curves, x_axis: str, player: str, measure: str) ->
         center = ("median", f"{tag}/p50") if f"{tag}/p50" in curves else ("mean", tag)
         x, y = curves[x_axis], curves[center[1]]
         return CurveLine(f"{name}, {center[0]}", x, y, bands, color)
-    x, y = select_recorded(curves, x_axis, tag)
+    x, y = select_recorded_rows(curves, x_axis, tag)
     if f"{tag}/half_width" not in curves:
         return CurveLine(name, x, y, (), color)
     half_widths = curves[f"{tag}/half_width"][np.isfinite(curves[tag])]
