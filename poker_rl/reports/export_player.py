@@ -207,4 +207,4 @@ def format_open_spiel_infoset(open_spiel_name: str, seats: int, record: np.void)
 
 def to_open_spiel_kuhn_action(action: np.ndarray, facing_bet: np.ndarray | bool) -> np.ndarray:
     """Convert actions of Kuhn poker to OpenSpiel's numbers: 0 for a pass, 1 for a bet or a call."""
-    return ((action == RAISE) | ((action == CALL) & facing_bet)).astype(int)
+    return np.where((action == RAISE) | ((action == CALL) & facing_bet), 1, 0)
