@@ -149,7 +149,8 @@ class Comparison:
                 for point in zip(line.x, line.y, *ends, strict=True):
                     values = self.game, line.name, measure, *point
                     records.append(dict(zip(keys, values, strict=True)))
-        return records
+        labels = [group.label for group in self.groups]
+        return sorted(records, key=lambda record: labels.index(record["group"]))
 
     @property
     def title(self) -> str:
