@@ -39,8 +39,8 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width, play_deals
-from poker_rl.evaluation.plots.plotting import CurveLine, create_figure, draw_lines, label_axes
-from poker_rl.evaluation.plots.result_figures import read_curves
+from poker_rl.evaluation.plots.plotting import CurveLine, Panel, create_panels, draw_panel
+from poker_rl.evaluation.plots.run_figures import read_curves
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
@@ -184,9 +184,9 @@ class Matches:
         if name not in self.players or other not in self.players:
             return "-"
         seeds = [self._measure_seed(name, other, seed) for seed in range(len(self.players[name]))]
-        mean = estimate([won for won, _ in seeds])
-        half_width = seeds[0][1] if mean.half_width is None else mean.half_width
-        return f"{mean.value:+.3f} ± {half_width:.3f}"
+        mean, _, high = estimate([won for won, _ in seeds])
+        half_width = seeds[0][1] if high is None else high - mean
+        return f"{mean:+.3f} ± {half_width:.3f}"
 
     def _measure_seed(self, name: str, other: str, seed: int) -> tuple[float, float]:
         rivals = seed % len(self.players[other])
@@ -219,7 +219,7 @@ def measure_decision_ms(game: FixedLimitPoker, player: Player, count: int = 200)
 
 def draw_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
     """Draw the losses of actor and critic of APU, Dual-APU and their controls over episodes."""
-    figure, axes = create_figure(9, 6.4, 2, 2)
+    figure, axes = create_panels(4, columns=2, size=(9, 6.4))
     pairs = [(name, loss) for name in ("apu", "dual_apu") for loss in ("actor", "critic")]
     for (name, loss), ax in zip(pairs, axes, strict=True):
         lines = []
@@ -227,8 +227,7 @@ def draw_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
             curves = read_curves(runs[one][0] / METRICS_FILE) if one in runs else {}
             if f"loss/{loss}" in curves:
                 lines.append(CurveLine(one, curves["hands"] / 6, curves[f"loss/{loss}"]))
-        draw_lines(ax, lines)
-        label_axes(ax, f"{name}: {loss} loss", "episodes", "loss")
+        draw_panel(ax, Panel(f"{name}: {loss} loss", lines, "loss"), "episodes")
     return figure
 
 

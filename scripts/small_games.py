@@ -29,16 +29,15 @@ import numpy as np
 
 from poker_rl.evaluation.plots.plotting import (
     CurveLine,
+    Panel,
     add_footnote,
-    create_figure,
-    draw_lines,
+    create_panels,
+    draw_panel,
     format_step_count,
-    label_axes,
 )
 from poker_rl.evaluation.result import format_number
 from poker_rl.reports.comparison import CompareConfig, Comparison
-from poker_rl.reports.run_data import SECONDS_TAG, list_runs_at, read_run
-from poker_rl.reports.run_groups import RunGroup, group_runs
+from poker_rl.reports.run_data import RunGroup, group_runs, list_runs_at, read_run
 from poker_rl.reports.seed_statistics import average_curves, estimate
 from poker_rl.storage.disk import atomic_replacement, write_text_atomically
 
@@ -201,11 +200,11 @@ class Row:
             if self.folder.exists()
             else []
         )
-        finished = [run for run in runs if run.is_finished]
+        finished = [run for run in runs if run.status == "finished"]
         if not finished:
             return None
         latest = max(finished, key=lambda run: str(run.manifest["start"]))
-        groups = group_runs(finished, lambda run: run.is_finished)
+        groups = group_runs(finished, lambda run: run.status == "finished")
         (group,) = [one for one in groups if latest in one.runs]
         return RunGroup(self.algo, {}, group.counted_runs, group.counted_runs)
 
@@ -221,7 +220,7 @@ def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
         "learner": row.algo,
         "player": group.headline_player,
         "decisions": f"{table.compute_mean(group, 'decisions') or 0:.0f}",
-        "seconds": f"{table.compute_mean(group, SECONDS_TAG) or 0:.2f}",
+        "seconds": f"{table.compute_mean(group, 'seconds') or 0:.2f}",
         "MiB": str(max(int(run.manifest.get("peak_memory_mib") or 0) for run in group.runs)),
         "command": f"poker-rl train {many}{row.overrides} seed={seeds}",
         "machines": "; ".join(sorted({run.machine for run in group.runs})),
@@ -236,7 +235,7 @@ def list_points(row: Row, group: RunGroup) -> Iterator[CsvRow]:
         places, antes = run.get_curve(name, "decisions")
         if not len(places):
             raise ValueError(f"{run.folder} has measured nothing")
-        seconds = np.interp(places, *run.get_curve(SECONDS_TAG, "decisions"))
+        seconds = np.interp(places, *run.get_curve("seconds", "decisions"))
         for place, second, ante in zip(places, seconds, antes, strict=True):
             yield {
                 "learner": row.algo,
@@ -282,8 +281,8 @@ class SavedRow:
     @property
     def mean(self) -> tuple[float, float | None]:
         """Return the mean of the final results over seeds, and half its 95 % interval."""
-        mean = estimate([float(antes[-1]) for _, _, antes in self.curves])
-        return mean.value, mean.half_width
+        mean, _, high = estimate([float(antes[-1]) for _, _, antes in self.curves])
+        return mean, None if high is None else high - mean
 
     @property
     def formatted_mean(self) -> str:
@@ -390,13 +389,11 @@ def select_rows_with_curve(rows: list[SavedRow]) -> list[SavedRow]:
 
 def save_figure(game: str, rows: list[SavedRow]) -> None:
     """Save the figure with the curves of all learners on a game."""
-    figure, axes = create_figure(12, 5.5, 1, 2)
+    figure, axes = create_panels(2, size=(12, 5.5))
+    distance = "NashConv" if choose_measure(game) == "nash_conv" else "exploitability"
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
-        draw_lines(
-            ax, [row.build_mean_curve(x) for row in select_rows_with_curve(rows)], log_scale=True
-        )
-        distance = "NashConv" if choose_measure(game) == "nash_conv" else "exploitability"
-        label_axes(ax, GAMES[game], x, f"{distance} (antes)")
+        lines = [row.build_mean_curve(x) for row in select_rows_with_curve(rows)]
+        draw_panel(ax, Panel(GAMES[game], lines, f"{distance} (antes)", log_scale=True), x)
     add_footnote(
         figure, "exact; mean over seeds, shaded: lowest to highest; scripts/small_games.py"
     )

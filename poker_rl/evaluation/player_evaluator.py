@@ -215,8 +215,8 @@ class PlayerEvaluator:
 
         If a player has several instances, the policy of the first is drawn.
         """
-        from poker_rl.evaluation.plots.policy_figures import build_hand_grid_figures, draw_policy
-        from poker_rl.evaluation.plots.result_figures import build_run_figures, shorten_player_name
+        from poker_rl.evaluation.plots.cell_figures import build_hand_grid_figures, draw_policy
+        from poker_rl.evaluation.plots.run_figures import build_run_figures
 
         figures: dict[str, Figure] = {}
         if metrics is not None:
@@ -226,7 +226,6 @@ class PlayerEvaluator:
         if self.tree is not None:
             for name, player in players.items():
                 policy = self.compute_player_policies(self.tree, player)[0]
-                title = f"Policy: {shorten_player_name(name).replace('_', ' ')}"
-                if (figure := draw_policy(self.tree, policy, title)) is not None:
+                if (figure := draw_policy(self.tree, policy, name)) is not None:
                     figures[f"policy_{name}"] = figure
         return figures

@@ -24,8 +24,15 @@ from poker_rl.games.poker.phh_reader import RecordedDecisions, read_decisions
 from poker_rl.play.hand_review import choose_grade_word, explain_grades
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player, resolve_spec
-from poker_rl.reports.html_elements import create_document, create_element, create_table
-from poker_rl.reports.text_tables import TextRows, TextTable, format_text, to_csv
+from poker_rl.reports.table_formats import (
+    TextRows,
+    TextTable,
+    create_document,
+    create_element,
+    create_table,
+    format_text,
+    to_csv,
+)
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.training.device import prepare_process

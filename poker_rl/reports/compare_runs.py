@@ -9,47 +9,37 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.plots.plotting import (
-    FIGURE_DPI,
     CurveLine,
     Panel,
     add_footnote,
     draw_panels,
+    save_figure,
     set_figure_title,
 )
-from poker_rl.evaluation.plots.result_figures import COUNTER_TAGS
+from poker_rl.evaluation.plots.run_figures import COUNTER_TAGS
 from poker_rl.evaluation.result import AGAINST, EXACT
-from poker_rl.reports.comparison import (
-    IMAGE_SUFFIXES,
-    LOWER_IS_BETTER,
-    CompareConfig,
-    Comparison,
-)
-from poker_rl.reports.run_data import TAG_OF_AXIS, RunData, find_run_folders, read_run
+from poker_rl.reports.comparison import IMAGE_SUFFIXES, CompareConfig, Comparison
+from poker_rl.reports.run_data import RunData, find_run_folders, read_run
 from poker_rl.reports.seed_statistics import compute_profile
-from poker_rl.reports.text_tables import to_csv
+from poker_rl.reports.table_formats import to_csv
 from poker_rl.storage.console import print_line
-from poker_rl.storage.disk import atomic_replacement, prepare_output_file, write_text_atomically
+from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 
-# Text in SVG files is stored as characters, which can be searched and read aloud. A fixed salt
-# gives equal figures equal identifiers in SVG. Journals require PDF fonts of type 42.
-FIGURE_RC_PARAMS: Any = {"svg.fonttype": "none", "svg.hashsalt": "poker-rl", "pdf.fonttype": 42}
-# Figures are saved without a date, so that equal figures give equal files.
-METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+# A measure whose name ends like this is better if it is smaller.
+LOWER_IS_BETTER = ("exploitability", "nash_conv")
 
 
 def compare_runs(run_specs: Sequence[str], config: CompareConfig) -> None:
     """Print a comparison of runs, and write the output files that the settings name."""
     runs = [read_run(folder) for folder in find_run_folders(run_specs)]
     comparisons = build_comparisons(runs, config)
-    outputs = {"out": config.out, "curves": config.curves}
-    if config.caption not in ("figure", "none"):
-        outputs["caption"] = config.caption
+    caption = None if config.caption in ("figure", "none") else config.caption
+    outputs = {"out": config.out, "curves": config.curves, "caption": caption}
     output_paths = {key: Path(path) for key, path in outputs.items() if path is not None}
     for key, path in output_paths.items():
         with error_prefix(key):
@@ -57,7 +47,10 @@ def compare_runs(run_specs: Sequence[str], config: CompareConfig) -> None:
     text = "\n\n\n".join(comparison.format_text() for comparison in comparisons)
     print_line(f"{text}\n" if output_paths else text)
     for key, path in output_paths.items():
-        write_comparisons(comparisons, key, path)
+        if path.suffix in IMAGE_SUFFIXES:
+            save_figure(draw_comparison(comparisons), path)
+        else:
+            write_text_atomically(path, format_output_file(comparisons, key, path.suffix))
         print_line(f"written: {path}")
 
 
@@ -73,44 +66,35 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
     for name in config.tags or ():
         if not any(run.has_recorded(name) for run in runs):
             tags = dict.fromkeys(tag for run in runs for tag in run.curves)
-            raise ConfigError(
-                f"tags: no run has recorded {name}; there are"
-                f" {', '.join(tag for tag in tags if tag not in TAG_OF_AXIS)}"
-            )
+            known = [tag for tag in tags if tag not in (*COUNTER_TAGS, "seconds")]
+            raise ConfigError(f"tags: no run has recorded {name}; there are {', '.join(known)}")
     games = dict.fromkeys(run.game_name for run in runs)
     return [Comparison([run for run in runs if run.game_name == game], config) for game in games]
 
 
-def write_comparisons(comparisons: Sequence[Comparison], key: str, path: Path) -> None:
-    """Write one output file; `key` is the setting that names it: "out", "curves" or "caption"."""
-    if path.suffix in IMAGE_SUFFIXES:
-        save_figure(draw_comparison(comparisons), path)
-        return
+def format_output_file(comparisons: Sequence[Comparison], key: str, suffix: str) -> str:
+    """Return the text of the output file that the setting "out", "curves" or "caption" names."""
     if key == "caption":
-        text = f"{describe_figure(comparisons)}\n"
-        text = text.replace("%", r"\%") if path.suffix == ".tex" else text
-    elif path.suffix == ".md":
-        text = "\n".join(comparison.format_markdown() for comparison in comparisons)
-    elif path.suffix == ".json":
-        text = json.dumps([comparison.to_dict() for comparison in comparisons], indent=2) + "\n"
-    else:
-        records = [
-            record
-            for one in comparisons
-            for record in (one.records if key == "out" else one.list_curve_records())
-        ]
-        text = to_csv(records)
-    write_text_atomically(path, text)
+        caption = f"{format_caption(comparisons)}\n"
+        return caption.replace("%", r"\%") if suffix == ".tex" else caption
+    if suffix == ".md":
+        return "\n".join(one.format_markdown() for one in comparisons)
+    if suffix == ".json":
+        return json.dumps([one.to_dict() for one in comparisons], indent=2) + "\n"
+    lists = [one.records if key == "out" else one.list_curve_records() for one in comparisons]
+    return to_csv([record for records in lists for record in records])
 
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     """Draw a panel for every measure of every game, with a curve or profile for each group."""
     config = comparisons[0].config
-    panels = (
-        build_performance_profile_panels(comparisons)
-        if config.profile
-        else list_curve_panels(comparisons)
-    )
+    panels = [
+        Panel(one.game, one.build_curves(m), one.format_heading(m), m.endswith(LOWER_IS_BETTER))
+        for one in comparisons
+        for m in one.measures
+    ]
+    if config.profile:
+        panels = build_profile_panels(comparisons)
     title = "" if config.title == "none" else config.title
     if title is not None and len(panels) == 1:
         panels = [replace(panels[0], title=title)]
@@ -121,9 +105,8 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     if config.caption == "figure":
         # The note is wrapped before its text is scaled.
         figure.set_figwidth(width / config.font_scale)
-        add_footnote(figure, describe_figure(comparisons))
-    figure.set_figwidth(width)
-    figure.set_figheight(config.height or figure.get_figheight())
+        add_footnote(figure, format_caption(comparisons))
+    figure.set_size_inches(width, config.height or figure.get_figheight())
     texts: Any = figure.findobj(Text)
     for text in texts:
         text.set_fontsize(config.font_scale * text.get_fontsize())
@@ -133,34 +116,23 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     return figure
 
 
-def list_curve_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
-    """Return a panel of curves over training for every measure of every game."""
-    panels = []
-    for comparison in comparisons:
-        for measure in comparison.measures:
-            curves = (comparison.build_group_curve(group, measure) for group in comparison.groups)
-            lines, heading = list(filter(None, curves)), comparison.format_heading(measure)
-            panels.append(Panel(comparison.game, lines, heading, measure.endswith(LOWER_IS_BETTER)))
-    return panels
-
-
-def build_performance_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
+def build_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
     """Return a panel for each measure with performance profiles over the runs of all games.
 
     A profile is the share of runs that are better than each threshold.
     """
     panels = []
     for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):
-        strata_of_group = pool_scores(comparisons, measure)
+        sign, relation = (-1, "below") if measure.endswith(LOWER_IS_BETTER) else (1, "above")
+        strata_of_group = pool_scores(comparisons, measure, sign)
         scores = [score for strata in strata_of_group.values() for score in np.concatenate(strata)]
         low, high = min(scores, default=0.0), max(scores, default=0.0)
         margin = 0.05 * (high - low) or 0.05 * abs(high)
         thresholds = np.linspace(low - margin, high + margin, 1001)
-        sign, relation = (-1, "below") if measure.endswith(LOWER_IS_BETTER) else (1, "above")
         lines = []
         for (label, color), strata in strata_of_group.items():
-            share, low_share, high_share = compute_profile(strata, thresholds)
-            band = "interval", low_share, high_share
+            share, *ends = compute_profile(strata, thresholds)
+            band = "interval", ends[0], ends[1]
             lines.append(CurveLine(label, sign * thresholds, share, (band,), color=color))
         title = f"{comparisons[0].game}: {comparisons[0].format_heading(measure)}"
         if len(comparisons) > 1:
@@ -170,33 +142,30 @@ def build_performance_profile_panels(comparisons: Sequence[Comparison]) -> list[
 
 
 def pool_scores(
-    comparisons: Sequence[Comparison], measure: str
+    comparisons: Sequence[Comparison], measure: str, sign: int
 ) -> dict[tuple[str, str | None], list[np.ndarray]]:
     """Return for each label and color a list with the scores of its runs, [runs], in each game.
 
-    Larger scores are better: that of exploitability is its negative value. With several games, the
-    score of each run is divided by its value before training.
+    A score is the value times `sign`, with several games divided by the value before training.
     """
-    sign = -1 if measure.endswith(LOWER_IS_BETTER) else 1
     strata_of_group: dict[tuple[str, str | None], list[np.ndarray]] = {}
     for one in comparisons:
         for group in one.groups if measure in one.measures else ():
             scores = []
             for run in group.counted_runs:
-                value = run.get_value(measure, one.x_axis, one.x_value)
-                if value is not None:
-                    first_value = abs(run.get_curve(measure, one.x_axis)[1][0])
+                if (value := one.get_value(run, measure)) is not None:
+                    first_value = abs(run.get_curve(measure, one.config.x_axis)[1][0])
                     scores.append(sign * value / (first_value if len(comparisons) > 1 else 1))
             if scores:
-                key = group.label, group.color
-                strata_of_group.setdefault(key, []).append(np.array(scores))
+                strata = strata_of_group.setdefault((group.label, group.color), [])
+                strata.append(np.array(scores))
     return strata_of_group
 
 
-def describe_figure(comparisons: Sequence[Comparison]) -> str:
+def format_caption(comparisons: Sequence[Comparison]) -> str:
     """Return the caption: what is measured, over how many seeds, and what the bands show."""
     config = comparisons[0].config
-    kinds = {record["kind"] for comparison in comparisons for record in comparison.records}
+    kinds = tuple(record["kind"] for comparison in comparisons for record in comparison.records)
     parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)
     parts += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
     groups = [group for comparison in comparisons for group in comparison.groups]
@@ -212,11 +181,3 @@ def describe_figure(comparisons: Sequence[Comparison]) -> str:
     parts += [f"{statistic} over {seeds}", f"shaded: {bands[config.band]}"]
     parts.append("straight lines between the points of a run, to the end of the shortest run")
     return "; ".join(parts)
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Save a figure in the format of its suffix."""
-    file_format = path.suffix[1:]
-    options: Any = {"metadata": METADATA[file_format]} if file_format in METADATA else {}
-    with atomic_replacement(path) as temporary_path, rc_context(FIGURE_RC_PARAMS):
-        figure.savefig(temporary_path, format=file_format, dpi=FIGURE_DPI, **options)

@@ -15,8 +15,8 @@ from matplotlib.colors import is_color_like
 from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveFloat
 from poker_rl.evaluation.plots.plotting import CurveLine, format_step_count
 from poker_rl.evaluation.result import format_number
-from poker_rl.reports.run_data import SECONDS_TAG, TAG_OF_AXIS, RunData
-from poker_rl.reports.run_groups import (
+from poker_rl.reports.run_data import (
+    RunData,
     RunGroup,
     format_setting,
     group_runs,
@@ -24,7 +24,7 @@ from poker_rl.reports.run_groups import (
     shorten_key,
 )
 from poker_rl.reports.seed_statistics import Band, Statistic, average_curves, estimate
-from poker_rl.reports.text_tables import (
+from poker_rl.reports.table_formats import (
     TextRows,
     TextTable,
     escape_markdown,
@@ -33,8 +33,6 @@ from poker_rl.reports.text_tables import (
 )
 
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
-# A measure whose name ends like this is better if it is smaller.
-LOWER_IS_BETTER = ("exploitability", "nash_conv")
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -88,7 +86,6 @@ class Comparison:
 
     def __init__(self, runs: Sequence[RunData], config: CompareConfig) -> None:
         self.game, self.config = runs[0].game_name, config
-        self.x_axis, self.x_value = config.x_axis, config.x_value
         self.groups = group_runs(runs, self._is_counted)
         names = ", ".join(group.label for group in self.groups)
         for key, values in (("label", config.labels), ("color", config.colors)):
@@ -114,49 +111,53 @@ class Comparison:
     def _is_counted(self, run: RunData) -> bool:
         if not run.curves:
             return False
-        if self.x_value is not None:
-            return run.get_last_x(self.x_axis) >= self.x_value
-        return run.is_finished or self.config.unfinished
+        if self.config.x_value is not None:
+            return run.get_last_x(self.config.x_axis) >= self.config.x_value
+        return run.status == "finished" or self.config.unfinished
 
-    def list_run_values(self, group: RunGroup, measure: str) -> list[float]:
+    def get_value(self, run: RunData, measure: str) -> float | None:
+        """Return a run's value of a measure at `x_value`; None if there is none."""
+        return run.get_value(measure, self.config.x_axis, self.config.x_value)
+
+    def list_values(self, group: RunGroup, measure: str) -> list[float]:
         """Return a measure's value at `x_value` in each run that counts in the group's mean."""
-        values = (run.get_value(measure, self.x_axis, self.x_value) for run in group.counted_runs)
+        values = (self.get_value(run, measure) for run in group.counted_runs)
         return [value for value in values if value is not None]
-
-    def build_group_curve(self, group: RunGroup, measure: str) -> CurveLine | None:
-        """Return the averaged curve of a group's runs; None if no run has the measure."""
-        points = [run.get_curve(measure, self.x_axis) for run in group.counted_runs]
-        curves = [(x_values, values) for x_values, values in points if len(x_values)]
-        if not curves:
-            return None
-        line = average_curves(group.label, curves, self.config.band, self.config.statistic)
-        return replace(line, color=group.color)
-
-    def list_curve_records(self) -> list[dict[str, Any]]:
-        """Return a record for each point of each curve, for CSV."""
-        records = []
-        for group in self.groups:
-            for measure in self.measures:
-                line = self.build_group_curve(group, measure)
-                if line is None:
-                    continue
-                low_and_high = line.bands[0][1:] if line.bands else (line.y, line.y)
-                for x, y, low, high in zip(line.x, line.y, *low_and_high, strict=True):
-                    record = {"game": self.game, "group": group.label, "figure": measure}
-                    record |= {self.x_axis: x, self.config.statistic: y, "low": low, "high": high}
-                    records.append(record)
-        return records
 
     def compute_mean(self, group: RunGroup, tag: str) -> float | None:
         """Return the mean of a counter or a time at `x_value`, over the runs that count."""
-        values = self.list_run_values(group, tag)
+        values = self.list_values(group, tag)
         return float(np.mean(values)) if values else None
+
+    def build_curves(self, measure: str) -> list[CurveLine]:
+        """Return the averaged curve of each group whose runs have the measure."""
+        options, lines = (self.config.band, self.config.statistic), []
+        for group in self.groups:
+            curves = [run.get_curve(measure, self.config.x_axis) for run in group.counted_runs]
+            curves = [curve for curve in curves if len(curve[0])]
+            if curves:
+                lines.append(average_curves(group.label, curves, *options, group.color))
+        return lines
+
+    def list_curve_records(self) -> list[dict[str, Any]]:
+        """Return a record for each point of each curve, for CSV."""
+        keys = "game", "group", "figure", self.config.x_axis, self.config.statistic, "low", "high"
+        records = []
+        for measure in self.measures:
+            for line in self.build_curves(measure):
+                ends = line.bands[0][1:] if line.bands else (line.y, line.y)
+                for point in zip(line.x, line.y, *ends, strict=True):
+                    values = self.game, line.name, measure, *point
+                    records.append(dict(zip(keys, values, strict=True)))
+        labels = [group.label for group in self.groups]
+        return sorted(records, key=lambda record: labels.index(record["group"]))
 
     @property
     def title(self) -> str:
         """The heading of the table."""
-        is_final = self.x_value is None
-        figures = "final figures" if is_final else f"figures at {self.x_value:,.0f} {self.x_axis}"
+        x_value, figures = self.config.x_value, "final figures"
+        if x_value is not None:
+            figures = f"figures at {x_value:,.0f} {self.config.x_axis}"
         statistic = "mean ± half the 95 % interval over seeds (Student)"
         if self.config.statistic == "iqm":
             statistic = "interquartile mean [95 % interval over seeds, stratified bootstrap]"
@@ -166,28 +167,31 @@ class Comparison:
     def records(self) -> list[dict[str, Any]]:
         """A record for each group and measure, for tables, CSV and JSON."""
         keys, records = list_differing_keys([group.config for group in self.groups]), []
-        statistic = self.config.statistic
+        statistic, x_axis = self.config.statistic, self.config.x_axis
         for group in self.groups:
             settings = {
-                f"settings/{shorten_key(key)}": format_setting(group.config, key) for key in keys
+                f"settings/{shorten_key(key)}": format_setting(group.config.get(key, "-"))
+                for key in keys
             }
-            seconds = self.compute_mean(group, SECONDS_TAG)
+            seconds = self.compute_mean(group, "seconds")
             for measure in self.measures:
-                values = self.list_run_values(group, measure)
+                values = self.list_values(group, measure)
                 value, low, high = estimate(values, statistic) if values else (None,) * 3
+                pairs = (run.get_unit_and_kind(measure) for run in group.runs)
+                unit, kind = next(filter(any, pairs), ("", ""))
                 record: dict[str, Any] = {
                     "game": self.game,
                     "group": group.label,
                     "player": group.headline_player,
                     "figure": measure,
-                    "unit": group.get_measurement_field(measure, "unit"),
-                    "kind": group.get_measurement_field(measure, "kind"),
+                    "unit": unit,
+                    "kind": kind,
                     statistic: value,
                     "low": low,
                     "high": high,
                     "seeds": len(values),
                     "runs": len(group.runs),
-                    self.x_axis: self.compute_mean(group, TAG_OF_AXIS[self.x_axis]),
+                    x_axis: self.compute_mean(group, x_axis),
                     "minutes": None if seconds is None else seconds / 60,
                 }
                 records.append(record | settings)
@@ -196,22 +200,31 @@ class Comparison:
     def build_rows(self) -> TextRows:
         """Return the rows of the table: the headings, then a row for each group."""
         headings = ["group", "seeds", "player", *map(self.format_heading, self.measures)]
-        rows = [[*headings, self.x_axis, "minutes"]]
+        rows = [[*headings, self.config.x_axis, "minutes"]]
         for group in self.groups:
             counted, count = len(group.counted_runs), len({run.seed for run in group.runs})
+            seeds = str(count) if counted == count else f"{counted} of {count}"
             records = [record for record in self.records if record["group"] == group.label]
-            progress, minutes = records[0][self.x_axis], records[0]["minutes"]
+            cells = [self.format_cell(record, counted) for record in records]
+            progress, minutes = records[0][self.config.x_axis], records[0]["minutes"]
+            cells.append("-" if progress is None else format_step_count(progress))
             rows.append(
-                [
-                    group.label,
-                    str(count) if counted == count else f"{counted} of {count}",
-                    group.headline_player,
-                    *(format_cell(record, self.config.statistic, counted) for record in records),
-                    "-" if progress is None else format_step_count(progress),
-                    format_minutes(minutes),
-                ]
+                [group.label, seeds, group.headline_player, *cells, format_minutes(minutes)]
             )
         return rows
+
+    def format_cell(self, record: Mapping[str, Any], counted_runs: int) -> str:
+        """Format a value with its interval, and the number of seeds unless all have a value."""
+        value, seeds = record[self.config.statistic], record["seeds"]
+        if not seeds:
+            return "-"
+        if seeds == 1:
+            return f"{format_number(value)} (1 seed)"
+        low, high = record["low"], record["high"]
+        text = format_number(value, (high - low) / 2)
+        if self.config.statistic == "iqm":
+            text = f"{value:.3g} [{low:.3g}, {high:.3g}]"
+        return text if seeds == counted_runs else f"{text} ({seeds} seeds)"
 
     def format_heading(self, measure: str) -> str:
         """Return a measure with its unit."""
@@ -224,13 +237,14 @@ class Comparison:
         for group in self.groups:
             seeds = {run.seed for run in group.counted_runs}
             for run in group.runs:
-                status = f"{run.status} at {run.get_last_x(self.x_axis):,.0f} {self.x_axis}"
+                x_axis = self.config.x_axis
+                reason = f"{run.status} at {run.get_last_x(x_axis):,.0f} {x_axis}"
                 if run not in group.counted_runs:
-                    is_replaced = run.seed in seeds
-                    reason = f"another run of seed {run.seed} counts" if is_replaced else status
+                    if run.seed in seeds:
+                        reason = f"another run of seed {run.seed} counts"
                     yield f"not in the means: {run.folder}, {reason}"
-                elif not run.is_finished:
-                    yield f"not finished: {run.folder}, {status}"
+                elif run.status != "finished":
+                    yield f"not finished: {run.folder}, {reason}"
         machines = dict.fromkeys(run.machine for group in self.groups for run in group.runs)
         yield f"machine{'s' * (len(machines) > 1)}: {' / '.join(machines)}"
 
@@ -253,27 +267,12 @@ class Comparison:
                 "folder": str(run.folder),
                 "status": run.status,
                 "counted": run in group.counted_runs,
-                "values": {
-                    name: run.get_value(name, self.x_axis, self.x_value) for name in self.measures
-                },
+                "values": {measure: self.get_value(run, measure) for measure in self.measures},
             }
             for group in self.groups
             for run in group.runs
         ]
         return {"figures": self.records, "runs": runs, "notes": list(self.iterate_notes())}
-
-
-def format_cell(record: Mapping[str, Any], statistic: Statistic, counted_runs: int) -> str:
-    """Format a value with its interval, and the number of seeds unless all runs have a value."""
-    value, low, high = record[statistic], record["low"], record["high"]
-    if value is None:
-        return "-"
-    if record["seeds"] == 1:
-        return f"{format_number(value)} (1 seed)"
-    number = format_number(value, (high - low) / 2)
-    if statistic == "iqm":
-        number = f"{value:.3g} [{low:.3g}, {high:.3g}]"
-    return number if record["seeds"] == counted_runs else f"{number} ({record['seeds']} seeds)"
 
 
 def format_minutes(minutes: float | None) -> str:

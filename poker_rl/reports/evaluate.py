@@ -24,6 +24,7 @@ from poker_rl.evaluation.best_response.exploitability_bounds import (
 from poker_rl.evaluation.matches.duplicate_match import check_seat_count, play_mixed_table
 from poker_rl.evaluation.matches.match_statistics import measure_match
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.poker.phh_reader import read_decisions
 from poker_rl.games.public.tree import check_heads_up
@@ -36,12 +37,8 @@ from poker_rl.players.player_loader import (
     load_players,
     resolve_spec,
 )
-from poker_rl.reports.evaluation_report import (
-    EvaluateConfig,
-    Evaluation,
-    ResultTable,
-    print_reports,
-)
+from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, print_reports
+from poker_rl.reports.table_formats import build_long_rows
 from poker_rl.storage.checkpoint import list_snapshots
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.device import prepare_process
@@ -85,12 +82,11 @@ def evaluate(
 
 def check_settings(config: EvaluateConfig) -> None:
     """Raise `ConfigError` if settings contradict each other."""
-    if config.seats:
-        for key in SETTINGS_WITHOUT_SEATS:
-            if getattr(config, key):
-                raise ConfigError(
-                    f"{key}: can't be used with seats, which name the player of every seat"
-                )
+    for key in SETTINGS_WITHOUT_SEATS if config.seats else ():
+        if getattr(config, key):
+            raise ConfigError(
+                f"{key}: can't be used with seats, which name the player of every seat"
+            )
     if config.run is None:
         for key in ("checkpoint", "earlier_snapshots"):
             if getattr(config, key):
@@ -132,14 +128,13 @@ def create_evaluation(
 def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[str, Player]:
     """Return the players to measure by name."""
     spec, snapshot = evaluation.config.player, evaluation.snapshot
-    if snapshot is None:
-        assert spec is not None
-        with error_prefix("player"):
-            return {resolve_spec(spec): evaluation.load_player(spec)}
-    if spec is None:
+    if snapshot is not None and spec is None:
         with error_prefix("run"):
             return load_players(snapshot, evaluation.game, device)
     with error_prefix("player"):
+        assert spec is not None
+        if snapshot is None:
+            return {resolve_spec(spec): evaluation.load_player(spec)}
         if (match := PLAYER_PATTERN.fullmatch(spec)) is None:
             raise ConfigError(f"{spec} is not a name, as in current, current.2 or current:greedy")
         if match[1] == spec:  # no instance and not greedy
@@ -164,7 +159,7 @@ def measure_mixed_table(evaluation: Evaluation) -> None:
         f"{deals:,} deals, each played in every rotation of the players over the seats;"
         f" {results[1].unit}, 95 % interval"
     )
-    evaluation.tables = [ResultTable(results, heading, is_wide=True)]
+    evaluation.add_table(results, heading)
     evaluation.print_and_save()
 
 
@@ -172,7 +167,6 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
     """Check the settings, measure players, and print and save the report."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     snapshot = evaluation.snapshot
-    deals, seed = evaluator.deals, config.seed
     opponents = evaluation.load_players("against")
     best_responses = evaluation.load_players("best_responses")
     if opponents or best_responses or config.earlier_snapshots or config.lbr or config.hands:
@@ -193,45 +187,56 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
                 for path in (paths[round(index)] for index in np.linspace(0, len(paths) - 1, count))
                 for name in players
             ]
+    if config.lbr:
+        with error_prefix("lbr"):
+            check_heads_up(game)
+    if best_responses and game.seats != 2:
+        raise ConfigError(f"best_responses: {game.name} is not for two players, which it has to be")
     metrics_path = None if snapshot is None else snapshot.parents[1] / METRICS_FILE
-    _check_measurements(evaluation, metrics_path)
-    hand_tables = [] if config.hands is None else [_measure_agreement(evaluation, players)]
+    if config.figures and metrics_path is not None:
+        with error_prefix("figures"):
+            read_metrics_rows(metrics_path)  # report a damaged metrics.jsonl before the matches
+    if config.exact:
+        with error_prefix("exact"):
+            evaluator.check_exact_possible()
+    evaluation.create_output_folder()
 
+    agreement, hands_heading = measure_agreement(evaluation, players)
     measures = [
         result
         for name, player in players.items()
         for result in evaluator.evaluate_player(name, player, config.exact)
     ]
-    bounds, options = [], (deals, seed, evaluator.use_aivat)
+    bounds, options = [], (evaluator.deals, config.seed, evaluator.use_aivat)
     for name, player in players.items():
         if config.lbr:
-            bounds.append(compute_lbr_bound(game, player, name, deals, seed))
+            bounds.append(compute_lbr_bound(game, player, name, *options[:2]))
         if best_responses:
             bounds.append(compute_trained_bound(game, player, name, best_responses, *options))
     matches = [
         measure_match(game, evaluator.tree, name, players[name], other_name, other, *options)
         for name, other_name, other in pairings
     ]
-    winnings = [result for results, _ in matches for result in results]
-    styles = [result for _, match_styles in matches for result in match_styles]
-    protocol = PROTOCOLS[evaluator.variance_reduction]
+    winnings, styles = ([one for match in matches for one in match[kind]] for kind in (0, 1))
+    protocol = f"{evaluator.deals:,} {PROTOCOLS[evaluator.variance_reduction]}"
     protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
-    evaluation.tables = [
-        ResultTable(measures),
-        ResultTable(bounds, "lower bounds on exploitability; 95 % interval"),
-        ResultTable(winnings, f"{deals:,} {protocol}; 95 % interval", is_wide=True),
-        ResultTable(styles, "playing style", is_wide=True),
-        *hand_tables,
-    ]
+    evaluation.add_table(measures, build_rows=build_long_rows)
+    evaluation.add_table(bounds, "lower bounds on exploitability; 95 % interval", build_long_rows)
+    evaluation.add_table(winnings, f"{protocol}; 95 % interval")
+    evaluation.add_table(styles, "playing style")
+    evaluation.add_table(agreement, hands_heading)
     evaluation.print_and_save()
     if config.figures:
         evaluation.save_figures(evaluator.build_figures(players, metrics_path))
 
 
-def _measure_agreement(evaluation: Evaluation, players: Mapping[str, Player]) -> ResultTable:
-    """Return how likely the players are to act as in the recorded hands of the file `hands`."""
+def measure_agreement(
+    evaluation: Evaluation, players: Mapping[str, Player]
+) -> tuple[list[Result], str]:
+    """Return how likely the players are to act as in the file `hands`, and a heading."""
     game, config = evaluation.game, evaluation.config
-    assert config.hands is not None
+    if config.hands is None:
+        return [], ""
     with error_prefix("hands"):
         full_game, options = allow_all_amounts(game), (config.hands_seat, config.round_amounts)
         decisions = read_decisions(Path(config.hands), full_game, *options)
@@ -245,21 +250,4 @@ def _measure_agreement(evaluation: Evaluation, players: Mapping[str, Player]) ->
         ]
     left_out = sum(map(len, decisions.left_out.values()))
     heading = f"{len(decisions.hands):,} recorded hands, {left_out:,} more left out; 95 % interval"
-    return ResultTable(results, heading, is_wide=True)
-
-
-def _check_measurements(evaluation: Evaluation, metrics_path: Path | None) -> None:
-    """Check that all measurements are possible, and create the output folder."""
-    game, config = evaluation.game, evaluation.config
-    if config.lbr:
-        with error_prefix("lbr"):
-            check_heads_up(game)
-    if config.best_responses and game.seats != 2:
-        raise ConfigError(f"best_responses: {game.name} is not for two players, which it has to be")
-    if config.figures and metrics_path is not None:
-        with error_prefix("figures"):
-            read_metrics_rows(metrics_path)  # report a damaged metrics.jsonl before the matches
-    if config.exact:
-        with error_prefix("exact"):
-            evaluation.evaluator.check_exact_possible()
-    evaluation.create_output_folder()
+    return results, heading

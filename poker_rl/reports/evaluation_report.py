@@ -28,7 +28,8 @@ from poker_rl.evaluation.result import AGAINST, Result
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import parse_spec, read_headline_player, resolve_specs
-from poker_rl.reports.text_tables import (
+from poker_rl.reports.table_formats import (
+    TextRows,
     TextTable,
     build_long_rows,
     build_wide_rows,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 EVALUATIONS_FOLDER = "evaluations"
 LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")
 MAX_NAME_LENGTH = 100  # of the file of a figure
+RowBuilder = Callable[[Sequence[Result], str | None], TextRows]
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -82,25 +84,17 @@ class EvaluateConfig:
         return None if self.run is None else Path(self.run) / EVALUATIONS_FOLDER
 
 
-@dataclass(frozen=True)
-class ResultTable:
-    """Table of results, with a column for each measure if `is_wide`, else a row for each result."""
-
-    results: Sequence[Result]
-    heading: str = ""
-    is_wide: bool = False
-
-
 @dataclass
 class Evaluation:
-    """One call of `poker-rl evaluate`: its settings and parts, and the tables of its results."""
+    """One call of `poker-rl evaluate`: its settings, parts, results and output files."""
 
     config: EvaluateConfig
     game: Game
     evaluator: PlayerEvaluator
     load_player: Callable[[str], Player]
     start_time: datetime = field(default_factory=datetime.now)
-    tables: Sequence[ResultTable] = ()
+    results: list[Result] = field(default_factory=list)
+    tables: list[TextTable] = field(default_factory=list)
 
     @cached_property
     def snapshot(self) -> Path | None:
@@ -127,11 +121,6 @@ class Evaluation:
         folder = self.config.results_folder
         return None if folder is None else folder / f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
 
-    @property
-    def results(self) -> list[Result]:
-        """The results of all tables."""
-        return [result for table in self.tables for result in table.results]
-
     def load_players(self, key: str) -> dict[str, Player]:
         """Return the players that the setting `key` names, by name."""
         with error_prefix(key):
@@ -144,48 +133,40 @@ class Evaluation:
             with error_prefix("out"):
                 create_writable_folder(self.path.parent)
 
-    def format_text(self) -> str:
-        """Format the report for the screen."""
-        heading = self.game.name
-        if self.snapshot is not None:
-            heading += f", {int(self.snapshot.stem):,} decisions: {self.snapshot}"
-        tables = []
-        for table in self.tables:
-            if table.results:
-                build_rows = build_wide_rows if table.is_wide else build_long_rows
-                rows = build_rows(table.results, self.headline_player)
-                tables.append(TextTable(rows, table.heading, key_columns=2))
-        return format_text([heading, *tables], list_player_names(self.results))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data for JSON."""
-        return {
-            "time": self.start_time.isoformat(sep=" ", timespec="seconds"),
-            "command": shlex.join(["poker-rl", *sys.argv[1:]]),
-            "game": self.game.name,
-            "evaluation": asdict(self.evaluator),
-            "snapshot": None if self.snapshot is None else str(self.snapshot),
-            "decisions": None if self.snapshot is None else int(self.snapshot.stem),
-            "headline": self.headline_player,
-            "seed": self.config.seed,
-            "deals": self.evaluator.deals,
-            "results": [asdict(result) for result in self.results],
-        }
+    def add_table(
+        self, results: Sequence[Result], heading: str = "", build_rows: RowBuilder = build_wide_rows
+    ) -> None:
+        """Add results to the report, as a table unless there are none."""
+        self.results += results
+        if results:
+            rows = build_rows(results, self.headline_player)
+            self.tables.append(TextTable(rows, heading, key_columns=2))
 
     def print_and_save(self) -> None:
-        """Print the report and save it as JSON and its results as CSV."""
-        print_line(self.format_text())
+        """Print the tables, and save the report as JSON and its results as CSV."""
+        snapshot, heading = self.snapshot, self.game.name
+        decisions = None if snapshot is None else int(snapshot.stem)
+        if snapshot is not None:
+            heading += f", {decisions:,} decisions: {snapshot}"
+        print_line(format_text([heading, *self.tables], list_player_names(self.results)))
         if self.path is None:
             print_line("\nnothing was written; out=FOLDER saves it as JSON and CSV")
             return
-        report = self.to_dict()
-        write_text_atomically(Path(f"{self.path}.json"), json.dumps(report, indent=2) + "\n")
-        write_text_atomically(Path(f"{self.path}.csv"), to_csv(report["results"]))
+        report = {
+            "game": self.game.name,
+            "evaluation": asdict(self.evaluator),
+            "snapshot": None if snapshot is None else str(snapshot),
+            "decisions": decisions,
+            "headline": self.headline_player,
+            "seed": self.config.seed,
+            "deals": self.evaluator.deals,
+        }
+        save_results(self.path, report, self.results, self.start_time)
         print_line(f"\nsaved: {self.path}.json, .csv")
 
     def save_figures(self, figures: Mapping[str, Figure]) -> None:
         """Save figures as PNG files, with a footnote on the game, the snapshot and the seeds."""
-        from poker_rl.evaluation.plots.plotting import save_png
+        from poker_rl.evaluation.plots.plotting import save_figure
 
         if not figures or self.path is None:
             print_line("no figures: the game is too large for a policy to be drawn")
@@ -197,8 +178,20 @@ class Evaluation:
         self.path.mkdir(exist_ok=True)
         for name, figure in figures.items():
             file_name = re.sub(r"[^\w.+-]+", "_", name)[:MAX_NAME_LENGTH]
-            save_png(figure, self.path / f"{file_name}.png", origin)
+            save_figure(figure, self.path / f"{file_name}.png", origin)
         print_line(f"figures: {self.path}")
+
+
+def save_results(
+    path: Path, report: Mapping[str, Any], results: Sequence[Result], time: datetime
+) -> None:
+    """Save results as CSV, and as JSON with the command; `path` has no suffix."""
+    rows = [asdict(result) for result in results]
+    command = shlex.join(["poker-rl", *sys.argv[1:]])
+    heading = {"time": time.isoformat(sep=" ", timespec="seconds"), "command": command}
+    content = json.dumps({**heading, **report, "results": rows}, indent=2)
+    write_text_atomically(Path(f"{path}.json"), content + "\n")
+    write_text_atomically(Path(f"{path}.csv"), to_csv(rows))
 
 
 def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, int | None]]:
@@ -210,10 +203,9 @@ def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, 
             heading = f"seed {report['seed']}, {report['time']}, {report['command']}"
             if decisions is not None:
                 heading = f"{decisions:,} decisions, {heading}"
-            results = [Result(**row) for row in report["results"]]
             results = [
                 result
-                for result in results
+                for result in (Result(**row) for row in report["results"])
                 if result.measure.startswith("exploitability")
                 or (result.half_width is not None and result.measure.startswith(LISTED_SAMPLES))
             ]

@@ -8,6 +8,7 @@ splits odd chips.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,19 +28,15 @@ from poker_rl.evaluation.matches.duplicate_match import play_deals
 from poker_rl.evaluation.player_evaluator import MAX_TREE_NODES
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
-from poker_rl.games.hand_history import HandHistory, hand_history_from_record, replay_hand
+from poker_rl.games.hand_history import HandHistory, hand_history_from_record
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
-from poker_rl.reports.export_weights import (
-    WEIGHTS_SUFFIXES,
-    export_weights,
-    list_files_to_write,
-)
-from poker_rl.reports.text_tables import to_csv
+from poker_rl.reports.export_weights import WEIGHTS_SUFFIXES, export_weights, list_files_to_write
+from poker_rl.reports.table_formats import to_csv
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.training.device import prepare_process
@@ -158,20 +155,22 @@ def format_policy(tree: GameTree, policy: np.ndarray) -> str:
 
     Names of information sets and numbers of actions are OpenSpiel's if it has the game.
     """
-    open_spiel_name, infosets = find_open_spiel_name(tree.game), {}
-    for record, legal, probs in zip(tree.infoset_records, tree.legal_mask, policy, strict=True):
-        actions = np.flatnonzero(legal).tolist()
-        numbers, name = actions, tree.game.infoset_name(record)
-        if open_spiel_name is not None:
-            name = format_open_spiel_infoset(open_spiel_name, tree.game, record)
-            numbers = [to_open_spiel_action(open_spiel_name, a, bool(legal[FOLD])) for a in actions]
-        infosets[name] = dict(zip(numbers, probs[actions].tolist(), strict=True))
-    columns = sorted({number for row in infosets.values() for number in row})
-    rows = [
-        {"infoset": name} | {f"action_{number}": row.get(number, 0.0) for number in columns}
-        for name, row in infosets.items()
-    ]
-    return to_csv(rows)
+    game, open_spiel_name = tree.game, find_open_spiel_name(tree.game)
+    names, probs_by_number = [], np.full_like(policy, np.nan)
+    for i, (record, legal) in enumerate(zip(tree.infoset_records, tree.legal_mask, strict=True)):
+        actions = numbers = np.flatnonzero(legal)
+        if open_spiel_name is None:
+            names.append(game.infoset_name(record))
+        else:
+            names.append(format_open_spiel_infoset(open_spiel_name, game.seats, record))
+            if open_spiel_name == OPEN_SPIEL_KUHN:
+                numbers = to_open_spiel_kuhn_action(actions, bool(legal[FOLD]))
+        probs_by_number[i, numbers] = policy[i, actions]
+    used = np.flatnonzero(np.isfinite(probs_by_number).any(0))
+    rows = np.nan_to_num(probs_by_number[:, used]).tolist()
+    columns = ["infoset", *(f"action_{number}" for number in used)]
+    table = zip(names, rows, strict=True)
+    return to_csv([dict(zip(columns, (name, *row), strict=True)) for name, row in table])
 
 
 def find_open_spiel_name(game: Game) -> str | None:
@@ -185,34 +184,27 @@ def find_open_spiel_name(game: Game) -> str | None:
     return OPEN_SPIEL_LEDUC if is_leduc else None
 
 
-def format_open_spiel_infoset(open_spiel_name: str, game: Game, record: np.void) -> str:
+def format_open_spiel_infoset(open_spiel_name: str, seats: int, record: np.void) -> str:
     """Return OpenSpiel's name of the information set of the seat to act."""
-    seat, seats = int(record["to_act"]), game.seats
-    action_line = record["line"][: record["moves"]].tolist()
-    own_card = int(record["deck"][seat])
+    seat, street, actions = int(record["to_act"]), int(record["street"]), record["line"]
+    actions, own_card = actions[: record["moves"]], int(record["deck"][seat])
     if open_spiel_name == OPEN_SPIEL_KUHN:
-        kuhn_actions = [
-            to_open_spiel_action(open_spiel_name, action, RAISE in action_line[:i])
-            for i, action in enumerate(action_line)
-        ]
-        return str(own_card) + "".join("pb"[bet] for bet in kuhn_actions)
-    actions_by_round: list[list[str]] = [[], []]
-    history = hand_history_from_record(game, record, tuple(action_line))
-    for table, action in zip(replay_hand(game, history), action_line, strict=False):
-        actions_by_round[int(table["street"][0])].append(str(action))
-    street = int(record["street"])
+        facing_bet = np.cumsum(actions == RAISE) > 0
+        bets = to_open_spiel_kuhn_action(actions, facing_bet)
+        return str(own_card) + "".join("pb"[bet] for bet in bets)
+    digits = "".join(map(str, actions))
+    first_round = re.match(f"{CALL}{CALL}|{CALL}?{RAISE}+{CALL}", digits) if street else None
+    end = len(digits) if first_round is None else first_round.end()
     chips_in = record["paid"][:seats].tolist()
     money = " ".join(str(LEDUC_STARTING_CHIPS - chips) for chips in chips_in)
     public_card_text = f"[Public: {int(record['deck'][seats])}]" if street else ""
     return (
         f"[Observer: {seat}][Private: {own_card}][Round {street + 1}][Player: {seat}]"
         f"[Pot: {sum(chips_in)}][Money: {money}]{public_card_text}"
-        f"[Round1: {' '.join(actions_by_round[0])}][Round2: {' '.join(actions_by_round[1])}]"
+        f"[Round1: {' '.join(digits[:end])}][Round2: {' '.join(digits[end:])}]"
     )
 
 
-def to_open_spiel_action(open_spiel_name: str, action: int, facing_bet: bool) -> int:
-    """Convert an action to OpenSpiel's number of the action."""
-    if open_spiel_name == OPEN_SPIEL_KUHN:
-        return int(action == RAISE or (facing_bet and action == CALL))
-    return action
+def to_open_spiel_kuhn_action(action: np.ndarray, facing_bet: np.ndarray | bool) -> np.ndarray:
+    """Convert actions of Kuhn poker to OpenSpiel's numbers: 0 for a pass, 1 for a bet or a call."""
+    return np.where((action == RAISE) | ((action == CALL) & facing_bet), 1, 0)

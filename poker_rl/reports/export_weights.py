@@ -37,7 +37,7 @@ from poker_rl.players.player_loader import (
 )
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import read_run
-from poker_rl.reports.text_tables import escape_markdown, format_markdown_table
+from poker_rl.reports.table_formats import escape_markdown, format_markdown_table
 from poker_rl.storage.checkpoint import (
     SAFETENSORS_SUFFIX,
     find_newest_snapshot,
@@ -69,24 +69,21 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
         name = read_headline_player(source)
     else:
         raise ConfigError(f"{spec} is no trained player, and has no weights")
-    player = load_player(f"{source}:{name}", game)
+    player, results = load_player(f"{source}:{name}", game), []
     if is_run_snapshot(source):
         origin = describe_origin(source.parents[1], int(source.stem))
+        results = list_player_results(source, name)
     else:
         origin = load_snapshot(source).get("origin", {})
-    file_name = re.sub(r"\W", "_", name)
+    file_name, message = re.sub(r"\W", "_", name), f"{path}: {name} of {game.name}"
     metadata = {"game": game.to_dict(), "origin": origin, "version": __version__}
     if path.suffix == SAFETENSORS_SUFFIX:
         save_safetensors(path, metadata | {"players": {file_name: player.to_dict()}})
-        results = list_player_results(source, name) if is_run_snapshot(source) else []
         card_path = list_files_to_write(path)[1]
         write_text_atomically(card_path, format_model_card(path.name, name, game, origin, results))
-        return f"{path}: {name} of {game.name}; model card: {card_path}"
+        return f"{message}; model card: {card_path}"
     difference = save_onnx(path, game, player, metadata | {"player": file_name})
-    return (
-        f"{path}: {name} of {game.name}; at random decisions its probabilities differ by at most"
-        f" {difference:.1g}"
-    )
+    return f"{message}; at random decisions its probabilities differ by at most {difference:.1g}"
 
 
 def list_player_results(snapshot: Path, player_name: str) -> list[Result]:
@@ -105,42 +102,35 @@ def format_model_card(
     file_name: str, player: str, game: Game, origin: Mapping[str, Any], results: Sequence[Result]
 ) -> str:
     """Return a model card: Markdown that begins with metadata in YAML, which model hubs read."""
-    metadata: dict[str, Any] = {
-        "library_name": "poker-rl",
-        "pipeline_tag": TASK,
-        "tags": [TASK, "poker-rl", game.name],
-    }
+    metadata: dict[str, Any] = {"library_name": "poker-rl", "pipeline_tag": TASK}
+    metadata["tags"] = [TASK, "poker-rl", game.name]
+    rows, metrics = [["measure", "value", "unit", "kind"]], []
+    for r in results:
+        rows.append([r.measure, r.formatted_value, r.unit, r.kind])
+        name = f"{r.measure} ({r.unit}, {r.kind})"
+        metrics.append({"type": r.measure, "name": name, "value": float(r.value)})
     if results:
-        metrics = [
-            {
-                "type": r.measure,
-                "name": f"{r.measure} ({r.unit}, {r.kind})",
-                "value": float(r.value),
-            }
-            for r in results
-        ]
         dataset = {"type": game.name, "name": game.name}
         model_results = [{"task": {"type": TASK}, "dataset": dataset, "metrics": metrics}]
         metadata["model-index"] = [{"name": f"{game.name} {player}", "results": model_results}]
-    rows = [["measure", "value", "unit", "kind"]]
-    rows += [[r.measure, r.formatted_value, r.unit, r.kind] for r in results]
-    origin_rows = [["", ""]]
-    origin_rows += [[key, str(value)] for key, value in origin.items() if value is not None]
+    origin_rows = [[key, str(value)] for key, value in origin.items() if value is not None]
+    front, rules = (
+        yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+        for tree in (metadata, game.to_dict())
+    )
     parts = [
-        f"---\n{_dump_yaml(metadata)}---",
+        f"---\n{front}---",
         f"# {escape_markdown(f'{game.name}: {player}')}",
         f"A player of the game {escape_markdown(game.name)} for poker-rl {__version__}.",
-        f"## Origin\n\n{format_markdown_table(origin_rows) if origin else 'unknown'}",
-        f"## Results\n\n{format_markdown_table(rows) if results else 'not measured'}",
+        "## Origin",
+        format_markdown_table([["", ""], *origin_rows]) if origin else "unknown",
+        "## Results",
+        format_markdown_table(rows) if results else "not measured",
         "## Use\n\n```bash\npip install 'poker-rl[export]'\n"
         f"poker-rl evaluate game={game.name} player={file_name}\n```",
-        f"## Game\n\n```yaml\n{_dump_yaml(game.to_dict())}```",
+        f"## Game\n\n```yaml\n{rules}```",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _dump_yaml(tree: Mapping[str, Any]) -> str:
-    return str(yaml.safe_dump(dict(tree), sort_keys=False, allow_unicode=True))
 
 
 class _OnnxPolicy(nn.Module):
@@ -183,7 +173,6 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
     inputs = {"observation": player.encoder(records).astype(np.float32), "mask": legal_mask}
     if player.network_sharing != "shared":
         inputs["seat"] = records["to_act"].astype(np.int64)
-    arguments = tuple(map(torch.from_numpy, inputs.values()))
     batch = torch.export.Dim("batch")
     # Without this, torch warns of packages that are not needed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
@@ -192,17 +181,17 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
         try:
             program = torch.onnx.export(
                 _OnnxPolicy(player).eval(),
-                arguments,
+                tuple(map(torch.from_numpy, inputs.values())),
                 input_names=list(inputs),
                 output_names=["probs"],
-                dynamic_shapes=tuple({0: batch} for _ in arguments),
+                dynamic_shapes=({0: batch},) * len(inputs),
                 dynamo=True,
                 verbose=False,
             )
         except torch.onnx.errors.OnnxExporterError:
             raise ConfigError("torch can't export this network to ONNX") from None
     assert program is not None
-    model = program.model_proto
+    model = program.model_proto  # each access creates a new one
     onnx.helper.set_model_props(model, {"poker_rl": json.dumps(dict(metadata))})
     data = model.SerializeToString()
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.plots.plotting import FILE_STYLE, METADATA
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
@@ -24,20 +31,29 @@ from poker_rl.players.player_loader import CPU, load_player, load_players
 from poker_rl.reports.compare_runs import build_comparisons, draw_comparison
 from poker_rl.reports.comparison import CompareConfig, format_minutes
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
-from poker_rl.reports.html_elements import (
+from poker_rl.reports.run_data import (
+    TARGET_SUFFIX,
+    RunData,
+    find_run_folders,
+    flatten_config,
+    format_setting,
+    read_run,
+)
+from poker_rl.reports.table_formats import (
     Markup,
+    TextRows,
+    build_long_rows,
     create_document,
     create_element,
     create_table,
-    embed_figure,
+    mark_headline,
 )
-from poker_rl.reports.run_data import SECONDS_TAG, RunData, find_run_folders, read_run
-from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
-from poker_rl.reports.text_tables import TextRows, build_long_rows, mark_headline
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
+
+MAX_PANEL_BASIS = 480  # two panels of so many pixels fit side by side on a wide screen
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -133,7 +149,7 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
     """Return a line with the options, seed, status, length, duration and machine of a run."""
     facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
     facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
-    facts.append(f"{format_minutes((run.get_value(SECONDS_TAG, 'decisions') or 0) / 60)} minutes")
+    facts.append(f"{format_minutes((run.get_value('seconds', 'decisions') or 0) / 60)} minutes")
     if snapshot is not None:
         facts.append(f"players of the snapshot at {int(snapshot.stem):,} decisions")
     return ", ".join([*facts, run.machine])
@@ -178,7 +194,7 @@ def iterate_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Mark
     """Yield a table of all settings and their defaults; settings that differ are highlighted."""
     names = run.config["names"]
     config = {k: v for k, v in run.config.items() if k not in {*LOCATION_SETTINGS, "names"}}
-    settings = dict(iterate_flat_config(config))
+    settings = flatten_config(config)
     options = [f"game={names['game']}", f"algo={names['algo']}"]
     budget = {key: run.config.get(key) for key in ("budget", "budget_unit")}
     defaults: dict[str, Any] = {}
@@ -187,14 +203,14 @@ def iterate_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Mark
     with suppress(ConfigError):
         default_config = compose_plain_config(options, option_dirs)
         algo_config = convert_horizons_to_steps({**default_config, **budget})["algo"]
-        defaults = dict(iterate_flat_config({**default_config, "algo": algo_config}))
+        defaults = flatten_config({**default_config, "algo": algo_config})
         differing = [i for i, key in enumerate(settings) if settings[key] != defaults.get(key, "")]
         count_text = f"{len(differing)} of {len(settings)} settings differ from the default of"
         note = f"{count_text} {' '.join(options)}."
     rows = [["setting", "value", "default"]]
-    for key in settings:
-        values = format_setting(settings, key), format_setting(defaults, key)
-        rows.append([key.removesuffix(TARGET_SUFFIX), *values])
+    for key, value in settings.items():
+        default = format_setting(defaults.get(key, "-"))
+        rows.append([key.removesuffix(TARGET_SUFFIX), format_setting(value), default])
     yield create_element("p", note)
     yield create_table(rows, differing)
 
@@ -203,8 +219,44 @@ def build_manifest_rows(run: RunData) -> TextRows:
     """Return the command, versions and machine of the start and each resume of a run."""
     rows = [["manifest", ""]]
     for number, session in enumerate([run.manifest, *run.manifest["resumed"]]):
-        for key, value in iterate_flat_config(session):
+        for key, value in flatten_config(session).items():
             if key.partition(".")[0] not in ("measurements", "resumed"):
                 prefix = f"resumed {number}: " if number else ""
-                rows.append([f"{prefix}{key}", format_setting({key: value}, key)])
+                rows.append([f"{prefix}{key}", format_setting(value)])
     return rows
+
+
+def embed_figure(figure: Figure, description: str) -> Markup:
+    """Return a figure as HTML with an image for each panel, so that panels fit on any screen.
+
+    The title and the footnote become text of the page. This changes `figure`: it cannot be drawn
+    afterwards.
+    """
+    title, note = figure.get_suptitle(), figure.get_supxlabel()
+    for text in (figure._suptitle, figure._supxlabel):  # type: ignore[attr-defined]
+        if text is not None:
+            text.set_visible(False)
+    artists: list[Artist] = [*figure.legends, *(ax for ax in figure.axes if ax.get_visible())]
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    rows: tuple[list[Markup], list[Markup]] = [], []  # legends and panels
+    for number, artist in enumerate(artists, start=1):
+        for other in artists:
+            other.set_visible(other is artist)
+        box = artist.get_tightbbox()
+        assert box is not None
+        inches = box.transformed(figure.dpi_scale_trans.inverted()).padded(0.05)
+        file = BytesIO()
+        with rc_context(FILE_STYLE):
+            figure.savefig(file, format="svg", metadata=METADATA["svg"], bbox_inches=inches)
+        source = f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
+        width, is_panel = round(96 * inches.width), isinstance(artist, Axes)
+        style = f"max-width: {width}px"
+        if is_panel:
+            style = f"flex: 1 1 {min(width, MAX_PANEL_BASIS)}px; max-width: {round(1.5 * width)}px"
+        alt = f"{description}, part {number}" if len(artists) > 1 else description
+        rows[is_panel].append(create_element("img", src=source, alt=alt, style=style))
+    drawing = [create_element("div", *row, class_="panels") for row in rows if row]
+    caption = [create_element("p", title)] * bool(title)
+    note_lines = [create_element("p", note, class_="note")] * bool(note)
+    return create_element("figure", *caption, *drawing, *note_lines)

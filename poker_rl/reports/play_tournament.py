@@ -6,14 +6,13 @@ its plan in tournament.yaml, and in tables/*.npy what the players of each finish
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -48,7 +47,8 @@ from poker_rl.players.player_loader import (
     parse_bot_name,
     resolve_specs,
 )
-from poker_rl.reports.text_tables import TextTable, format_text, to_csv
+from poker_rl.reports.evaluation_report import save_results
+from poker_rl.reports.table_formats import TextTable, format_text
 from poker_rl.storage.console import create_progress_bar, print_line
 from poker_rl.storage.disk import (
     atomic_replacement,
@@ -105,11 +105,8 @@ def play_tournament(
 ) -> None:
     """Play a tournament, or the missing tables of a resumed one, and print and save the results."""
     if config.resume is not None:
-        for key in given_keys:
-            if key not in RESUME_SETTINGS:
-                raise ConfigError(
-                    f"{key}: is that of the tournament in {config.resume}; leave it out"
-                )
+        for key in (key for key in given_keys if key not in RESUME_SETTINGS):
+            raise ConfigError(f"{key}: is that of the tournament in {config.resume}; leave it out")
         folder = Path(config.resume)
         with error_prefix("resume"):
             plan = read_plan(folder)
@@ -124,7 +121,7 @@ def play_tournament(
     with exclusive_lock(folder, "playing it"), interrupt_at_once():
         prepare_folder(plan, folder)
         play_missing_tables(tournament, config.workers)
-        save_results(tournament, config.figure)
+        print_and_save(tournament, config.figure)
 
 
 def create_plan(
@@ -208,9 +205,8 @@ class Tournament:
         path = self.get_results_path(table)
         shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
         try:
-            with open_regular_file(path, MIB + 8 * shape[0] * shape[1]) as file:
-                winnings: np.ndarray = np.lib.format.read_array(file)
-            return winnings.astype(float).reshape(shape)
+            with open_regular_file(path, MIB + 8 * prod(shape)) as file:
+                return np.lib.format.read_array(file).astype(float).reshape(shape)
         except (ValueError, EOFError):
             raise ConfigError(f"{path} is damaged; delete it to play it again") from None
 
@@ -240,7 +236,7 @@ def _create_play_table(plan: TournamentPlan, folder: Path, device: str) -> Any:
     return Tournament(plan, folder, device).play_table
 
 
-def save_results(tournament: Tournament, draws_figure: bool) -> None:
+def print_and_save(tournament: Tournament, draws_figure: bool) -> None:
     """Print and save the results of a tournament whose tables are all finished."""
     plan, folder = tournament.plan, tournament.folder
     results = compute_tournament_results(
@@ -252,21 +248,14 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         plan.rounds,
     )
     print_line(f"\n{format_tournament(results)}\n")
-    data: dict[str, Any] = {
-        "time": datetime.now().isoformat(sep=" ", timespec="seconds"),
-        "command": shlex.join(["poker-rl", *sys.argv[1:]]),
-        **asdict(plan),
-        "game": tournament.game.name,
-        "results": [asdict(row) for row in results.results],
-    }
-    write_text_atomically(folder / "results.json", json.dumps(data, indent=2) + "\n")
-    write_text_atomically(folder / "results.csv", to_csv(data["results"]))
+    report = {**asdict(plan), "game": tournament.game.name}
+    save_results(folder / "results", report, results.results, datetime.now())
     print_line(f"saved: {folder / 'results.json'}, .csv")
     if draws_figure:
-        from poker_rl.evaluation.plots.plotting import save_png
-        from poker_rl.evaluation.plots.result_figures import draw_cross_table
+        from poker_rl.evaluation.plots.cell_figures import draw_cross_table
+        from poker_rl.evaluation.plots.plotting import save_figure
 
-        save_png(draw_cross_table(results), folder / "cross_table.png", f"seed {plan.seed}")
+        save_figure(draw_cross_table(results), folder / "cross_table.png", f"seed {plan.seed}")
         print_line(f"saved: {folder / 'cross_table.png'}")
 
 
@@ -274,12 +263,10 @@ def format_tournament(results: TournamentResults) -> str:
     """Format the ranking and the cross table for the screen."""
     names, cell = results.player_names, results.format_cell
     measures = {"won": "won", "behind": "behind the one above"}
-    if results.game.seats == 2:
-        measures["elo"] = "Elo"
-    ranking = [["rank", "player", *measures.values()]]
+    measures |= {"elo": "Elo"} if results.game.seats == 2 else {}
+    ranking, cross_table = [["rank", "player", *measures.values()]], [["", *names]]
     for rank, name in enumerate(names, start=1):
         ranking.append([str(rank), name, *(cell(name, measure) for measure in measures)])
-    cross_table = [["", *names]]
-    cross_table += [[name, *(cell(name, f"won/{other}") for other in names)] for name in names]
+        cross_table.append([name, *(cell(name, f"won/{other}") for other in names)])
     tables = TextTable(ranking, key_columns=2), TextTable(cross_table, results.cell_meaning)
     return format_text([results.description, *tables], names)

@@ -1,10 +1,13 @@
-"""Find the run folders that a user named by paths, patterns or sweeps, and read their data."""
+"""Find run folders that a user named, read their data, and group runs that differ only in seed."""
 
 from __future__ import annotations
 
 import csv
+import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from glob import glob
@@ -14,21 +17,32 @@ from typing import Any
 
 import numpy as np
 
+from poker_rl.config.option_files import normalize_numbers
 from poker_rl.config.validation import MIB, ConfigError, open_regular_file
-from poker_rl.evaluation.plots.result_figures import AGAINST_TAG_PATTERN, COUNTER_TAGS, read_curves
+from poker_rl.evaluation.plots.run_figures import list_main_measures, read_curves
 from poker_rl.evaluation.result import Result
-from poker_rl.storage.run_folder import CONFIG_FILE, MANIFEST_FILE, METRICS_FILE, read_run_folder
+from poker_rl.storage.run_folder import (
+    CONFIG_FILE,
+    LOCATION_SETTINGS,
+    MANIFEST_FILE,
+    METRICS_FILE,
+    read_run_folder,
+)
 
 MAX_SUMMARY_BYTES = 64 * MIB  # enough for the summary of a sweep with 5,000 jobs
-SECONDS_TAG = "time/elapsed_s"  # tag of the training time, which includes the time before a resume
-TAG_OF_AXIS = {unit: unit for unit in COUNTER_TAGS} | {"seconds": SECONDS_TAG}
+# Settings that may differ between the runs of a group.
+IGNORED_SETTINGS = {*LOCATION_SETTINGS, "seed", "figures", "threads", "device", "names"}
+TARGET_SUFFIX = "._target_"
+FOLDER_PATTERN = re.compile(r'[^\s"\[,]+/')
+OPTION_GROUPS = ("game", "algo", "net")
 
 
 @dataclass(frozen=True)
 class RunData:
     """Data of a run folder: settings, manifest, and metrics.jsonl as an array [rows] for each tag.
 
-    The headline player is the one that the algorithm expects to be closest to an equilibrium.
+    The training time has the tag `seconds` too. The headline player, expected to be closest to an
+    equilibrium, is evaluated first.
     """
 
     folder: Path
@@ -62,31 +76,22 @@ class RunData:
     def status(self) -> str:
         """Status of the run, such as "finished", "diverged" or "running or killed"."""
         status = str(self.manifest["status"])
-        if status == "running":
-            return "running or killed"
-        diverged = str(self.manifest.get("error", "")).startswith("Diverged")
-        return "diverged" if status == "failed" and diverged else status
-
-    @property
-    def is_finished(self) -> bool:
-        """Return whether the run has spent its budget."""
-        return bool(self.manifest["status"] == "finished")
+        if status == "failed" and str(self.manifest.get("error", "")).startswith("Diverged"):
+            return "diverged"
+        return "running or killed" if status == "running" else status
 
     @cached_property
     def headline_player(self) -> str | None:
-        """The headline player, which is evaluated first; None before the first evaluation."""
+        """The headline player; None before the first evaluation."""
         tags = (tag for tag in self.curves if tag.startswith("eval/"))
         return next((tag.split("/")[1] for tag in tags), None)
 
     @property
     def headline_measures(self) -> list[str]:
         """The headline player's exploitability, or else its `against/<opponent>` measures."""
-        tag_prefix = f"eval/{self.headline_player}/"
-        if f"{tag_prefix}exploitability" in self.curves:
-            return ["exploitability"]
-        tags = [tag for tag in self.curves if tag.startswith(tag_prefix)]
-        matches = [(tag, AGAINST_TAG_PATTERN.fullmatch(tag)) for tag in tags]
-        return [tag.removeprefix(tag_prefix) for tag, match in matches if match and not match[2]]
+        measures = list_main_measures(self.curves)
+        own = [measure for player, measure in measures if player == self.headline_player]
+        return ["exploitability"] if "exploitability" in own else own
 
     def resolve_tag(self, name: str) -> str:
         """Return the headline player's tag of a measure; a name that is a tag is unchanged."""
@@ -96,35 +101,29 @@ class RunData:
         """Return whether metrics.jsonl has this tag, or this measure of the headline player."""
         return self.resolve_tag(name) in self.curves
 
-    def get_measurement_field(self, name: str, field: str) -> str:
-        """Return the field "unit" or "kind" of a tag or measure; "" if the manifest lacks it."""
-        measurements = self.manifest.get("measurements", {})
-        return str(measurements.get(self.resolve_tag(name), {}).get(field, ""))
+    def get_unit_and_kind(self, name: str) -> tuple[str, str]:
+        """Return the unit and the kind of a tag or measure; "" if the manifest lacks it."""
+        measurement = self.manifest.get("measurements", {}).get(self.resolve_tag(name), {})
+        return str(measurement.get("unit", "")), str(measurement.get("kind", ""))
 
     def get_curve(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the curve of a tag or measure: ascending x values [N] and the values there [N].
-
-        Of several rows with the same x value, the last one counts.
-        """
-        values = self.curves.get(self.resolve_tag(name), np.zeros(0))
-        x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
-        if not len(values) or not len(x_values):
+        """Return the ascending x values [N] of a tag or measure, and its last value at each [N]."""
+        values, x_values = self.curves.get(self.resolve_tag(name)), self.curves.get(x_axis)
+        if values is None or x_values is None:
             return np.zeros(0), np.zeros(0)
-        is_recorded = np.isfinite(values) & np.isfinite(x_values)
-        x_values, last_row = np.unique(x_values[is_recorded][::-1], return_index=True)
-        return x_values, values[is_recorded][::-1][last_row]
+        rows = np.flatnonzero(np.isfinite(values) & np.isfinite(x_values))[::-1]
+        x_values, last_row = np.unique(x_values[rows], return_index=True)
+        return x_values, values[rows[last_row]]
 
     def get_value(self, name: str, x_axis: str, x_value: float | None = None) -> float | None:
         """Return the last value of a tag or measure up to `x_value`; None if there is none."""
         x_values, values = self.get_curve(name, x_axis)
-        if x_value is not None:
-            values = values[x_values <= x_value]
+        values = values[x_values <= (np.inf if x_value is None else x_value)]
         return float(values[-1]) if len(values) else None
 
     def get_last_x(self, x_axis: str) -> float:
         """Return the x value of the last row."""
-        x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
-        return float(x_values[-1]) if len(x_values) else 0.0
+        return float(self.curves[x_axis][-1]) if x_axis in self.curves else 0.0
 
     def list_last_results(self) -> list[Result]:
         """Return the last result of each measure of each player."""
@@ -134,7 +133,7 @@ class RunData:
             if tag.startswith("eval/") and not tag.endswith("/half_width") and value is not None:
                 _, player, measure = tag.split("/", 2)
                 half_width = self.get_value(f"{tag}/half_width", "decisions")
-                unit, kind = (self.get_measurement_field(tag, field) for field in ("unit", "kind"))
+                unit, kind = self.get_unit_and_kind(tag)
                 results.append(Result(player, measure, value, half_width, unit, kind))
         return results
 
@@ -144,19 +143,17 @@ def read_run(folder: Path) -> RunData:
     config, manifest = read_run_folder(folder)
     names = config.get("names")
     if not isinstance(names, dict) or not {"game", "algo"} <= names.keys():
-        raise ConfigError(
-            f"{folder} is no run folder: {CONFIG_FILE} does not name game and algorithm"
-        )
-    return RunData(folder, config, manifest, read_curves(folder / METRICS_FILE))
+        raise ConfigError(f"{folder} is no run folder: {CONFIG_FILE} names no game and algorithm")
+    curves = read_curves(folder / METRICS_FILE)
+    if "time/elapsed_s" in curves:
+        curves["seconds"] = curves["time/elapsed_s"]
+    return RunData(folder, config, manifest, curves)
 
 
 def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
     """Return the run folders that names of folders, patterns and summaries of sweeps denote."""
     if not run_specs:
-        raise ConfigError(
-            "RUN: missing; give run folders, patterns such as 'outputs/leduc/*/*', or"
-            " the summary of a sweep"
-        )
+        raise ConfigError("RUN: missing; give run folders, patterns or the summary of a sweep")
     folders: dict[Path, Path] = {}
     for run_spec in run_specs:
         paths = [run_spec] if os.path.exists(run_spec) else sorted(glob(run_spec))
@@ -174,9 +171,8 @@ def list_runs_at(path: Path) -> list[Path]:
         return read_sweep_summary(path)
     if (path / CONFIG_FILE).exists() or (path / MANIFEST_FILE).exists():
         return [path]
-    return sorted(
-        one.parent for one in path.rglob(CONFIG_FILE) if one.with_name(MANIFEST_FILE).exists()
-    )
+    configs = path.rglob(CONFIG_FILE)
+    return sorted(one.parent for one in configs if one.with_name(MANIFEST_FILE).exists())
 
 
 def read_sweep_summary(path: Path) -> list[Path]:
@@ -190,3 +186,115 @@ def read_sweep_summary(path: Path) -> list[Path]:
     # If `outputs` was moved, the path relative to the summary is still right.
     moved = [path.parent.parent.joinpath(*folder.parts[-3:]) for folder in folders]
     return [new if new.is_dir() else old for new, old in zip(moved, folders, strict=True)]
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Runs of one game with the same settings, in the order of seeds.
+
+    Attributes:
+        label: the settings that differ from those of other groups.
+        counted_runs: those of `runs` that count in means, at most one for each seed.
+        color: color of the group in figures; None if its label determines it.
+    """
+
+    label: str
+    config: Mapping[str, Any]
+    runs: Sequence[RunData]
+    counted_runs: Sequence[RunData]
+    color: str | None = None
+
+    @property
+    def headline_player(self) -> str:
+        """The headline player; "-" if no run has been evaluated."""
+        return next((run.headline_player for run in self.runs if run.headline_player), "-")
+
+
+def flatten_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings by dotted key; classes are named without their module."""
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flatten_config(value, f"{prefix}{name}.")
+        else:
+            text = str(value).rpartition(".")[2]
+            flat[f"{prefix}{name}"] = text if name == "_target_" else value
+    return flat
+
+
+def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -> list[RunGroup]:
+    """Return the groups of runs of one game, in the order of their first runs.
+
+    Runs count in means if `is_counted`; of several with the same seed, the newest finished one.
+    """
+    groups: dict[str, tuple[Mapping[str, Any], list[RunData]]] = {}
+    for run in runs:
+        names = {key: run.config["names"].get(key) for key in OPTION_GROUPS}
+        options = {key: name for key, name in names.items() if name is not None}
+        compared = {key: value for key, value in run.config.items() if key not in IGNORED_SETTINGS}
+        config = options | flatten_config(compared)
+        # A setting that is null is treated as one that is absent.
+        set_values = {key: value for key, value in config.items() if value is not None}
+        groups.setdefault(_encode_comparable(set_values), (config, []))[1].append(run)
+    configs, run_lists = zip(*groups.values(), strict=True)
+    labels = create_group_labels([members[0].base_label for members in run_lists], configs)
+    run_groups = []
+    for label, config, members in zip(labels, configs, run_lists, strict=True):
+        members.sort(key=lambda run: str(run.manifest.get("start")))
+        members.sort(key=lambda run: (run.seed.zfill(20), run.status == "finished"))
+        counted_by_seed = {run.seed: run for run in members if is_counted(run)}
+        run_groups.append(RunGroup(label, config, members, list(counted_by_seed.values())))
+    return run_groups
+
+
+def create_group_labels(
+    base_labels: Sequence[str], configs: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return a unique label for each group: experiment or algorithm, and settings that differ."""
+    labels, counts = [], Counter[str]()
+    for base_label, group_config in zip(base_labels, configs, strict=True):
+        named_configs = zip(base_labels, configs, strict=True)
+        keys = list_differing_keys([config for name, config in named_configs if name == base_label])
+        # If runs have different options, such as algo=ppo, the label names only the option.
+        option_prefixes = tuple(f"{group}." for group in OPTION_GROUPS if group in keys)
+        parts = [base_label] if len(set(base_labels)) > 1 else []
+        for key in keys:
+            # A config lacks keys such as `lr.end` if its `lr` is a number and not a schedule.
+            if key not in group_config or key.startswith(option_prefixes):
+                continue
+            # Of a path, only the name of the file or folder remains.
+            value = FOLDER_PATTERN.sub("", format_setting(group_config[key]))
+            if key != "warm_start":
+                parts.append(f"{shorten_key(key)}={value}")
+            elif group_config[key] is not None:
+                parts.append(f"from {value.partition('@')[0]}")
+        label = " ".join(parts) or base_label
+        counts[label] += 1
+        labels.append(f"{label} ({counts[label]})" if counts[label] > 1 else label)
+    return labels
+
+
+def list_differing_keys(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the keys whose values differ, without horizons of schedules if the budget differs."""
+    keys = dict.fromkeys(key for flat_config in configs for key in flat_config)
+    values = {key: {_encode_comparable(config.get(key)) for config in configs} for key in keys}
+    differing_keys = [key for key in keys if len(values[key]) > 1]
+    # Horizons of schedules depend on the budget.
+    omitted_suffix = ".horizon" if "budget" in differing_keys else ()
+    return [key for key in differing_keys if not key.endswith(omitted_suffix)]
+
+
+def _encode_comparable(value: Any) -> str:
+    return json.dumps(normalize_numbers(value), sort_keys=True, default=str)
+
+
+def shorten_key(key: str) -> str:
+    """Return a key without the prefix `algo.` and the suffix `._target_`."""
+    return key.removeprefix("algo.").removesuffix(TARGET_SUFFIX)
+
+
+def format_setting(value: Any) -> str:
+    """Return the value of a setting as text."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value, default=str)

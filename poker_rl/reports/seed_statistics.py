@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -19,24 +19,13 @@ Statistic = Literal["mean", "iqm"]
 RESAMPLE_COUNT = 2000  # number of bootstrap samples
 
 
-class Estimate(NamedTuple):
-    """Statistic over seeds with its 95 % interval; a single seed has no interval."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def half_width(self) -> float | None:
-        """Half the length of the interval; None without an interval."""
-        return None if self.high is None or self.low is None else (self.high - self.low) / 2
-
-
-def estimate(values: Sequence[float], statistic: Statistic = "mean") -> Estimate:
-    """Return a statistic of the values of all seeds, with its interval."""
+def estimate(
+    values: Sequence[float], statistic: Statistic = "mean"
+) -> tuple[float, float | None, float | None]:
+    """Return a statistic of the values of all seeds and the ends of its interval, None for one."""
     columns = estimate_columns(np.array(values, float)[:, None], statistic)
     center, low, high = (column.item() for column in columns)
-    return Estimate(center) if len(values) == 1 else Estimate(center, low, high)
+    return (center, None, None) if len(values) == 1 else (center, low, high)
 
 
 def estimate_columns(
@@ -92,6 +81,7 @@ def average_curves(
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
     band: Band = "interval",
     statistic: Statistic = "mean",
+    color: str | None = None,
 ) -> CurveLine:
     """Return the mean or IQM of curves (ascending x values and y values) where all have values.
 
@@ -104,7 +94,8 @@ def average_curves(
     center, low, high = estimate_columns(values, statistic)
     if band == "range":
         low, high = values.min(0), values.max(0)
-    return CurveLine(legend_name, x_values, center, ((band, low, high),) * (len(curves) > 1))
+    bands = ((band, low, high),) * (len(curves) > 1)
+    return CurveLine(legend_name, x_values, center, bands, color=color)
 
 
 @cache

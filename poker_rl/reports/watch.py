@@ -34,9 +34,10 @@ def watch_run(folder: Path) -> None:
     if not sys.stdout.isatty():
         printed = 0
         for rows in follow_rows(folder):
-            for printed in range(printed + 1, len(rows) + 1):  # noqa: B020
-                cells = describe_run(folder, config, rows[:printed])
+            for count in range(printed + 1, len(rows) + 1):
+                cells = describe_run(folder, config, rows[:count])
                 print_line(", ".join(f"{label}: {text}" for label, text in cells.items()))
+            printed = len(rows)
         return
     if find_spec("rich") is None:
         raise ConfigError("watch needs more packages: pip install 'poker-rl[watch]'")
@@ -47,8 +48,7 @@ def watch_run(folder: Path) -> None:
     with Live(auto_refresh=False) as live:
         for rows in follow_rows(folder):
             cells = {"run": f"{folder}, {read_manifest(folder).get('status')}", "progress": "none"}
-            if rows:
-                cells |= describe_run(folder, config, rows)
+            cells |= describe_run(folder, config, rows)
             for name, tag in find_first_measures(rows).items():
                 cells[name] += f"  {draw_sparkline([row[tag] for row in rows if tag in row])}"
             table = Table.grid(padding=(0, 2))
@@ -81,13 +81,14 @@ def describe_run(
     folder: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, float]]
 ) -> dict[str, str]:
     """Return the progress of a run after these rows: text by label, such as `time`."""
-    manifest = read_manifest(folder)
+    if not rows:
+        return {}
+    measurements = read_manifest(folder).get("measurements", {})
     row, unit, budget = rows[-1], str(config["budget_unit"]), float(config["budget"])
     cells = {"progress": f"{row[unit]:,.0f} of {budget:,.0f} {unit} ({row[unit] / budget:.0%})"}
     for name, tag in find_first_measures(rows).items():
         interval = f" ± {row[key]:.2g}" if (key := f"{tag}/half_width") in row else ""
-        measure_unit = manifest.get("measurements", {}).get(tag, {}).get("unit", "")
-        cells[name] = f"{row[tag]:.4g}{interval} {measure_unit}"
+        cells[name] = f"{row[tag]:.4g}{interval} {measurements.get(tag, {}).get('unit', '')}"
     rates = {name: row.get(f"time/{name}_per_second") for name in ("decisions", "updates")}
     cells["rates"] = ", ".join(f"{n:,.0f} {name}/s" for name, n in rates.items() if n is not None)
     spent, start = row["time/elapsed_s"], rows[-RATE_ROWS:][0]

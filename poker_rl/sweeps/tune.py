@@ -151,7 +151,7 @@ def save_figures(study: optuna.Study, objective: Objective) -> None:
     from matplotlib import pyplot, rc_context
     from optuna.visualization import matplotlib as optuna_figures
 
-    from poker_rl.evaluation.plots.plotting import save_png
+    from poker_rl.evaluation.plots.plotting import save_figure
 
     plots: dict[str, Any] = {"history": optuna_figures.plot_optimization_history}
     plots["slices"] = optuna_figures.plot_slice
@@ -165,5 +165,5 @@ def save_figures(study: optuna.Study, objective: Objective) -> None:
             figure = pyplot.gcf()
             figure.set_layout_engine("tight")
             path = objective.folder / f"{name}.png"
-            save_png(figure, path, f"study {objective.folder}: completed trials")
+            save_figure(figure, path, f"study {objective.folder}: completed trials")
             pyplot.close(figure)

@@ -142,13 +142,13 @@ class RunRecord:
 
     def save_figures(self, figures: Mapping[str, Any]) -> None:
         """Save figures of matplotlib as PNG files and pass them to the loggers."""
-        from poker_rl.evaluation.plots.plotting import save_png
+        from poker_rl.evaluation.plots.plotting import save_figure
 
         game, seed = self.config["names"]["game"], self.manifest["seed"]
         for name, figure in figures.items():
             path = self.folder / run_folder.FIGURES_FOLDER / f"{name}.png"
             path.parent.mkdir(exist_ok=True)
-            save_png(figure, path, f"run {self.folder}, {game}, seed {seed}")
+            save_figure(figure, path, f"run {self.folder}, {game}, seed {seed}")
             for logger in self.loggers:
                 logger.figure(name, path, self.last_counters["decisions"])
 

@@ -193,12 +193,12 @@ def test_a_figure_for_a_paper(capsys):
     assert r"exact; mean over 2 seeds; shaded: 95 \% interval" in Path("a.tex").read_text()
     rows = list(csv.DictReader(Path("a.csv").read_text().splitlines()))
     assert [row["group"] for row in rows] == ["ours"] * 2 + ["theirs"] * 2
-    assert float(rows[1]["low"]) == pytest.approx(estimate((0.1, 0.3)).low)
+    assert float(rows[1]["low"]) == pytest.approx(estimate((0.1, 0.3))[1])
     runs = [read_run(Path(f"r/{name}")) for name in ("a0", "a1", "b0", "b1")]
     layout = {"width": 3.0, "height": 2.0, "font_scale": 2.0, "x_range": [0.0, 50.0]}
     config = CompareConfig(title="A", caption="none", colors=["black", "red"], **layout)
     comparison = Comparison(runs, config)
-    assert [group.label for group in comparison.groups] == ["ppo", "warm_start=mine@100"]
+    assert [group.label for group in comparison.groups] == ["ppo", "from mine"]
     figure = draw_comparison([comparison])
     (ax,) = figure.axes
     assert (ax.get_title(loc="left"), figure.get_supxlabel()) == ("A", "")

@@ -1,11 +1,11 @@
-"""Style of all figures: colors, axes, ticks, curves and footnotes. Imports matplotlib.
+"""Style sheet of all figures, panels of curves, and footnotes.
 
 The colors are those of Okabe and Ito, which can be distinguished with any color vision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from math import ceil
@@ -14,6 +14,7 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -21,7 +22,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from poker_rl.storage.disk import atomic_replacement
 
-# A player with one of these names has the same color in every figure.
+# A player with one of these names, or an instance of it, has the same color in every figure.
 PLAYER_COLORS = {
     "current": "#0072B2",
     "weight_average": "#D55E00",
@@ -30,9 +31,30 @@ PLAYER_COLORS = {
 }
 OTHER_COLORS = ("#E69F00", "#56B4E9", "#666666")
 INK_COLOR, GRAY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
+STYLE: Any = {  # of matplotlib, for functions that draw
+    "axes.axisbelow": True,
+    "axes.edgecolor": INK_COLOR,
+    "axes.labelcolor": INK_COLOR,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK_COLOR,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "figure.titlesize": 11,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "legend.labelcolor": INK_COLOR,
+    "lines.linewidth": 1.8,
+    "text.color": INK_COLOR,
+    "text.parse_math": False,  # names chosen by users may contain "$"
+}
+# Text in SVG files is stored as characters, which can be searched and read aloud. A fixed salt
+# gives equal figures equal identifiers in SVG. Journals require PDF fonts of type 42.
+FILE_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "poker-rl", "pdf.fonttype": 42}
+# Figures are saved without a date, so that equal figures give equal files.
+METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 MAX_PANEL_COLUMNS = 3
 LINE_STYLES = ("-", "--", ":")  # for the first, second and third curve with the same color
-FIGURE_DPI = 150
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend is drawn beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
@@ -40,48 +62,59 @@ LEGEND_LINE_LENGTH = 28  # a legend with longer names is drawn beside the axes
 MIN_LOG_RATIO = 4  # a logarithmic axis needs this ratio of the largest to the smallest value
 
 
-def assign_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return a color, that of `PLAYER_COLORS` if it has one, and a line style for each name.
+@dataclass(frozen=True)
+class CurveLine:
+    """Curve of y over x [N].
 
-    Instances of a player, such as `average.7`, have its color and other line styles.
+    Attributes:
+        bands: shaded areas around the curve, the widest first, as (name, low [N], high [N]).
+        color: color of the curve; None for any.
     """
-    names = list(dict.fromkeys(names))
-    own_colors = {name: PLAYER_COLORS.get(name.partition(".")[0]) for name in names}
-    free_colors = [color for color in PLAYER_COLORS.values() if color not in own_colors.values()]
-    next_colors = cycle([*OTHER_COLORS, *free_colors])
-    styles: dict[str, tuple[str, str]] = {}
-    for name in names:
-        color = own_colors[name] or next(next_colors)
-        same_color_count = sum(color == other for other, _ in styles.values())
-        styles[name] = color, LINE_STYLES[min(same_color_count, len(LINE_STYLES) - 1)]
-    return styles
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    bands: tuple[tuple[str, np.ndarray, np.ndarray], ...] = ()
+    color: str | None = None
 
 
-def create_figure(
-    width: float, height: float, rows: int = 1, columns: int = 1
+@dataclass(frozen=True)
+class Panel:
+    """Curves in one panel of a figure; `log_scale` is for a wide range of positive values."""
+
+    title: str
+    lines: Sequence[CurveLine]
+    y_label: str
+    log_scale: bool = False
+
+
+@rc_context(STYLE)
+def create_panels(
+    count: int, columns: int = MAX_PANEL_COLUMNS, size: tuple[float, float] | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of a size in inches, and its axes row by row."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    """Return a figure with panels, at most `columns` in a row, and their axes; `size` is inches."""
+    columns = min(count, columns)
+    rows = ceil(count / columns)
+    size = size or ((6.4, 4.2) if count == 1 else (1 + 3.8 * columns, 0.4 + 3.2 * rows))
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.spines[["left", "bottom"]].set_color(INK_COLOR)
+    for index, ax in enumerate(axes):
         ax.tick_params(which="both", colors=INK_COLOR, labelsize=9)
         ax.grid(color=GRID_COLOR, linewidth=0.8)
-        ax.set_axisbelow(True)
-    return figure, axes
-
-
-def create_panels(count: int) -> tuple[Figure, list[Axes]]:
-    """Return a figure with panels, at most `MAX_PANEL_COLUMNS` in a row, and their axes."""
-    if count == 1:
-        return create_figure(6.4, 4.2)
-    columns = min(count, MAX_PANEL_COLUMNS)
-    rows = ceil(count / columns)
-    figure, axes = create_figure(1 + 3.8 * columns, 0.4 + 3.2 * rows, rows, columns)
-    for ax in axes[count:]:
-        ax.set_visible(False)
+        ax.set_visible(index < count)
     return figure, axes[:count]
+
+
+def assign_styles(lines: Sequence[CurveLine]) -> list[tuple[str, str]]:
+    """Return color and line style of each curve; curves of the same color differ in line style."""
+    own_colors = {line.color for line in lines}
+    free_colors = [color for color in PLAYER_COLORS.values() if color not in own_colors]
+    next_colors = cycle([*OTHER_COLORS, *free_colors])
+    colors = [line.color or next(next_colors) for line in lines]
+    counts = [colors[:i].count(color) for i, color in enumerate(colors)]
+    return [
+        (c, LINE_STYLES[min(n, len(LINE_STYLES) - 1)]) for c, n in zip(colors, counts, strict=True)
+    ]
 
 
 def format_step_count(count: float) -> str:
@@ -97,59 +130,32 @@ def wrap_text(text: str, line_length: float) -> str:
     return fill(text, int(line_length), break_on_hyphens=False)
 
 
-def label_axes(ax: Axes, title: str, x_label: str, y_label: str) -> None:
-    """Set the title at the left, the names of the axes and the style of the ticks."""
-    inches = ax.get_position().width * ax.get_figure().get_figwidth()  # type: ignore[union-attr]
-    title = wrap_text(title, TITLE_CHARACTERS_PER_INCH * inches)
-    # Names chosen by users may contain "$", which matplotlib would read as the start of a formula.
-    ax.set_title(title, loc="left", fontsize=11, color=INK_COLOR, parse_math=False)
-    ax.set_xlabel(x_label, color=INK_COLOR, parse_math=False)
-    ax.set_ylabel(y_label, color=INK_COLOR, parse_math=False)
-    if ax.get_xscale() == "linear":
-        ax.xaxis.set_major_formatter(lambda number, position: format_step_count(number))
+def shorten_player_name(player: str) -> str:
+    """Return a player's name without the folders of its path, for a title."""
+    return player.rpartition("/")[2]
 
 
-@dataclass(frozen=True)
-class CurveLine:
-    """Curve of y over x [N].
-
-    Attributes:
-        bands: shaded areas around the curve, the widest first, as (name, low [N], high [N]).
-        player: name of the player that determines the color; None if `name` determines it.
-        color: color of the curve; it takes precedence over `player` and `name`.
-    """
-
-    name: str
-    x: np.ndarray
-    y: np.ndarray
-    bands: tuple[tuple[str, np.ndarray, np.ndarray], ...] = ()
-    player: str | None = None
-    color: str | None = None
-
-
-def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) -> None:
+@rc_context(STYLE)
+def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
     """Draw curves with their bands and a legend, which names bands only for a single curve.
 
     A curve of a single point has a marker, and vertical bars instead of bands. With `log_scale`,
     axes with a wide range of positive values are logarithmic; the x axis still contains 0.
     """
-    lines = list(lines)
-    styles = assign_styles(line.player or line.name for line in lines)
+    lines = panel.lines
     all_x = np.concatenate([*(line.x for line in lines), []])
     all_y = np.concatenate([*(line.y for line in lines), []])
     positive_x, positive_y = all_x[all_x > 0], all_y[all_y > 0]
     log_x, log_y = (
-        log_scale and len(values) > 0 and values.max() >= MIN_LOG_RATIO * values.min()
+        panel.log_scale and len(values) > 0 and values.max() >= MIN_LOG_RATIO * values.min()
         for values in (positive_x, positive_y)
     )
-    for i, line in enumerate(lines):
-        color, line_style = styles[line.player or line.name]
-        color = line.color or color
+    for i, (line, (color, line_style)) in enumerate(zip(lines, assign_styles(lines), strict=True)):
         is_visible = np.isfinite(line.y) & ((line.y > 0) | (not log_y))
         x, y = line.x[is_visible], line.y[is_visible]
         marker = "o" if len(x) == 1 else None
         label = wrap_text(line.name, LEGEND_LINE_LENGTH)
-        ax.plot(x, y, line_style, color=color, linewidth=1.8, marker=marker, label=label)
+        ax.plot(x, y, line_style, color=color, marker=marker, label=label)
         for n, (name, low, high) in enumerate(line.bands):
             interval = x, low[is_visible], high[is_visible]
             options: Any = {"color": color, "alpha": 0.2 * n + (0.45 if len(x) == 1 else 0.15)}
@@ -175,7 +181,12 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
     if len(names) > 1:
         is_large = len(names) > MAX_LEGEND_NAMES_INSIDE or any("\n" in name for name in names)
         placement: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if is_large else {}
-        ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK_COLOR, **placement)
+        ax.legend(handles, names, **placement)
+    inches = ax.get_position().width * ax.get_figure().get_figwidth()  # type: ignore[union-attr]
+    ax.set_title(wrap_text(panel.title, TITLE_CHARACTERS_PER_INCH * inches))
+    ax.set(xlabel=x_label, ylabel=panel.y_label)
+    if not log_x:
+        ax.xaxis.set_major_formatter(lambda number, position: format_step_count(number))
 
 
 def set_log_ticks(axis: Axis, low: float = 0.0, more_ticks: Sequence[float] = ()) -> None:
@@ -190,35 +201,18 @@ def set_log_ticks(axis: Axis, low: float = 0.0, more_ticks: Sequence[float] = ()
     axis.set_major_formatter(lambda number, position: format_step_count(number))
 
 
-@dataclass(frozen=True)
-class Panel:
-    """Curves in one panel of a figure."""
-
-    title: str
-    lines: Sequence[CurveLine]
-    y_label: str
-    log_scale: bool = False
-
-
 def draw_panels(panels: Sequence[Panel], x_label: str) -> Figure:
     """Draw panels of curves with a common x axis."""
     figure, axes = create_panels(len(panels))
     for ax, panel in zip(axes, panels, strict=True):
-        draw_lines(ax, panel.lines, panel.log_scale)
-        label_axes(ax, panel.title, x_label, panel.y_label)
+        draw_panel(ax, panel, x_label)
     return figure
-
-
-def draw_cell_text(ax: Axes, x: float, y: float, text: str, is_dark: bool) -> None:
-    """Write text in the middle of a cell, in white on dark colors."""
-    color = "white" if is_dark else INK_COLOR
-    ax.text(x, y, text, ha="center", va="center", fontsize=8, color=color)
 
 
 def set_figure_title(figure: Figure, title: str) -> None:
     """Set the title of a figure at its left edge."""
-    options: Any = {"ha": "left", "fontsize": 11, "color": INK_COLOR, "parse_math": False}
-    figure.suptitle(title, x=0.01, wrap=True, **options)
+    with rc_context(STYLE):
+        figure.suptitle(title, x=0.01, ha="left", wrap=True)
 
 
 def add_footnote(figure: Figure, text: str) -> None:
@@ -231,8 +225,11 @@ def add_footnote(figure: Figure, text: str) -> None:
     figure.supxlabel(full_text, x=0.01, ha="left", fontsize=7, color=GRAY_COLOR, parse_math=False)
 
 
-def save_png(figure: Figure, path: Path, origin: str) -> None:
-    """Save a figure as PNG; `origin` is a footnote that names the source of the numbers."""
-    add_footnote(figure, origin)
-    with atomic_replacement(path) as temporary_path:
-        figure.savefig(temporary_path, format="png", dpi=FIGURE_DPI)
+def save_figure(figure: Figure, path: Path, origin: str = "") -> None:
+    """Save a figure in the format of its suffix; a footnote names the origin of the numbers."""
+    if origin:
+        add_footnote(figure, origin)
+    file_format = path.suffix[1:]
+    options: Any = {"metadata": METADATA[file_format]} if file_format in METADATA else {}
+    with atomic_replacement(path) as temporary_path, rc_context(FILE_STYLE):
+        figure.savefig(temporary_path, format=file_format, dpi=150, **options)

@@ -1,6 +1,7 @@
-"""Tables of results as text for a terminal, as Markdown and as CSV.
+"""Tables as text for a terminal, as Markdown, CSV and HTML; tables of results.
 
-A table is a list of rows of text; the first row holds the headings.
+A table is a list of rows of text; the first row holds the headings. Text in HTML elements is
+escaped unless it is `Markup`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -19,6 +22,9 @@ TextRows = list[list[str]]
 MAX_LINE_WIDTH = 120
 MAX_NAME_WIDTH = 40  # numbers replace names of players that are longer
 COLUMN_GAP = "  "
+STYLE_SHEET = Path(__file__).with_name("page.css")
+# This policy keeps browsers from running scripts that a name of a run might contain.
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 @dataclass(frozen=True)
@@ -113,16 +119,15 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
     """Return a row for each result, with columns for its percentiles if there are any."""
-    percentiles = {(r.player, r.measure): r.formatted_value for r in results if r.is_percentile}
-    suffixes = dict.fromkeys(measure[measure.rindex("/") :] for _, measure in percentiles)
+    percentiles = {r.tag: r.formatted_value for r in results if r.is_percentile}
+    suffixes = dict.fromkeys(tag[tag.rindex("/") :] for tag in percentiles)
     rows = [["player", "measure", "value", *(s[1:] for s in suffixes), "unit", "kind", "n"]]
-    for result in results:
-        if not result.is_percentile:
-            player, measure = result.player, result.measure
-            values = (percentiles.get((player, measure + suffix), "") for suffix in suffixes)
-            count = "" if result.n is None else f"{result.n:,}"
-            row = [mark_headline(player, headline_player), measure, result.formatted_value]
-            rows.append([*row, *values, result.unit, result.kind, count])
+    for r in results:
+        if not r.is_percentile:
+            values = [r.formatted_value, *(percentiles.get(r.tag + end, "") for end in suffixes)]
+            count = "" if r.n is None else f"{r.n:,}"
+            player = mark_headline(r.player, headline_player)
+            rows.append([player, r.measure, *values, r.unit, r.kind, count])
     return rows
 
 
@@ -143,13 +148,14 @@ def build_wide_rows(results: Sequence[Result], headline_player: str | None = Non
         units.setdefault(column, {})[result.unit] = None
         cells.setdefault((result.player, kind), {})[column] = result.formatted_value
     all_units = {unit for column_units in units.values() for unit in column_units}
-    common_unit = [*all_units] if len(all_units) == 1 and all_units != {""} else []
-    rows = [["player", "kind", *units, *["unit"] * len(common_unit)]]
-    if not common_unit:
-        rows[0][2:] = [
+    headings, common_unit = [*units, "unit"], [*all_units]
+    if len(all_units) > 1 or all_units == {""}:
+        common_unit = []
+        headings = [
             column + "".join(f" ({unit})" for unit in column_units if unit not in ("", column))
             for column, column_units in units.items()
         ]
+    rows = [["player", "kind", *headings]]
     for (player, kind), row in cells.items():
         values = (row.get(column, "-") for column in units)
         rows.append([mark_headline(player, headline_player), kind, *values, *common_unit])
@@ -159,3 +165,48 @@ def build_wide_rows(results: Sequence[Result], headline_player: str | None = Non
 def mark_headline(player: str, headline_player: str | None) -> str:
     """Return a player's name, followed by "(headline)" for the headline player."""
     return f"{player} (headline)" if player == headline_player else player
+
+
+class Markup(str):
+    """Text that is HTML."""
+
+
+def create_element(tag: str, /, *children: str, **attributes: str) -> Markup:
+    """Return an HTML element; the keyword `class_` sets the attribute `class`."""
+    attribute_text = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for key, value in attributes.items()
+    )
+    content = "".join(one if isinstance(one, Markup) else escape(one) for one in children)
+    end = "" if tag in ("img", "meta") else f"</{tag}>"
+    return Markup(f"<{tag}{attribute_text}>{content}{end}")
+
+
+def create_table(
+    rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = (), caption: str = ""
+) -> Markup:
+    """Return a table with its headings in `rows[0]`; highlighted row 0 is the one below them."""
+    head = create_element("tr", *(create_element("th", cell, scope="col") for cell in rows[0]))
+    body = []
+    for index, row in enumerate(rows[1:]):
+        cells = [create_element("td", cell) for cell in row]
+        body.append(create_element("tr", *cells, class_="marked" * (index in highlighted_rows)))
+    parts = [create_element("caption", caption)] * bool(caption)
+    parts += [create_element("thead", head), create_element("tbody", *body)]
+    # With a tabindex, a wide table can be scrolled by keyboard.
+    return create_element("div", create_element("table", *parts), class_="wide", tabindex="0")
+
+
+def create_document(title: str, *elements: str) -> str:
+    """Return an HTML page that needs no other file, with its title as a heading."""
+    policy = {"http_equiv": "Content-Security-Policy", "content": CONTENT_SECURITY_POLICY}
+    head = create_element(
+        "head",
+        create_element("meta", charset="utf-8"),
+        create_element("meta", **policy),
+        create_element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        create_element("title", f"{title} - poker-rl"),
+        create_element("style", Markup(STYLE_SHEET.read_text())),
+    )
+    body = create_element("body", create_element("h1", title), *elements)
+    return f"<!doctype html>\n{create_element('html', head, body, lang='en')}\n"
