@@ -265,7 +265,8 @@ def _split_forward(
         def run_rest(x: Tensor) -> Tensor:
             if len(layers) > 1:
                 x = ACTIVATIONS[module.activation](x)
-            return module(x, layers=slice(1, None))
+            outputs: Tensor = module(x, layers=slice(1, None))
+            return outputs
 
     def compute_outputs(hands: slice) -> Tensor:
         pair_sums = state_part[:, None] + hand_part[hands]
