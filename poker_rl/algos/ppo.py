@@ -201,7 +201,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
 
-    def _compute_average_targets(self) -> tuple[np.ndarray, ...]:
+    def _compute_average_targets(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return replica, observation, mask and target of the average policy at used decisions."""
         batch, rows = self._rollout.batch, self._inputs.columns["is_used"].nonzero()[:, 0]
         replica, observation, mask, action = (

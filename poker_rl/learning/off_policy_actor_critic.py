@@ -90,7 +90,7 @@ class OffPolicyActorCritic:
     ) -> None:
         self.first_replica, self.networks, self.buffer = first_replica, networks, buffer
         self._services, self.updates = services, 0
-        weights = [list(network.parameters()) for network in networks]
+        weights: list[list[Tensor]] = [list(network.parameters()) for network in networks]
         self._weights, self._target_weights = weights[0] + weights[1], weights[2] + weights[3]
         self._optimizer = build_adam(*networks[:2])
 
