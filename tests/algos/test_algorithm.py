@@ -69,7 +69,7 @@ LEARNERS = {
     "nfsp": {"lr": "_q_network", "average_policy.lr": "_average_policy.module"},
     "nfsp_ppo": {"lr": "_actor_critic", "average_policy.lr": "_averages.average_policy.module"},
     "vine": ACTOR_CRITIC,
-    "deep_cfr": {"regret_lr": "_regret_network", "average_lr": "_average_network"},
+    "deep_cfr": {"regret_lr": "_regrets.module", "average_lr": "_average.module"},
     "public_policy_gradient": {
         "lr": "_actor",
         "average_policy.lr": "_averages.average_policy.module",
