@@ -144,7 +144,7 @@ def test_learns_kuhn_and_resumes_to_the_bit():
 
 
 def test_refuses_a_penalty_on_a_missing_average_and_more_than_two_seats():
-    with pytest.raises(ConfigError, match="kl_average_coef: needs"):
+    with pytest.raises(ConfigError, match="kl_average_coef: needs algo.average_policy"):
         learner(kuhn(), average_policy=None)
     with pytest.raises(ConfigError, match="two players"):
         learner(kuhn(3))
