@@ -1,30 +1,25 @@
-"""Neural replicator dynamics on sampled boards of heads-up poker.
+"""Policy gradient over all hands and actions on sampled boards of heads-up poker.
 
-The algorithm is our own combination of published parts: the policy gradient of neural replicator
-dynamics (NeuRD, arXiv:1906.00190) with the counterfactual values of a walk of the public tree
+The algorithm is our own combination of published parts: the policy gradient over all actions (mean
+actor-critic, arXiv:1709.00503) with the counterfactual values of a walk of the public tree
 (Johanson et al., "Accelerating best response calculation in large extensive games", 2011) in place
-of a critic, and penalties on the KL to uniform play and to the average policy (magnetic mirror
-descent, arXiv:2206.05825, with a magnet that moves). Each iteration:
+of a critic, and a penalty on the KL to uniform play that decays (magnetic mirror descent,
+arXiv:2206.05825). Each iteration:
 
     sample boards, and walk the public tree over them with the current policy
     A(a)    = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_boards.py`)
     sample decisions in proportion to their probability if both seats explore
-    actor   : move the logit of each action by its A(a) minus the slope of the penalties
+    actor   : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
     average : a second network, fitted to the policies of all iterations
-
-A plain policy gradient multiplies the movement by pi(a), so an action that it has given up returns
-slowly when it has become the best one, and the policies circle around the equilibrium.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.algos.sampled_boards import BoardDecisions, SampledBoards, sample_in_proportion
@@ -55,8 +50,6 @@ class PublicPolicyGradient(NetworkLearner):
     minibatches: PositiveInt
     batch_size: PositiveInt
     kl_uniform_coef: ScheduleOverDecisions
-    kl_average_coef: NonNegativeFloat
-    min_prob: Probability
     lr: ScheduleOverDecisions
     max_grad_norm: PositiveFloat
     reward_scale: PositiveFloat
@@ -71,15 +64,12 @@ class PublicPolicyGradient(NetworkLearner):
     def __post_init__(self, context: LearnerContext) -> None:
         if context.opponents is not None:
             raise ConfigError("opponents: public_policy_gradient plays itself, and takes none")
-        if self.kl_average_coef and self.average_policy is None:
-            raise ConfigError("algo.kl_average_coef: needs algo.average_policy, or 0")
         assignment = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
         self.services = LearnerServices(context, assignment, tables_per_instance=1)
         is_suit_invariant = self.services.encoder.is_suit_invariant
         self._sampled_boards = SampledBoards(
             context.game, is_suit_invariant, self.boards, self.exploration
         )
-        self._reward_unit = context.game.unit_chips / self.reward_scale
         actions = context.game.action_count
         self._actor = self.services.build_network(actions, self.output_init_scale)
         self._optimizer = torch.optim.Adam(self._actor.parameters(), fused=True)
@@ -138,6 +128,7 @@ class PublicPolicyGradient(NetworkLearner):
         """Take a gradient step on each minibatch of the N decisions [N, ...]; return metrics."""
         services, step = self.services, self.progress.decisions
         kl_coef = self.kl_uniform_coef.value(step)
+        kl_weight = kl_coef * services.game.unit_chips / self.reward_scale
         set_learning_rates(self._optimizer, self.lr.value(step))
         sums = torch.zeros(3, device=services.device)
         for rows in np.split(services.generator.permutation(len(mask)), self.minibatches):
@@ -145,37 +136,21 @@ class PublicPolicyGradient(NetworkLearner):
                 inputs, legal, advantages = (
                     services.to_tensor(part[rows])[None] for part in (observation, mask, advantage)
                 )  # [1, B, ...]
-                logits = torch.where(legal, self._actor(inputs), 0.0)
-                log_pi = masked_log_softmax(logits.detach(), legal)
-                values, weight = advantages, kl_coef * self._reward_unit
-                if self.kl_average_coef:
-                    average_weight = self.kl_average_coef * self._reward_unit
-                    values = values + average_weight * self._compute_average_log_probs(
-                        inputs, legal
-                    )
-                    weight += average_weight
-                movements = compute_neurd_movements(log_pi, legal, values, weight, self.min_prob)
-                centered_logits = logits - (logits.sum(2) / legal.sum(2))[..., None]
-                loss = -(torch.where(legal, centered_logits, 0.0) * movements).sum(2).mean()
+                log_pi = masked_log_softmax(self._actor(inputs), legal)
+                pi = log_pi.exp()
+                entropy = -masked_expectation(pi, log_pi, legal)
+                divergence = legal.sum(2).log() - entropy  # KL(pi, uniform)
+                loss = (kl_weight * divergence - (pi * advantages).sum(2)).mean()
                 norm = take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
-                entropy = -masked_expectation(log_pi.exp(), log_pi, legal).mean()
-                sums += torch.stack([movements.abs().sum(2).mean(), entropy, norm])
+                sums += torch.stack([loss.detach(), entropy.detach().mean(), norm])
         self.progress.updates += self.minibatches
-        movement_mean, entropy_mean, norm_mean = (sums / self.minibatches).tolist()
+        loss_mean, entropy_mean, norm_mean = (sums / self.minibatches).tolist()
         return {
-            "policy/logit_movement": movement_mean,
+            "loss/actor": loss_mean,
             "policy/entropy": entropy_mean,
             "gradient/norm": norm_mean,
             "schedule/kl_uniform_coef": kl_coef,
         }
-
-    @torch.no_grad()
-    def _compute_average_log_probs(self, inputs: Tensor, legal: Tensor) -> Tensor:
-        """Return log-probabilities of the average policy, [1, B, A], 0 for illegal actions."""
-        average_policy = self._averages.average_policy
-        assert average_policy is not None
-        log_probs = masked_log_softmax(average_policy.module(inputs), legal)
-        return torch.where(legal, log_probs.clamp(min=math.log(self.min_prob)), 0.0)
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         return {
@@ -183,25 +158,3 @@ class PublicPolicyGradient(NetworkLearner):
             "optimizer": self._optimizer,
             **self._averages.stateful_parts(),
         }
-
-
-def compute_neurd_movements(
-    log_pi: Tensor, legal: Tensor, values: Tensor, kl_weight: float, min_prob: float
-) -> Tensor:
-    """Return the directions of neural replicator dynamics for the logits, [..., A].
-
-    These are the advantages of the actions if the player also pays `kl_weight` times the KL of its
-    policy to uniform play. All are 0 at the best policy. An action with a smaller probability than
-    `min_prob` has no negative one.
-
-    Args:
-        log_pi: log-probabilities of the policy, [..., A].
-        legal: mask of legal actions, [..., A].
-        values: values of the actions up to a constant for each decision, [..., A].
-    """
-    pi = log_pi.exp()
-    advantages = values - (pi * values).sum(-1, keepdim=True)
-    entropy = -masked_expectation(pi, log_pi, legal)
-    movements = advantages - kl_weight * (log_pi + entropy[..., None])
-    is_at_minimum = (log_pi < math.log(min_prob)) & (movements < 0)
-    return torch.where(legal & ~is_at_minimum, movements, 0.0)
