@@ -88,6 +88,21 @@ def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name):
         READERS[name](path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("jobs.json", "{}", "s is not the folder of a sweep"),
+        ("000000.json", '{"status": "fin', "s/000000.json is damaged"),
+        ("000000.json", '{"status": "finished", "foo": 1}', "s/000000.json is damaged"),
+    ],
+)
+def test_a_damaged_sweep_is_refused(name, text, message, get_refusal):
+    Path("s").mkdir()
+    Path("s/jobs.json").write_text('[["seed=1"]]')
+    Path("s", name).write_text(text)
+    assert get_refusal("sweep", "s").startswith(message)
+
+
 def test_text_of_strangers_is_escaped(capsys):
     measured = {"eval/average/exploitability": {"unit": ESCAPES, "kind": "exact"}}
     manifest = {"cpu": ESCAPES, "measurements": measured}

@@ -74,6 +74,7 @@ MANIFEST_TYPES: dict[str, Any] = {  # of entries that are read again
 }
 # Enough for 100,000 rows of 2.5 KB. Parsed rows take many times as much memory as the file.
 MAX_METRICS_BYTES = 256 * MIB
+MAX_ROW_BYTES = 1 << 18
 # Names of files and folders that a run creates before it writes the manifest.
 FILES_BEFORE_MANIFEST = {METRICS_FILE, CONFIG_FILE, "opponents"}
 RECORDED_PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
@@ -217,10 +218,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_last_metrics_row(folder: Path) -> dict[str, float]:
-    """Return the last complete row of a run's metrics; {} if there is none or one is damaged."""
+    """Return the last complete row of a run's metrics; {} if there is none or it is damaged.
+
+    Only the end of the file is read, because the file may be long and still growing.
+    """
     try:
-        return read_metrics_rows(folder / METRICS_FILE)[-1]
-    except (OSError, IndexError, ConfigError):
+        with open_regular_file(folder / METRICS_FILE, MAX_METRICS_BYTES) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_ROW_BYTES))
+            *rows, _ = file.read().split(b"\n")
+        return parse_metrics_row(rows[-1])
+    except (OSError, ValueError, IndexError, ConfigError):
         return {}
 
 
@@ -239,13 +246,23 @@ def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[st
     rows = []
     for line_number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines(), 1):
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict) or any(not isinstance(v, int | float) for v in row.values()):
-            raise ConfigError(f"{path} is damaged: line {line_number} is not a row of numbers")
-        rows.append(row)
+            rows.append(parse_metrics_row(line))
+        except ValueError:
+            raise ConfigError(
+                f"{path} is damaged: line {line_number} is not a row of numbers"
+            ) from None
     return rows
+
+
+def parse_metrics_row(line: bytes) -> dict[str, float]:
+    """Parse a line of metrics.jsonl; raise ValueError unless it maps tags to numbers."""
+    try:
+        row = json.loads(line)
+    except RecursionError:
+        row = None
+    if isinstance(row, dict) and all(isinstance(value, int | float) for value in row.values()):
+        return row
+    raise ValueError("not a row of numbers")
 
 
 def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:

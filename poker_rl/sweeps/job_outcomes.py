@@ -42,9 +42,11 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
     try:
         jobs: list[list[str]] = read_json(sweep / JOBS_FILE)
     except (OSError, ValueError):
+        jobs = []
+    if not (isinstance(jobs, list) and jobs and all(isinstance(job, list) for job in jobs)):
         raise ConfigError(
             f"{sweep} is not the folder of a sweep; such a folder is outputs/sweeps/NAME"
-        ) from None
+        )
     return jobs
 
 
@@ -63,6 +65,9 @@ def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
         job = JobOutcome(**read_json(sweep / f"{number:06}.json"))
     except FileNotFoundError:
         return JobOutcome("not run")
+    except (TypeError, ValueError):
+        path = sweep / f"{number:06}.json"
+        raise ConfigError(f"{path} is damaged: it is not the outcome of a job") from None
     folder = Path(os.path.normpath(sweep / job.folder))
     manifest = read_manifest(folder) if job.folder else {}
     run_status = manifest.get("status", "running")
@@ -70,7 +75,7 @@ def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
         job = JobOutcome(RUNNING if run_status == "running" else run_status)
     if not manifest:
         return replace(job, folder="")
-    units = {tag: str(one["unit"]) for tag, one in manifest["measurements"].items()}
+    units = {tag: str(one["unit"]) for tag, one in (manifest.get("measurements") or {}).items()}
     return replace(job, folder=str(folder), metrics=read_last_metrics_row(folder), units=units)
 
 
