@@ -57,11 +57,13 @@ def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
     root = check_search_space(config.train_overrides, search_space, option_dirs)
     definition = {key: getattr(config, key) for key in DEFINITION_KEYS}
     study = open_or_create_study(folder, config, root, definition)
+    is_new = not study.get_trials(deepcopy=False)
     objective = Objective(folder, config, root, option_dirs)
     try:
         code = run_trials(study, search_space, objective)
     except ConfigError:
-        if len(study.get_trials(deepcopy=False)) == 1:  # the trial with the wrong settings
+        # If this process began the study, its only trial is the one with the wrong settings.
+        if is_new and len(study.get_trials(deepcopy=False)) == 1:
             shutil.rmtree(folder)
         raise
     print_best(study, objective)
