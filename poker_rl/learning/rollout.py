@@ -284,7 +284,7 @@ class Rollout:
         self.agent_of_seat[:] = state["agent_of_seat"].numpy()
         unfinished = {name: part.numpy().copy() for name, part in state["unfinished_batch"].items()}
         self.unfinished_batch = RolloutBatch(**unfinished) if unfinished else None
-        self.is_learning_seat[:] = state.get("is_learning_seat", True)
+        self.is_learning_seat[:] = state["is_learning_seat"]
         self.generator.bit_generator.state = state["generator"]
         self.hands_played = state["hands_played"]
         if self.opponents is not None:
