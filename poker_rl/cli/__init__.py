@@ -44,7 +44,8 @@ First: `poker-rl train game=kuhn name=first`, then `poker-rl evaluate run=output
 `poker-rl COMMAND --help` explains a command and its main settings, --help=all has all of them.
 `poker-rl --version` prints the version."""
 
-# Functions of the commands; the names are those of commands with settings in conf/<command>.yaml.
+# Function of each command. A dotted name is that of a command with settings in conf/<command>.yaml,
+# which is imported only when the command runs.
 COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
     "train": run_train,
     "evaluate": "poker_rl.reports.evaluate.evaluate",

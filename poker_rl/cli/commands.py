@@ -1,4 +1,4 @@
-"""Functions of the commands: train, list, sweep, watch, and those with settings in conf/."""
+"""Commands: train, list, those that take one folder, and those with settings in conf/."""
 
 from __future__ import annotations
 
@@ -170,24 +170,24 @@ def run_train(arguments: list[str]) -> int:
         launcher_overrides: list[str] = []
         jobs = [namespace.overrides]
         if namespace.multirun:
-            launcher_overrides, jobs = compose.split_sweep(namespace.overrides)
+            launcher_overrides, jobs = compose.split_sweep_into_jobs(namespace.overrides)
         composed = compose.compose_config(jobs[0])
         if namespace.help:
             print_train_help(option_dirs)
         if namespace.cfg or namespace.help == "all":
-            config = convert_horizons_to_steps(to_plain_dict(composed.config))
-            config = composed.config | {"algo": config.get("algo")}
+            # Horizons are printed in steps; settings of other groups keep references to settings.
+            algo = convert_horizons_to_steps(to_plain_dict(composed.config)).get("algo")
             comments = compose.read_setting_comments(jobs[0], option_dirs)
-            print_line(dump_with_comments(config, comments))
+            print_line(dump_with_comments(composed.config | {"algo": algo}, comments))
         if namespace.help or namespace.cfg:
             return 0
         if namespace.multirun:
             from poker_rl.sweeps.sweep import run_sweep
 
             return run_sweep(namespace.overrides, jobs, composed, launcher_overrides, option_dirs)
-    from poker_rl.training.start_run import train
+    from poker_rl.training.start_run import run_training_job
 
-    outcome = train(composed, option_dirs)
+    outcome = run_training_job(composed, option_dirs)
     if outcome.message:
         print_error(outcome.message)
     return outcome.exit_code

@@ -88,19 +88,19 @@ class RootConfig:
 class ComposedConfig:
     """Settings of one run, with the overrides and options from which Hydra composed them."""
 
-    config: dict[str, Any]  # with unresolved references such as `${budget}`
+    config: dict[str, Any]  # it still has references such as `${budget}`
     overrides: list[str]
     option_by_group: Mapping[str, str | None]
 
 
 class OptionSearchPath(SearchPathPlugin):
-    """Extension of Hydra's search path by all folders of options after the first."""
+    """Plug-in of Hydra that adds the folders of options after the first to the search path."""
 
     # `option_dirs` belongs to the class, because Hydra creates the instance without arguments.
     option_dirs: ClassVar[Sequence[Path]] = ()
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Append the folders."""
+        """Append all folders of options but the first to Hydra's search path."""
         for folder in self.option_dirs[1:]:
             search_path.append("options", f"file://{folder.resolve()}")
 
@@ -156,15 +156,15 @@ def compose_plain_config(
         return to_plain_dict(compose_config(overrides).config)
 
 
-def compose_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
-    """Return the setting `outputs`, and the run's folder: <outputs>/<game>/<algo>/<name>."""
+def compose_outputs_and_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
+    """Return the setting `outputs`, and the folder of the run, <outputs>/<game>/<algo>/<name>."""
     config, options = to_plain_dict(composed.config), composed.option_by_group
     parts = (config["outputs"], options.get("game"), options.get("algo"), config["name"])
     return str(config["outputs"]), Path(*map(str, parts))
 
 
-def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Return the overrides of the launcher, and a list with the overrides of each job."""
+def split_sweep_into_jobs(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Return the overrides of the launcher, and for each job of the sweep its overrides."""
     launcher_overrides: list[str] = []
     values_by_key: dict[str, list[str]] = {}
     parsed = parse_overrides(overrides, RootConfig, get_config_loader(), allow_sweeps=True)

@@ -158,14 +158,14 @@ def find_differing_key(one: Any, other: Any, key: str = "") -> str | None:
     return None
 
 
-def get_value(tree: Any, key: str) -> Any:
+def get_dotted_value(tree: Any, key: str) -> Any:
     """Return the value at a dotted key of nested dictionaries; MISSING if there is none."""
     for part in key.split("."):
         tree = tree.get(part, MISSING) if isinstance(tree, dict) else MISSING
     return tree
 
 
-def set_value(tree: dict[str, Any], key: str, value: Any) -> None:
+def set_dotted_value(tree: dict[str, Any], key: str, value: Any) -> None:
     """Set the value at a dotted key of nested dictionaries."""
     *parents, last = key.split(".")
     for parent in parents:
@@ -209,7 +209,7 @@ def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
     """Return settings as YAML text, with comments, which are given by dotted key."""
     text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)
     lines = text.splitlines()
-    for line_number, key, _ in iterate_keys(text):
+    for line_number, key, _ in iterate_yaml_keys(text):
         if key in comments:
             lines[line_number] += f"  # {comments[key]}"
     return "\n".join(lines)
@@ -218,11 +218,11 @@ def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
 def read_comments(path: Path, package: str) -> dict[str, str]:
     """Return the comments of a YAML file by dotted key; `package` is the prefix of the keys."""
     prefix = f"{package}." if package else ""
-    keys = iterate_keys(read_yaml_text(path))
+    keys = iterate_yaml_keys(read_yaml_text(path))
     return {f"{prefix}{key}": comment for _, key, comment in keys if comment}
 
 
-def iterate_keys(text: str) -> Iterator[tuple[int, str, str | None]]:
+def iterate_yaml_keys(text: str) -> Iterator[tuple[int, str, str | None]]:
     """Yield the line number, the dotted key and the comment of each key in a YAML text."""
     parents: list[tuple[int, str]] = []
     for line_number, line in enumerate(text.splitlines()):

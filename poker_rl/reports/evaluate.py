@@ -43,7 +43,7 @@ from poker_rl.storage.checkpoint import list_snapshots
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import read_run_config
-from poker_rl.training.signals import interrupt_at_once
+from poker_rl.training.signals import let_ctrl_c_kill_process
 
 SETTINGS_WITHOUT_SEATS = (  # settings that can't be combined with the setting `seats`
     *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
@@ -73,7 +73,7 @@ def evaluate(
     check_settings(config)
     device = prepare_process(config.device, config.threads, config.seed)
     evaluation = create_evaluation(config, group_config, option_dirs, device)
-    with interrupt_at_once():
+    with let_ctrl_c_kill_process():
         if config.seats:
             measure_mixed_table(evaluation)
         else:

@@ -59,7 +59,7 @@ from poker_rl.storage.disk import (
     write_text_atomically,
 )
 from poker_rl.training.device import prepare_process
-from poker_rl.training.signals import interrupt_at_once
+from poker_rl.training.signals import let_ctrl_c_kill_process
 from poker_rl.training.worker_processes import run_tasks
 
 PLAN_FILE = "tournament.yaml"
@@ -118,7 +118,7 @@ def play_tournament(
     tournament = Tournament(plan, folder, config.device)
     with error_prefix("out"):
         create_writable_folder(folder)
-    with exclusive_lock(folder, "playing it"), interrupt_at_once():
+    with exclusive_lock(folder, "playing it"), let_ctrl_c_kill_process():
         prepare_folder(plan, folder)
         play_missing_tables(tournament, config.workers)
         print_and_save(tournament, config.figure)

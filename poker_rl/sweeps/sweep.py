@@ -24,7 +24,7 @@ from types import FrameType
 import torch
 
 from poker_rl.config import option_files
-from poker_rl.config.compose import ComposedConfig, compose_config, compose_run_folder
+from poker_rl.config.compose import ComposedConfig, compose_config, compose_outputs_and_run_folder
 from poker_rl.config.hydra_launchers import find_launcher, launch_jobs
 from poker_rl.config.validation import ConfigError, error_prefix, read_yaml_text
 from poker_rl.players.opponent_files import OpponentFiles
@@ -33,10 +33,10 @@ from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label, read_manifest
 from poker_rl.sweeps import job_outcomes
 from poker_rl.training.device import count_torchrun_processes
-from poker_rl.training.run_config import CHANGEABLE_SETTINGS, bundle_opponents
+from poker_rl.training.run_config import CHANGEABLE_SETTINGS, replace_opponents_by_copies
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal, list_stop_signals
-from poker_rl.training.start_run import train
+from poker_rl.training.start_run import run_training_job
 
 MAX_NAME_CHARACTERS = 60
 STOP_FILE = "stopped_by"  # file that contains the number of the first stop signal
@@ -63,7 +63,9 @@ def run_sweep(
     files = [path for folder in option_dirs for path in option_files.list_option_files(folder)]
     label = create_folder_label(words, LOCATION_SETTINGS)
     digest = compute_digest([jobs, [read_yaml_text(path) for path in files]])
-    sweep = Path(compose_run_folder(first)[0], "sweeps", f"{label}_{digest}".lstrip("_"))
+    sweep = Path(
+        compose_outputs_and_run_folder(first)[0], "sweeps", f"{label}_{digest}".lstrip("_")
+    )
     with error_prefix("outputs"):
         create_writable_folder(sweep)
     write_text_atomically(sweep / job_outcomes.JOBS_FILE, json.dumps(jobs))
@@ -153,57 +155,57 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
         folder, outcome = None, RunOutcome("finished")
         try:
             composed = compose_config(jobs[number])
-            request, folder, is_finished = find_earlier_run(composed, sweep, number, option_dirs)
+            composed, folder, is_finished = find_earlier_run(composed, sweep, number, option_dirs)
         except ConfigError as error:
             outcome = RunOutcome("refused", 2, str(error))
         else:
             if not is_finished:
                 # Job n in a process that sees all GPUs uses GPU n modulo their number.
-                if request.config["device"] != "cpu" and torch.cuda.device_count() > 1:
+                if composed.config["device"] != "cpu" and torch.cuda.device_count() > 1:
                     torch.cuda.set_device(number % torch.cuda.device_count())
                 job_outcomes.save_outcome(sweep, number, RunOutcome("running"), folder)
-                outcome = train(request, option_dirs)
+                outcome = run_training_job(composed, option_dirs)
         job_outcomes.save_outcome(sweep, number, outcome, folder)
         if outcome.status == "interrupted":
             forward_signal(outcome.exit_code - 128)
 
 
 def find_earlier_run(
-    request: ComposedConfig, sweep: Path, number: int, option_dirs: Sequence[Path]
+    composed: ComposedConfig, sweep: Path, number: int, option_dirs: Sequence[Path]
 ) -> tuple[ComposedConfig, Path, bool]:
-    """Return the request of a job, its run folder, and whether this run is finished.
+    """Return a job's settings, its run folder, and whether this run is finished.
 
-    If there is an earlier run with equal settings, the returned request resumes it.
+    If there is an earlier run with equal settings, the returned settings resume it.
     """
-    if request.config["resume"] is not None:
-        return request, Path(str(request.config["resume"])), False
-    has_own_name = request.config["name"] is not None
+    if composed.config["resume"] is not None:
+        return composed, Path(str(composed.config["resume"])), False
+    has_own_name = composed.config["name"] is not None
     if not has_own_name:
-        request = name_run_by_settings(request, option_dirs)
-    folder = compose_run_folder(request)[1]
+        composed = name_run_by_settings(composed, option_dirs)
+    folder = compose_outputs_and_run_folder(composed)[1]
     manifest = read_manifest(folder)
     # A run with the name that the user gave to this job may be of another command.
     own_folder = Path(job_outcomes.read_job_outcome(sweep, number).folder)
     if not manifest or (has_own_name and own_folder.resolve() != folder.resolve()):
-        return request, folder, False
+        return composed, folder, False
     resume = {"resume": str(folder)}
-    resumed = replace(request, config=request.config | resume, overrides=[f"resume={folder}"])
+    resumed = replace(composed, config=composed.config | resume, overrides=[f"resume={folder}"])
     return resumed, folder, manifest.get("status") == "finished"
 
 
-def name_run_by_settings(request: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
-    """Name the run of a request by its overrides and a digest of all its settings."""
-    settings = option_files.to_plain_dict(request.config)
+def name_run_by_settings(composed: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
+    """Return the settings with a name for the run: its overrides and a digest of all settings."""
+    settings = option_files.to_plain_dict(composed.config)
     copies = OpponentFiles()
-    bundle_opponents(settings, copies, option_dirs)
+    replace_opponents_by_copies(settings, copies, option_dirs)
     bots = [path for path in copies.files_to_copy.values() if path.suffix == ".yaml"]
     content = {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}
     content["bots"] = [option_files.read_plain_yaml(path) for path in bots]
     digest = compute_digest(option_files.normalize_numbers(content))
     omitted = CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS
-    label = create_folder_label(request.overrides, omitted)
+    label = create_folder_label(composed.overrides, omitted)
     name = f"{label[: MAX_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
-    return replace(request, config=request.config | {"name": name})
+    return replace(composed, config=composed.config | {"name": name})
 
 
 def compute_digest(value: object) -> str:

@@ -21,7 +21,7 @@ from poker_rl.learning import collectives
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_run_folder
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, RESUME_RULE
-from poker_rl.training.run_record import RunRecord
+from poker_rl.training.run_log import RunLog
 
 WORKERS_FOLDER = "workers"
 # Settings of the algorithm that must be equal in both runs: they define the shapes of the networks,
@@ -36,10 +36,11 @@ class Checkpoints:
     """Writer and reader of a run's checkpoints.
 
     Attributes:
-        record: the run's record in rank 0; None in other processes.
+        run_log: the log of the run in rank 0; None in other processes.
         last_progress: the counters at the last checkpoint; None if there is none.
-        regular_steps: number of decisions at each checkpoint that `checkpoint_every` caused, not a
-            stop. Matches play only against these snapshots, so that stops do not affect results.
+        regular_steps: number of decisions at each checkpoint that `checkpoint_every` caused.
+            Matches play only against these snapshots, not against those of a stop, so that stops
+            do not affect results.
     """
 
     def __init__(
@@ -48,19 +49,20 @@ class Checkpoints:
         config: Mapping[str, Any],
         game: Game,
         algorithm: Algorithm,
-        record: RunRecord | None = None,
+        run_log: RunLog | None = None,
     ) -> None:
-        self.folder, self.game, self.algorithm, self.record = folder, game, algorithm, record
+        self.folder, self.game, self.algorithm, self.run_log = folder, game, algorithm, run_log
         changeable = CHANGEABLE_SETTINGS | LOCATION_SETTINGS
         self.settings = {key: one for key, one in config.items() if key not in changeable}
         self.last_progress: dict[str, int] | None = None
         self.regular_steps: list[int] = []
 
-    def save(self, is_regular: bool = False, record_state: Mapping[str, Any] | None = None) -> None:
+    def save(self, is_regular: bool = False, log_state: Mapping[str, Any] | None = None) -> None:
         """Save a checkpoint, unless nothing was learned since the last one.
 
-        `is_regular` says that `checkpoint_every` causes it. `record_state` is None for the present
-        state of the record. Raise FloatingPointError if a value of the algorithm is not finite.
+        `is_regular` says that `checkpoint_every` causes it. `log_state` is the state of the log to
+        save; None: its present state. Raise FloatingPointError if a value of the algorithm is not
+        finite.
         """
         progress = asdict(self.algorithm.progress)
         if self.last_progress == progress:
@@ -68,7 +70,7 @@ class Checkpoints:
         decisions, state = progress["decisions"], self.algorithm.state_dict()
         if is_regular:
             self.regular_steps.append(decisions)
-        if self.record is None:
+        if self.run_log is None:
             path = self.get_worker_path(decisions)
             path.parent.mkdir(exist_ok=True)
             checkpoint.save_atomically(path, state)
@@ -77,17 +79,17 @@ class Checkpoints:
             return
         for name in checkpoint.find_non_finite_tensors(state):
             raise FloatingPointError(f"{name} of the algorithm's state is not finite")
-        game, record_state = self.game.to_dict(), record_state or self.record.state_dict()
+        game, log_state = self.game.to_dict(), log_state or self.run_log.state_dict()
         tree: dict[str, Any] = {"settings": self.settings, "game": game, "progress": progress}
-        tree |= {"algorithm": state, "record": dict(record_state)}
+        tree |= {"algorithm": state, "run_log": dict(log_state)}
         tree |= {"regular": list(self.regular_steps)}
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
-        self.record.flush_to_disk()
+        self.run_log.flush_to_disk()
         collectives.wait_for_all_processes()  # until all others have saved their states
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(self.folder / checkpoint.STATE_FILE, tree)
         remove_old_worker_files(self.folder, decisions)
-        self.record.write_manifest(checkpoint=progress)
+        self.run_log.write_manifest(checkpoint=progress)
         self.last_progress = progress
 
     def get_worker_path(self, decisions: int) -> Path:
@@ -100,10 +102,10 @@ class Checkpoints:
         steps = [step for step in self.regular_steps if step <= decisions and step in paths]
         return paths[max(steps)] if steps else None
 
-    def restore(self, record: RunRecord) -> None:
-        """Load the last checkpoint into the algorithm and the run's record, if there is one."""
+    def restore(self, run_log: RunLog) -> None:
+        """Load the last checkpoint, if there is one, into the algorithm and the log of the run."""
         path = self.folder / checkpoint.STATE_FILE
-        if record.manifest["checkpoint"] is None and not path.exists():
+        if run_log.manifest["checkpoint"] is None and not path.exists():
             return
         state = checkpoint.load_checked(path)
         try:
@@ -113,17 +115,18 @@ class Checkpoints:
                     f"{key}: {config} differs from the settings in {path.name}; {RESUME_RULE}"
                 )
             self.algorithm.load_state_dict(state["algorithm"])
-            record.load_state_dict(state["record"])
+            run_log.load_state_dict(state["run_log"])
             self.regular_steps = list(state["regular"])
-            self.last_progress = record.manifest["checkpoint"] = state["progress"]
+            self.last_progress = run_log.manifest["checkpoint"] = state["progress"]
         except checkpoint.LOAD_STATE_ERRORS as error:
             reason = str(error).partition("\n")[0]
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
     def synchronize(self) -> None:
-        """Load this rank's part of the last checkpoint; of a new run, the state of rank 0.
+        """Let all ranks start with equal networks; all must call this together.
 
-        At the start of a new run, ranks above 0 keep their own tables and buffers.
+        In a resumed run, each rank above 0 loads its part of the last checkpoint. In a new run, it
+        loads the state of rank 0, but keeps its own tables and buffers.
         """
         if collectives.get_world_size() == 1:
             return
@@ -143,7 +146,7 @@ class Checkpoints:
 
 
 def remove_old_worker_files(folder: Path, decisions: int) -> None:
-    """Remove the parts of ranks above 0, complete or not, of all checkpoints but one."""
+    """Remove the files of ranks above 0, complete or not, except those of one checkpoint."""
     for path in (folder / WORKERS_FOLDER).glob("*_*.pt*"):
         if path.name.partition("_")[0] != str(decisions):
             path.unlink(missing_ok=True)
@@ -152,7 +155,7 @@ def remove_old_worker_files(folder: Path, decisions: int) -> None:
 def replace_parts(
     state: Mapping[str, Any], own: Mapping[str, Any], names: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return a nested state with the values of `own` at the keys in `names`, at any depth."""
+    """Return a nested state in which keys in `names`, at any depth, have the values of `own`."""
     replaced = {}
     for key, value in state.items():
         if key in names:

@@ -31,40 +31,40 @@ RESUME_RULE = (
 )
 
 
-def collect_settings(
-    request: ComposedConfig, option_dirs: Sequence[Path]
+def collect_settings_and_opponents(
+    composed: ComposedConfig, option_dirs: Sequence[Path]
 ) -> tuple[dict[str, Any], Path | None, OpponentFiles]:
-    """Return the settings of a run, the run folder to resume or None, and the opponents to copy."""
-    resume = request.config["resume"]
+    """Return the settings of a run, its folder if it is resumed, and its opponents' files."""
+    resume = composed.config["resume"]
     if resume is not None:
         folder = Path(str(resume))
         old = read_run_config(folder, "resume")
-        values = [option_files.get_value(old, key) for key in OPPONENT_KEYS]
+        values = [option_files.get_dotted_value(old, key) for key in OPPONENT_KEYS]
         specs = [one for value in values for one in (value if isinstance(value, list) else [value])]
-        opponents, settings = OpponentFiles(folder, specs), compose_resumed_config(old, request)
-        return bundle_opponents(settings, opponents, option_dirs), folder, opponents
-    options, opponents = request.option_by_group, OpponentFiles()
+        opponents, settings = OpponentFiles(folder, specs), compose_resumed_config(old, composed)
+        return replace_opponents_by_copies(settings, opponents, option_dirs), folder, opponents
+    options, opponents = composed.option_by_group, OpponentFiles()
     names = {group: options[group] for group in NAMED_GROUPS if options.get(group)}
     for group in ("game", "algo"):
         if group not in names:
             raise ConfigError(f"{group}: missing; give {group}=NAME")
-    settings = {"logger": {}} | option_files.to_plain_dict(request.config) | {"names": names}
-    return bundle_opponents(settings, opponents, option_dirs), None, opponents
+    settings = {"logger": {}} | option_files.to_plain_dict(composed.config) | {"names": names}
+    return replace_opponents_by_copies(settings, opponents, option_dirs), None, opponents
 
 
-def compose_resumed_config(old: Mapping[str, Any], request: ComposedConfig) -> dict[str, Any]:
+def compose_resumed_config(old: Mapping[str, Any], composed: ComposedConfig) -> dict[str, Any]:
     """Return the config of a resumed run: the old config, changed by the user's overrides."""
-    keys = [option_files.parse_override_key(override) for override in request.overrides]
+    keys = [option_files.parse_override_key(override) for override in composed.overrides]
     # A reference such as `${budget}` in an override means the setting of the run.
     root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
-    settings = option_files.to_plain_dict(request.config | root)
-    config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(request.config["resume"])}
+    settings = option_files.to_plain_dict(composed.config | root)
+    config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(composed.config["resume"])}
     for key in keys:
-        value = option_files.get_value(settings, key)
+        value = option_files.get_dotted_value(settings, key)
         if key.partition(".")[0] in CHANGEABLE_SETTINGS:
             if value is option_files.MISSING:
                 raise ConfigError(f"{key}: missing; give {key}=…")
-            option_files.set_value(config, key, value)
+            option_files.set_dotted_value(config, key, value)
         elif key != "resume":
             raise ConfigError(f"{key}: {RESUME_RULE}")
     return config
@@ -78,10 +78,13 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
     return RootConfig(**convert_fields(RootConfig, root, "", {}))
 
 
-def bundle_opponents(
+def replace_opponents_by_copies(
     config: Mapping[str, Any], opponents: OpponentFiles, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the settings with the opponents' paths replaced by their copies in the run folder."""
+    """Return the settings with paths of opponents replaced by those of copies in the run folder.
+
+    The copies are only planned, in `opponents`; nothing is written.
+    """
     settings: dict[str, Any] = deepcopy(dict(config))
     user_bots = {
         path.stem: str(path)
@@ -89,9 +92,9 @@ def bundle_opponents(
         for path in option_files.list_option_files(folder, "player")
     }
 
-    def bundle(value: Any) -> Any:
+    def replace(value: Any) -> Any:
         if isinstance(value, list):
-            return [bundle(one) for one in value]
+            return [replace(one) for one in value]
         if not isinstance(value, str):
             return value
         name, colon, suffix = value.partition(":")
@@ -99,8 +102,8 @@ def bundle_opponents(
 
     for key in OPPONENT_KEYS:
         with error_prefix(key):
-            if (value := option_files.get_value(settings, key)) is not option_files.MISSING:
-                option_files.set_value(settings, key, bundle(value))
+            if (value := option_files.get_dotted_value(settings, key)) is not option_files.MISSING:
+                option_files.set_dotted_value(settings, key, replace(value))
     return settings
 
 

@@ -11,10 +11,9 @@ from poker_rl.config.validation import ConfigError
 class RunOutcome:
     """Status, exit code and message of a training run that has ended."""
 
-    # finished, interrupted, diverged, failed, refused (bad input)
-    status: str
+    status: str  # finished, interrupted, diverged, failed, or refused, for wrong settings
     exit_code: int = 0
-    message: str = ""  # message of one line for the user; empty if there is none
+    message: str = ""  # one line for the user; empty if there is nothing to say
 
 
 class DivergedError(ConfigError):
@@ -22,7 +21,10 @@ class DivergedError(ConfigError):
 
 
 class RunInterruptedError(Exception):
-    """Error raised when a stop signal has ended a run; the message says how to resume it."""
+    """Error raised when a stop signal has ended a run; the message says how to resume it.
+
+    `number` is that of the signal; the exit code of the process is 128 more.
+    """
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)

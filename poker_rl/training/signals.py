@@ -33,9 +33,9 @@ def list_stop_signals() -> list[signal.Signals]:
 
 
 def forward_signal(number: int) -> None:
-    """Send a signal that ended a run to the handler of a sweep, or of a launcher, if there is one.
+    """Send a signal that has ended a run to this process, if a sweep or a launcher handles it.
 
-    A launcher's handler queues the job again.
+    A launcher such as submitit then queues the job again.
     """
     handler = signal.getsignal(number)
     if callable(handler) and handler is not signal.default_int_handler:
@@ -43,10 +43,10 @@ def forward_signal(number: int) -> None:
 
 
 @contextmanager
-def interrupt_at_once() -> Iterator[None]:
+def let_ctrl_c_kill_process() -> Iterator[None]:
     """Let Ctrl-C end the process at once in this context, without saving anything.
 
-    Python's own handler would wait for compiled code to return, which may take minutes.
+    Python's own handler waits until compiled code returns, which may take minutes.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:

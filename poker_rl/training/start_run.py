@@ -1,6 +1,6 @@
 """`poker-rl train`: build game, algorithm, evaluator and loggers from the settings, then train.
 
-The call chain is `train` -> `build_and_train` -> `train_in_folder` -> `Trainer.run`.
+The call chain is `run_training_job` -> `build_and_train` -> `train_in_folder` -> `Trainer.run`.
 """
 
 from __future__ import annotations
@@ -44,18 +44,22 @@ from poker_rl.training.device import (
 )
 from poker_rl.training.loggers import Logger
 from poker_rl.training.run_checkpoints import Checkpoints, warm_start_from_run
-from poker_rl.training.run_config import CHANGEABLE_SETTINGS, build_root_config, collect_settings
+from poker_rl.training.run_config import (
+    CHANGEABLE_SETTINGS,
+    build_root_config,
+    collect_settings_and_opponents,
+)
+from poker_rl.training.run_log import RunLog
 from poker_rl.training.run_outcome import DivergedError, RunInterruptedError, RunOutcome
-from poker_rl.training.run_record import RunRecord
 from poker_rl.training.trainer import Trainer
 from poker_rl.training.worker_processes import connect_workers
 
 
-def train(request: ComposedConfig, option_dirs: Sequence[Path]) -> RunOutcome:
-    """Train one run, and return its outcome, even after an error."""
+def run_training_job(composed: ComposedConfig, option_dirs: Sequence[Path]) -> RunOutcome:
+    """Train one run; return how it ended, whether it succeeded or raised an error."""
     try:
         with announce_compilation():
-            build_and_train(request, option_dirs)
+            build_and_train(composed, option_dirs)
     except ConfigError as error:
         status = "diverged" if isinstance(error, DivergedError) else "refused"
         return RunOutcome(status, 2, str(error))
@@ -75,11 +79,12 @@ def train(request: ComposedConfig, option_dirs: Sequence[Path]) -> RunOutcome:
 
 
 def build_and_train(
-    request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
+    composed: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
 ) -> None:
     """Build the algorithm and all that it needs, and train; `loggers` are additional ones."""
-    sys.argv = shlex.split(format_train_command(request.overrides, option_dirs))
-    settings, resume, opponents = collect_settings(request, option_dirs)
+    # The manifest records this command, also for the jobs of a sweep or a study.
+    sys.argv = shlex.split(format_train_command(composed.overrides, option_dirs))
+    settings, resume, opponents = collect_settings_and_opponents(composed, option_dirs)
     if resume is None and settings.get("workers") == 1:
         settings["workers"] = count_torchrun_processes()
     root = build_root_config(settings)
@@ -108,10 +113,20 @@ def build_and_train(
     if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
         with error_prefix("warm_start"):
             config["warm_start"] = warm_start_from_run(root.warm_start, config, algorithm, game)
-    parts = config, algorithm, game, evaluator, device, [*own_loggers, *loggers]
-    train_as_rank = partial(train, request, option_dirs)
+    # Rank 0 starts the processes of the other ranks, which repeat all steps of this function.
+    train_as_rank = partial(run_training_job, composed, option_dirs)
     with connect_workers(worker, device, train_as_rank) if worker.count > 1 else nullcontext():
-        train_in_folder(*parts, resume, opponents.files_to_copy, request.overrides)
+        train_in_folder(
+            config,
+            algorithm,
+            game=game,
+            evaluator=evaluator,
+            device=device,
+            loggers=[*own_loggers, *loggers],
+            resume=resume,
+            files_to_copy=opponents.files_to_copy,
+            overrides=composed.overrides,
+        )
 
 
 def load_opponents(root: RootConfig, load: Callable[[str], Player]) -> OpponentSettings | None:
@@ -131,24 +146,25 @@ def load_opponents(root: RootConfig, load: Callable[[str], Player]) -> OpponentS
 def train_in_folder(
     config: Mapping[str, Any],
     algorithm: Algorithm,
+    *,
     game: Game,
     evaluator: PlayerEvaluator,
     device: torch.device,
     loggers: Sequence[Logger],
     resume: Path | None,
-    files: Mapping[str, Path],
+    files_to_copy: Mapping[str, Path],
     overrides: Sequence[str],
 ) -> None:
     """Train in a new run folder, or in the folder `resume`.
 
-    `files` has the source of each file to copy, by its path in the run folder. A new folder gets
-    its name from the user's `overrides`.
+    `files_to_copy` has the source of each file by its path in the run folder. A new folder gets its
+    name from the user's `overrides`.
     """
     config = {**config, "resume": None}
     if not collectives.is_main_process():
         checkpoints = Checkpoints(Path(), config, game, algorithm)
         checkpoints.synchronize()
-        Trainer(config, evaluator, checkpoints).run()
+        Trainer(config, algorithm, evaluator, checkpoints).run()
         return
     names = config["names"]
     # The folder's name contains no settings that may change when the run is resumed.
@@ -158,13 +174,13 @@ def train_in_folder(
         Path(config["outputs"]), names["game"], names["algo"], config["name"], label
     )
     with exclusive_lock(folder, "training it"):
-        record = RunRecord(folder, config, loggers)
-        checkpoints = Checkpoints(folder, config, game, algorithm, record)
-        prepare_run_folder(record, checkpoints, device, files, is_new=resume is None)
-        trainer = Trainer(config, evaluator, checkpoints)
-        with record:
+        run_log = RunLog(folder, config, loggers)
+        checkpoints = Checkpoints(folder, config, game, algorithm, run_log)
+        prepare_run_folder(run_log, checkpoints, device, files_to_copy, is_new=resume is None)
+        trainer = Trainer(config, algorithm, evaluator, checkpoints, run_log)
+        with run_log:
             trainer.run()
-    for index, result in enumerate(select_first_results(record.results)):
+    for index, result in enumerate(select_first_results(run_log.results)):
         headline = " (headline player)" if index == 0 else ""
         print_line(f"{result.tag}{headline}: {result}")
     if number := trainer.signals.number:
@@ -172,44 +188,44 @@ def train_in_folder(
 
 
 def prepare_run_folder(
-    record: RunRecord,
+    run_log: RunLog,
     checkpoints: Checkpoints,
     device: torch.device,
-    files: Mapping[str, Path],
+    files_to_copy: Mapping[str, Path],
     is_new: bool,
 ) -> None:
     """Load the last checkpoint of a resumed run, and write config, manifest and copies of files.
 
     Nothing is written before all checks have passed.
     """
-    folder, config = record.folder, record.config
+    folder, config = run_log.folder, run_log.config
     try:
         if is_new:
-            record.manifest = run_folder.create_manifest(config["seed"], device)
+            run_log.manifest = run_folder.create_manifest(config["seed"], device)
         else:
-            old, record.manifest = run_folder.read_run_folder(folder)
-            checkpoints.restore(record)
+            old, run_log.manifest = run_folder.read_run_folder(folder)
+            checkpoints.restore(run_log)
             if checkpoints.last_progress is not None:
-                check_resumed_budget(record, checkpoints.last_progress, int(old["budget"]))
+                check_resumed_budget(run_log, checkpoints.last_progress, int(old["budget"]))
             session = {"threads": config["threads"], "from": checkpoints.last_progress}
-            record.manifest["resumed"].append(run_folder.describe_process(device) | session)
-            record.manifest.pop("error", None)
+            run_log.manifest["resumed"].append(run_folder.describe_process(device) | session)
+            run_log.manifest.pop("error", None)
         remove_partial_files(folder)  # while the other processes wait in `synchronize`
         checkpoints.synchronize()
-        copy_files(folder, files)
+        copy_files(folder, files_to_copy)
         run_folder.write_config(folder, config)
-        record.write_manifest(status="running", end=None)
-        record.truncate()
+        run_log.write_manifest(status="running", end=None)
+        run_log.truncate()
     except BaseException:
         if is_new:
             shutil.rmtree(folder, ignore_errors=True)  # an incomplete folder can't be resumed
         raise
 
 
-def check_resumed_budget(record: RunRecord, progress: Mapping[str, int], old_budget: int) -> None:
+def check_resumed_budget(run_log: RunLog, progress: Mapping[str, int], old_budget: int) -> None:
     """Raise a ConfigError if a resumed run has no budget left, or a learning rate of 0."""
-    unit, budget, algo = record.unit, record.budget, record.config["algo"]
-    is_done = record.manifest["status"] == "finished" and progress[unit] >= budget
+    unit, budget, algo = run_log.unit, run_log.budget, run_log.config["algo"]
+    is_done = run_log.manifest["status"] == "finished" and progress[unit] >= budget
     key = find_exhausted_learning_rate(algo, "algo", old_budget)
     if key is not None and (is_done or budget > old_budget):
         raise ConfigError(

@@ -12,6 +12,7 @@ from math import isfinite
 from time import perf_counter
 from typing import Any
 
+from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import flatten_results
@@ -19,6 +20,7 @@ from poker_rl.players.player import NonFiniteProbsError
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.run_folder import METRICS_FILE
 from poker_rl.training.run_checkpoints import Checkpoints
+from poker_rl.training.run_log import RunLog
 from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 from poker_rl.training.signals import StopSignals
 
@@ -26,13 +28,18 @@ MAX_IDLE_CALLS = 10_000  # an error is raised after so many calls of `learn` wit
 
 
 class Trainer:
-    """Training loop, which all processes of a run execute; only rank 0 evaluates and logs."""
+    """Training loop, which each process of a run executes; only rank 0 evaluates and logs."""
 
     def __init__(
-        self, config: Mapping[str, Any], evaluator: PlayerEvaluator, checkpoints: Checkpoints
+        self,
+        config: Mapping[str, Any],
+        algorithm: Algorithm,
+        evaluator: PlayerEvaluator,
+        checkpoints: Checkpoints,
+        run_log: RunLog | None = None,  # None in ranks above 0
     ) -> None:
-        self.config, self.evaluator, self.checkpoints = config, evaluator, checkpoints
-        self.algorithm, self.record = checkpoints.algorithm, checkpoints.record
+        self.config, self.algorithm, self.evaluator = config, algorithm, evaluator
+        self.checkpoints, self.run_log = checkpoints, run_log
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
         self.signals = StopSignals()
 
@@ -46,7 +53,7 @@ class Trainer:
         try:
             with self.signals:
                 self.start()
-                self.train()
+                self.train_until_budget()
                 self.finish()
         except (FloatingPointError, NonFiniteProbsError) as error:
             last = "there was no checkpoint yet"
@@ -58,13 +65,13 @@ class Trainer:
 
     def start(self) -> None:
         """Start the loggers; evaluate the players of a new run and save its first checkpoint."""
-        if self.record is not None:
-            self.record.start(self.step)
+        if self.run_log is not None:
+            self.run_log.start(self.step)
         if self.checkpoints.last_progress is None:
             self.evaluate()
             self.checkpoints.save(is_regular=True)
 
-    def train(self) -> None:
+    def train_until_budget(self) -> None:
         """Learn until the budget is spent; evaluate and save a checkpoint whenever it is due."""
         idle_calls = 0
         while self.step < self.budget and not self.signals.exchange_stop_request():
@@ -81,7 +88,7 @@ class Trainer:
         if self.step < self.budget:
             self.checkpoints.save()
             command = f"poker-rl train resume={shlex.quote(str(self.checkpoints.folder))}"
-            message = "" if self.record is None else f"stopped; to resume: {command}"
+            message = "" if self.run_log is None else f"stopped; to resume: {command}"
             raise RunInterruptedError(self.signals.number, message)
 
     def learn(self) -> None:
@@ -89,35 +96,35 @@ class Trainer:
         start = perf_counter()
         metrics = self.algorithm.learn()
         check_finite(metrics)
-        if self.record is not None:
-            self.record.add_metrics(metrics, perf_counter() - start, self.step)
+        if self.run_log is not None:
+            self.run_log.accumulate_metrics(metrics, perf_counter() - start, self.step)
 
     def evaluate(self, is_exact: bool = False) -> None:
         """Evaluate the players and log a row; ranks above 0 do nothing."""
-        if self.record is None:
+        if self.run_log is None:
             return
         start, progress = perf_counter(), self.algorithm.progress
         half_snapshot = self.checkpoints.find_snapshot_before(progress.decisions // 2)
         results = self.evaluator.evaluate(dict(self.algorithm.players()), half_snapshot, is_exact)
         check_finite(flatten_results(results))
-        self.record.write_row(progress, results, perf_counter() - start)
+        self.run_log.write_row(progress, results, perf_counter() - start)
 
     def finish(self) -> None:
         """Log the last row, save the last checkpoint and the figures."""
-        if self.record is None:
+        if self.run_log is None:
             self.checkpoints.save()
             return
         # A run ends with a row even if no evaluation is due. The checkpoint has the state before
         # that row, so that resuming with a larger budget removes the row: a run that had the larger
         # budget from the start has no row here.
-        state = self.record.state_dict()
-        if self.record.last_counters[self.unit] != self.step:
+        state = self.run_log.state_dict()
+        if self.run_log.last_counters[self.unit] != self.step:
             self.evaluate()
-        self.checkpoints.save(record_state=state)
+        self.checkpoints.save(log_state=state)
         if self.config["figures"]:
             metrics = self.checkpoints.folder / METRICS_FILE
             players = dict(self.algorithm.players())
-            self.record.save_figures(self.evaluator.build_figures(players, metrics))
+            self.run_log.save_figures(self.evaluator.build_figures(players, metrics))
 
 
 def check_finite(values: Mapping[str, float]) -> None:

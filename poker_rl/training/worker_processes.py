@@ -1,6 +1,6 @@
-"""Worker processes: those of a distributed run, and those of a pool that runs numbered tasks.
+"""Processes of a distributed run, and a pool of processes that run numbered tasks.
 
-The processes of a distributed run are started by torchrun, or else by rank 0.
+The processes of a distributed run are started by torchrun, or without torchrun by rank 0.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from poker_rl.training.signals import write_to_stderr
 # The time limit of collective operations is long, because workers wait while rank 0 evaluates,
 # which may take hours. A killed process is detected sooner, by its closed connections.
 TIME_LIMIT = timedelta(days=7)
-GRACE_S = 15.0  # after the loss of a worker, the training has so many seconds to report it
+GRACE_S = 15.0  # after the loss of a worker, seconds in which the training may report it
 KILLED_MESSAGE = "a worker process was ended, as by lack of memory"
 
 TaskRunner = Callable[[int], None]  # function that runs the task with a number
 
-# In a process of a pool:
+# Each process of a pool sets one of these; in other processes both stay None.
 _run_task: TaskRunner | None = None
 _shm_all_reduce: ShmAllReduce | None = None
 
@@ -133,7 +133,7 @@ def open_torchrun_store() -> Store:
 def start_children(
     pool: ProcessPoolExecutor, count: int, port: int, run: Callable[[], RunOutcome]
 ) -> list[Future[RunOutcome]]:
-    """Start a process for each rank above 0; each has one task, to train by the function `run`."""
+    """Start a process for each rank above 0, which trains by the function `run`."""
     # The children start with SIGINT blocked: Ctrl-C must not kill one before it can handle it.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
@@ -143,7 +143,7 @@ def start_children(
 
 
 def check_children(children: Sequence[Future[RunOutcome]], timeout_s: float = 0.0) -> None:
-    """Wait so many seconds; raise the error that ends a process meanwhile or has ended one."""
+    """Wait `timeout_s`; raise the error of a child that ends meanwhile or has ended before."""
     with suppress(TimeoutError):
         for child in as_completed(children, timeout_s):
             outcome = child.result()
@@ -166,7 +166,7 @@ def exit_after_kill(has_ended: threading.Event, child: Future[RunOutcome]) -> No
 
 
 def _prepare_worker(shm_all_reduce: ShmAllReduce) -> None:
-    """Ignore Ctrl-C in this process until its training handles it, and end with the parent."""
+    """Store the shared memory; ignore Ctrl-C until the training handles it; end with the parent."""
     global _shm_all_reduce
     _shm_all_reduce = shm_all_reduce
     _prepare_pool_process(signal.SIG_IGN)

@@ -11,7 +11,12 @@ import torch
 
 from poker_rl.config import ConfigError, PositiveFloat, PositiveInt, Probability, Range
 from poker_rl.config.build import build, convert_fields
-from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra, split_sweep
+from poker_rl.config.compose import (
+    RootConfig,
+    compose_config,
+    initialize_hydra,
+    split_sweep_into_jobs,
+)
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
     list_option_dirs,
@@ -276,7 +281,7 @@ def test_other_values(read_settings, typed, value):
 def test_a_sweep_has_several_texts_and_numbers():
     words = ["name=a,b", "outputs=x #1", "budget=1k,2M", "seed=range(start=1,stop=3)"]
     with initialize_hydra(list_option_dirs(None)):
-        _, jobs = split_sweep(words)
+        _, jobs = split_sweep_into_jobs(words)
         settings = [to_plain_dict(compose_config(job).config) for job in jobs]
     keys = ("name", "outputs", "budget", "seed")
     assert [tuple(job[key] for key in keys) for job in settings] == [

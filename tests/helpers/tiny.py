@@ -121,9 +121,9 @@ def train(resume=None, overrides=(), loggers=None, **changes):
     cfg = settings(**changes)
     algo = {key: value for key, value in cfg["algo"].items() if key != "_target_"}
     algorithm = TinyAlgorithm(cfg["seed"], **algo)
-    parts = cfg, algorithm, TinyGame(), TinyEvaluation(), torch.device("cpu")
-    loggers = [TensorBoard()] if loggers is None else loggers
-    train_in_folder(*parts, loggers, resume, {}, overrides)
+    parts = {"game": TinyGame(), "evaluator": TinyEvaluation(), "device": torch.device("cpu")}
+    parts |= {"loggers": [TensorBoard()] if loggers is None else loggers, "files_to_copy": {}}
+    train_in_folder(cfg, algorithm, **parts, resume=resume, overrides=overrides)
 
 
 def rows(folder):

@@ -64,7 +64,7 @@ def left(folder):
     state = checkpoint.load_checked(folder / "state.pt")
     (other,) = (folder / "workers").iterdir()
     assert other.name == f"{state['progress']['decisions']}_1.pt"
-    return tiny.rows(folder), {**state, "record": None, "other": checkpoint.load_checked(other)}
+    return tiny.rows(folder), {**state, "run_log": None, "other": checkpoint.load_checked(other)}
 
 
 def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(monkeypatch, capsys):
@@ -228,11 +228,11 @@ def test_they_end_with_the_process_that_shares_out(number, tmp_path):
     program.write_text(
         "from functools import partial\n"
         "from pathlib import Path\n"
-        "from poker_rl.training.signals import interrupt_at_once\n"
+        "from poker_rl.training.signals import let_ctrl_c_kill_process\n"
         "from poker_rl.training.worker_processes import run_tasks\n"
         "from test_worker_processes import LONG, begin\n"
         "if __name__ == '__main__':\n"
-        "    with interrupt_at_once():\n"
+        "    with let_ctrl_c_kill_process():\n"
         "        list(run_tasks(partial(begin, Path('done')), [LONG] * 2, 2))\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

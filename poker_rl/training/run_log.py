@@ -1,4 +1,4 @@
-"""Record of a run: rows of metrics.jsonl, loggers, figures and the status in the manifest.
+"""Log of a run: rows of metrics.jsonl, loggers, figures and the status in the manifest.
 
 A resumed run writes the same rows as an uninterrupted one, to the bit, except for tags `time/...`.
 """
@@ -28,8 +28,8 @@ from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.run_outcome import RunInterruptedError
 
 
-class RunRecord:
-    """Record of a run, which rank 0 writes: metrics.jsonl, manifest, figures and loggers.
+class RunLog:
+    """Log of a run, which rank 0 writes: metrics.jsonl, manifest, figures and loggers.
 
     A row has the means of the metrics that `learn` has returned since the row before, and the
     measurements of the players.
@@ -45,7 +45,7 @@ class RunRecord:
         # Sum of each metric since the last row, and the number of values in it.
         self.sums: dict[str, tuple[float, int]] = {}
         self.learning_s = 0.0  # seconds spent in `learn` since the last row
-        self.start_time = perf_counter()  # without the time between two processes of the run
+        self.start_time = perf_counter()  # as if the run had never been interrupted
         self.bar: Any = None
         self.path = folder / run_folder.METRICS_FILE
         self.file = self.path.open("ab")
@@ -92,7 +92,7 @@ class RunRecord:
         return {"offset": self.file.tell(), "last": counters, "sums": sums} | times
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load the state from a checkpoint; `truncate` later removes the rows after it."""
+        """Load the state from a checkpoint; `truncate` will remove the rows after it from disk."""
         run_folder.read_metrics_rows(self.path, state["offset"])  # a check that rows are there
         self.file.seek(state["offset"])
         self.last_counters = dict(state["last"])
@@ -106,8 +106,11 @@ class RunRecord:
             self.file.seek(0)
         self.file.truncate()
 
-    def add_metrics(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
-        """Add the metrics and the duration of a call of `learn`, which ended at `step`."""
+    def accumulate_metrics(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
+        """Add the metrics and the duration of a call of `learn` to the sums for the next row.
+
+        The call ended at `step`, in the unit of the budget.
+        """
         for tag, value in metrics.items():
             total, count = self.sums.get(tag, (0.0, 0))
             self.sums[tag] = total + float(value), count + 1
@@ -158,6 +161,6 @@ class RunRecord:
         run_folder.write_manifest(self.folder, self.manifest)
 
     def flush_to_disk(self) -> None:
-        """Flush metrics.jsonl to the disk, because a checkpoint contains its length."""
+        """Flush metrics.jsonl to the disk, so that it is never shorter than a checkpoint says."""
         with name_path_in_errors(self.path):
             os.fsync(self.file.fileno())
