@@ -29,12 +29,12 @@ ONLY_IN = {
     "rich": ("reports.watch",),
     "trackio": ("training.loggers.trackers",),
     "wandb": ("training.loggers.trackers",),
-    "hydra": ("config.compose", "config.hydra_launchers", "config.overrides"),
+    "hydra": ("config.compose", "sweeps.job_launcher", "config.overrides"),
     "omegaconf": (
         "config.build",
         "config.compose",
         "config.option_files",
-        "config.hydra_launchers",
+        "sweeps.job_launcher",
     ),
 }
 NEVER_IN_GAMES = {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}

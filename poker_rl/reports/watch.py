@@ -85,7 +85,8 @@ def describe_run(
         return {}
     measurements = read_manifest(folder).get("measurements", {})
     row, unit, budget = rows[-1], str(config["budget_unit"]), float(config["budget"])
-    cells = {"progress": f"{row[unit]:,.0f} of {budget:,.0f} {unit} ({row[unit] / budget:.0%})"}
+    share = min(row[unit] / budget, 1.0)  # the last call of `learn` may exceed the budget
+    cells = {"progress": f"{row[unit]:,.0f} of {budget:,.0f} {unit} ({share:.0%})"}
     for name, tag in find_first_measures(rows).items():
         interval = f" ± {row[key]:.2g}" if (key := f"{tag}/half_width") in row else ""
         cells[name] = f"{row[tag]:.4g}{interval} {measurements.get(tag, {}).get('unit', '')}"

@@ -162,10 +162,12 @@ class Objective(Logger):
 
     def log(self, row: Row, step: int) -> None:
         """Report the metric to Optuna; raise RunInterruptedError if Optuna prunes the trial."""
-        done = row.counters[self.root.budget_unit]
-        if done == 0:  # the first row, before training, lacks metrics that `learn` returns
+        done, values = row.counters[self.root.budget_unit], {**row.counters, **row.values}
+        if done == 0:  # the first row, before training, has no metrics of `learn`
+            if "/" not in self.config.metric:
+                self.get_metric(values)
             return
-        value = self.get_metric({**row.counters, **row.values})
+        value = self.get_metric(values)
         if done < self.root.budget:
             # Runs evaluate after slightly different numbers of steps. The number is rounded down,
             # so that Optuna can compare trials at equal numbers.

@@ -25,13 +25,13 @@ import torch
 
 from poker_rl.config import option_files
 from poker_rl.config.compose import ComposedConfig, compose_config, compose_outputs_and_run_folder
-from poker_rl.config.hydra_launchers import find_launcher, launch_jobs
 from poker_rl.config.validation import ConfigError, error_prefix, read_yaml_text
 from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.storage.console import print_error, print_line
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label, read_manifest
 from poker_rl.sweeps import job_outcomes
+from poker_rl.sweeps.job_launcher import find_launcher, launch_jobs
 from poker_rl.training.device import count_torchrun_processes
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, replace_opponents_by_copies
 from poker_rl.training.run_outcome import RunOutcome

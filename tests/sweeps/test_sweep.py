@@ -23,8 +23,8 @@ from commands import (
 from processes import default_signals, until
 
 from poker_rl.algos.tabular.cfr import CFR
-from poker_rl.config import hydra_launchers
 from poker_rl.storage.run_folder import read_last_metrics_row
+from poker_rl.sweeps import job_launcher
 from poker_rl.sweeps import sweep as sweep_module
 from poker_rl.training import start_run
 from poker_rl.training.run_outcome import RunInterruptedError
@@ -198,7 +198,7 @@ def test_other_settings_are_another_run():
 
 
 def test_a_launcher_that_is_not_installed(get_refusal, monkeypatch):
-    monkeypatch.setattr(hydra_launchers, "find_spec", lambda name: None)
+    monkeypatch.setattr(job_launcher, "find_spec", lambda name: None)
     message = get_refusal("train", "-m", "seed=1,2", "hydra/launcher=submitit_slurm")
     assert message.startswith("hydra/launcher=submitit_slurm: is not installed. ")
     assert "pip install 'poker-rl[slurm]'" in message

@@ -30,6 +30,7 @@ from poker_rl.sweeps import study as trial_module
 from poker_rl.sweeps import tune as tune_module
 from poker_rl.sweeps.study import format_overrides, parse_search_space
 from poker_rl.sweeps.tune import check_search_space
+from poker_rl.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -181,11 +182,13 @@ def test_wrong_settings_create_no_files(arguments, message, get_refusal):
     assert not list(Path().iterdir())
 
 
-def test_an_unknown_metric_is_refused_at_the_first_row(capsys):
-    assert run_command(*replace_settings(TUNE, "metric=exploitable", "out=a/b")) == 2
-    message = capsys.readouterr().err
-    assert "metric: a run records no exploitable; it records " in message
-    assert not list(Path("a").iterdir())
+def test_an_unknown_metric_is_refused(capsys, monkeypatch):
+    for metric in ("loss/missing", "exploitable"):  # after some training, and before it
+        assert run_command(*replace_settings(TUNE, f"metric={metric}", "out=a/b")) == 2
+        message = capsys.readouterr().err
+        assert f"metric: a run records no {metric}; it records " in message
+        assert not list(Path("a").iterdir())
+        monkeypatch.delattr(Trainer, "train_until_budget", raising=False)
 
 
 def test_the_folder_of_another_study_is_refused(get_refusal):
