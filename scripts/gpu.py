@@ -33,9 +33,9 @@ from poker_rl.algos.algorithm import build_algorithm
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_files
-from poker_rl.config.plugins import load_class
 from poker_rl.config.process_setup import count_cores
 from poker_rl.config.schedules import convert_horizons_to_steps
+from poker_rl.config.target_classes import load_class
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.nets.precision import set_matmul_precision

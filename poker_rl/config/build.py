@@ -15,8 +15,8 @@ from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from poker_rl.config.plugins import get_field_annotation, resolve_target
 from poker_rl.config.schedules import Constant, Schedule
+from poker_rl.config.target_classes import get_field_annotation, resolve_target
 from poker_rl.config.validation import (
     MAX_INTEGER,
     ConfigError,

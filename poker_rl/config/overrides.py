@@ -15,7 +15,7 @@ from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
 from poker_rl.config.option_files import load_option, read_plain_yaml
-from poker_rl.config.plugins import get_field_annotation
+from poker_rl.config.target_classes import get_field_annotation
 from poker_rl.config.validation import ConfigError, error_prefix, shorten_text
 
 QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")

@@ -1,4 +1,4 @@
-"""Plug-ins, which are packages by other authors, and the classes that settings may name.
+"""Plug-ins, which are packages by other authors, and a check for the packages of an extra.
 
 The metadata of a plug-in name its package in the entry point group `poker_rl.plugins`:
 
@@ -12,20 +12,13 @@ a config or a checkpoint names one of its classes.
 
 from __future__ import annotations
 
-import inspect
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from poker_rl.config.validation import ConfigError, error_prefix, format_value
-
-PACKAGE_NAME = "poker_rl"
+from poker_rl.config.validation import ConfigError
 
 
 @dataclass(frozen=True)
@@ -60,51 +53,3 @@ def check_packages(extra: str, purpose: str, *packages: str) -> None:
     """Raise ConfigError if a package, which an extra of poker-rl installs, is missing."""
     if any(find_spec(package) is None for package in packages):
         raise ConfigError(f"{purpose} needs more packages: pip install 'poker-rl[{extra}]'")
-
-
-def load_class(target: object) -> type[Any]:
-    """Return the class with a dotted name, such as `poker_rl.algos.ppo.PPO`.
-
-    The class must be defined, not only imported, in a module of poker_rl or of a plug-in.
-    """
-    module_name, _, class_name = str(target).rpartition(".")
-    package = module_name.partition(".")[0]
-    plugin_packages = [plugin.package for plugin in list_plugins()]
-    if package in (PACKAGE_NAME, *plugin_packages):
-        try:
-            loaded_class = getattr(import_module(module_name), class_name, None)
-        except ImportError as error:
-            # It is a mistake in the name only if this module or a parent package is missing.
-            if not (error.name and f"{module_name}.".startswith(f"{error.name}.")):
-                raise ConfigError(f"{module_name} can't be imported: {error}") from error
-            loaded_class = None
-        if isinstance(loaded_class, type) and loaded_class.__module__ == module_name:
-            return loaded_class
-    plugins_text = "".join(f" or of the plug-in {package}" for package in plugin_packages)
-    install_hint = "" if package in ("", PACKAGE_NAME) else "; is its plug-in installed?"
-    raise ConfigError(
-        f"{format_value(target)} is not a class of {PACKAGE_NAME}{plugins_text}{install_hint}"
-    )
-
-
-def resolve_target(config: object, path: str) -> tuple[type[Any], dict[str, Any]]:
-    """Return the dataclass that `_target_` names, and a dictionary of the other settings."""
-    if not isinstance(config, Mapping) or "_target_" not in config:
-        raise ConfigError(
-            f"{path}: {format_value(config)} is not settings with a `_target_`, their class"
-        )
-    settings = dict(config)
-    with error_prefix(f"{path}._target_"):
-        target = load_class(settings.pop("_target_"))
-        if not is_dataclass(target):
-            raise ConfigError(f"{target.__name__} has no settings")
-    return target, settings
-
-
-def get_field_annotation(target: type[Any], field_name: str) -> Any:
-    """Return a field's annotation, evaluated in the module of the class that declares it."""
-    owner = next(cls for cls in target.__mro__ if field_name in inspect.get_annotations(cls))
-    annotation = inspect.get_annotations(owner)[field_name]
-    if isinstance(annotation, str):
-        return eval(annotation, vars(sys.modules[owner.__module__]))
-    return annotation

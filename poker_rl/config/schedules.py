@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from math import sqrt
 from typing import Annotated, Any, NamedTuple, Protocol, get_args
 
-from poker_rl.config.plugins import get_field_annotation, resolve_target
+from poker_rl.config.target_classes import get_field_annotation, resolve_target
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeFloat,

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from poker_rl.config.plugins import load_class
+from poker_rl.config.target_classes import load_class
 from poker_rl.games.game import Game
 
 FeatureKind = Literal[

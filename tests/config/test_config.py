@@ -24,7 +24,8 @@ from poker_rl.config.option_files import (
     to_plain_dict,
 )
 from poker_rl.config.overrides import read_command_settings
-from poker_rl.config.plugins import Plugin, load_class
+from poker_rl.config.plugins import Plugin
+from poker_rl.config.target_classes import load_class
 from poker_rl.players import TabularPlayer
 
 

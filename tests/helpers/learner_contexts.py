@@ -6,8 +6,8 @@ import torch
 from poker_rl.algos import build_algorithm
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import load_option
-from poker_rl.config.plugins import load_class
 from poker_rl.config.schedules import Constant, convert_horizons_to_steps
+from poker_rl.config.target_classes import load_class
 from poker_rl.evaluation import compute_seat_values, exploitability
 from poker_rl.games import get_tree
 from poker_rl.learning import LearnerContext
