@@ -15,7 +15,7 @@ from poker_rl.games.poker.display.view import DisplayedPoker, compute_pot_raise_
 from poker_rl.games.table_view import DisplayedGame
 
 # Largest bet of each group of bets, in percent of the pot.
-GROUP_BOUNDS = {"about half pot": 75, "about the pot": 150}
+MAX_POT_PERCENT_OF_GROUP = {"about half pot": 75, "about the pot": 150}
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class MoveGroup:
     amounts: str  # total bet on this street, such as `3 to 5 bb, 6 to 10 chips`
     first_action: int
     last_action: int  # the actions of a group are consecutive
-    is_part: bool  # whether an earlier group, that of all bets, also has these moves
+    is_subgroup: bool  # whether an earlier group, that of all bets, also has these moves
     is_taken: bool  # whether the group contains the move that was made
     prob: float
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
@@ -58,7 +58,7 @@ def group_moves(
     groups: list[MoveGroup] = []
 
     def add(
-        label: str, first: int, last: int, amounts: str, name: str = "", is_part: bool = False
+        label: str, first: int, last: int, amounts: str, name: str = "", is_subgroup: bool = False
     ) -> None:
         group = slice(first, last + 1)
         known, weights, value = ~np.isnan(values[group]), probs[group], None
@@ -68,7 +68,9 @@ def group_moves(
             value = float(chips / game.unit_chips / weights.sum())
         is_taken = taken_action is not None and first <= taken_action <= last
         prob = float(probs[group].sum())
-        groups.append(MoveGroup(label, name, amounts, first, last, is_part, is_taken, prob, value))
+        groups.append(
+            MoveGroup(label, name, amounts, first, last, is_subgroup, is_taken, prob, value)
+        )
 
     moves, bet_range = game.list_moves(record[0]), game.get_bet_range(record[0])
     for move in moves:
@@ -81,22 +83,22 @@ def group_moves(
     low, offset = bet_range.min_bet_action, bet_range.min_bet - bet_range.min_bet_action
     high = bet_range.max_bet - offset
 
-    def add_bets(label: str, first: int, last: int, is_part: bool = True) -> None:
+    def add_bets(label: str, first: int, last: int, is_subgroup: bool = True) -> None:
         if first <= last:
             chips = list(dict.fromkeys([first + offset, last + offset]))
             amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
             if game.unit_chips > 1:
                 amounts = f"{format_units(game, *chips)}, {amounts}"
-            add(label, first, last, amounts, is_part=is_part)
+            add(label, first, last, amounts, is_subgroup=is_subgroup)
 
     verb = next(move.action_type for move in moves if move.raise_to is not None).capitalize()
-    add_bets(verb if low < high else f"{verb} all-in", low, high, is_part=False)
+    add_bets(verb if low < high else f"{verb} all-in", low, high, is_subgroup=False)
     if low == high:
         return groups
     add_bets("minimum", low, low)
     start = low + 1
     assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips
-    for label, hundredths in GROUP_BOUNDS.items():
+    for label, hundredths in MAX_POT_PERCENT_OF_GROUP.items():
         end = compute_pot_raise_to(game.get_variant_game(record[0]), record[0], hundredths)
         end = min(max(end, start - 1), high - 1)
         add_bets(label, start, end)

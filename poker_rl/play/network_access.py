@@ -46,7 +46,7 @@ def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
         raise ConfigError(f"host, port: {error.strerror}; port=0 takes a free port") from None
 
 
-def list_host_names(host: str, extra_names: Sequence[str], allow_public: bool) -> frozenset[str]:
+def list_allowed_hosts(host: str, extra_names: Sequence[str], allow_public: bool) -> frozenset[str]:
     """Return the host names that the Host header of a request may contain, without a port."""
     own_names = {socket.gethostname(), find_network_address()} if allow_public else set()
     return frozenset(

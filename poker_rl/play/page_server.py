@@ -85,7 +85,7 @@ class PageServer:
         return RequestGuard(starlette_app, hosts)
 
     def _build_routes(self) -> list[Route | Mount]:
-        sessions, route, session_route = self.sessions, self._create_route, self._session_route
+        sessions, route, in_session = self.sessions, self._create_route, self._create_session_route
         config, setup = sessions.config, sessions.setup
         page_html = (
             Environment(loader=FileSystemLoader(PAGES_FOLDER), autoescape=True)
@@ -100,20 +100,25 @@ class PageServer:
             route("/", lambda *_: HTMLResponse(page_html)),
             route("/view", self._build_view),
             route("/begin", self._begin_session, "POST"),
-            session_route("/review/{hand}", lambda one, data: one.review_hand(_get_hand(data))),
-            session_route("/text/{hand}", lambda one, data: one.format_hand(_get_hand(data))),
-            session_route("/phh/{hand}", lambda one, data: one.format_hand(_get_hand(data), "phh")),
-            session_route("/hands/{kind}", lambda one, data: one.format_all_hands(data["kind"])),
-            session_route("/act", _act, "POST"),
-            session_route("/next", lambda one, data: one.deal_next_hand(_get_turn(data)), "POST"),
-            session_route("/hint", lambda one, data: one.get_hint(_get_turn(data)), "POST"),
-            session_route("/grid", lambda one, data: one.get_grid(_get_turn(data)), "POST"),
-            session_route("/ranges", self._explore_ranges, "POST"),
+            in_session("/review/{hand}", lambda one, data: one.review_hand(_get_hand_number(data))),
+            in_session("/text/{hand}", lambda one, data: one.format_hand(_get_hand_number(data))),
+            in_session(
+                "/phh/{hand}", lambda one, data: one.format_hand(_get_hand_number(data), "phh")
+            ),
+            in_session("/hands/{kind}", lambda one, data: one.format_all_hands(data["kind"])),
+            in_session("/act", _act, "POST"),
+            in_session("/next", lambda one, data: one.deal_next_hand(_get_turn_id(data)), "POST"),
+            in_session("/hint", lambda one, data: one.get_hint(_get_turn_id(data)), "POST"),
+            in_session("/grid", lambda one, data: one.get_hand_grid(_get_turn_id(data)), "POST"),
+            in_session("/ranges", self._explore_ranges, "POST"),
         ]
         if setup is None:
             routes += [
-                route("/start", lambda session_id, _: sessions.list_choices(session_id)),
-                route("/players/{game}", lambda _, data: sessions.describe_game(data["game"])),
+                route("/start", lambda session_id, _: sessions.build_start_screen(session_id)),
+                route(
+                    "/players/{game}",
+                    lambda _, data: sessions.get_seats_and_opponents(data["game"]),
+                ),
             ]
         if not config.public:  # the sessions of a public server may be those of others
             routes.append(
@@ -145,7 +150,7 @@ class PageServer:
 
         return Route(path, endpoint, methods=[method])
 
-    def _session_route(
+    def _create_session_route(
         self, path: str, answer: Callable[[Session, RequestData], Any], method: str = "GET"
     ) -> Route:
         """Create a route whose `answer` gets the visitor's session and the data."""
@@ -189,7 +194,7 @@ class PageServer:
         has_actions = request_data.get("actions") is not None
         return explore_ranges(
             session.current_hand,
-            self.sessions.load_players(session.setup.game),
+            self.sessions.load_bots(session.setup.game),
             _get_list(request_data, "actions", int) if has_actions else None,
             _get_value(request_data, "board", str),
             _get_list(request_data, "names", str),
@@ -214,7 +219,7 @@ async def _read_json_body(request: Request) -> RequestData:
     return request_data
 
 
-def _get_hand(request_data: RequestData) -> int:
+def _get_hand_number(request_data: RequestData) -> int:
     """Return the number of a hand in a URL path; raise a 404 error if it is not a number."""
     try:
         return int(request_data["hand"])
@@ -222,14 +227,14 @@ def _get_hand(request_data: RequestData) -> int:
         raise HTTPException(404, "Hands are numbered from 1.") from None
 
 
-def _get_turn(request_data: RequestData) -> int:
+def _get_turn_id(request_data: RequestData) -> int:
     return int(_get_value(request_data, "turn", int))
 
 
 def _act(session: Session, request_data: RequestData) -> dict[str, Any]:
     key = "to" if "to" in request_data else "action"
     number = _get_value(request_data, key, int)
-    return session.act(_get_turn(request_data), {"to": number} if key == "to" else number)
+    return session.act(_get_turn_id(request_data), {"to": number} if key == "to" else number)
 
 
 def _get_value(request_data: RequestData, key: str, kind: type) -> Any:

@@ -120,13 +120,13 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
 
 def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequence[Path]) -> None:
     """Serve the page until Ctrl-C; without `setup`, visitors choose game and opponents."""
-    from poker_rl.play.network_access import create_listener, format_url, list_host_names
+    from poker_rl.play.network_access import create_listener, format_url, list_allowed_hosts
     from poker_rl.play.page_server import PageServer
     from poker_rl.play.session_store import SessionStore
 
     listener = create_listener(config.host, config.port, config.public)
     folder, port = Path(config.outputs), listener.getsockname()[1]
-    cookie_key = load_cookie_key(folder)
+    cookie_key = load_or_create_cookie_key(folder)
     url_prefix = f"/{derive_url_token(cookie_key)}" if config.public else ""
     first_session, table_digest = None, "start"
     if setup is None:
@@ -140,7 +140,7 @@ def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequen
         print_line(f"{setup.game.name} against {', '.join(setup.player_names[1:])}")
     sessions = SessionStore(config, option_dirs, setup, first_session)
     server = PageServer(sessions, cookie_key, f"poker_rl_{port}_{table_digest}", url_prefix)
-    hosts = list_host_names(config.host, config.extra_host_names, config.public)
+    hosts = list_allowed_hosts(config.host, config.extra_host_names, config.public)
     print_line(
         f"Open this address in a browser; Ctrl-C stops it. Finished hands are saved in {folder}\n"
         + format_url(config.host, port, url_prefix)
@@ -163,7 +163,7 @@ def create_http_server(app: ASGIApp) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def load_cookie_key(folder: Path) -> str:
+def load_or_create_cookie_key(folder: Path) -> str:
     """Load the key that signs cookies; create its file at the first start."""
     path = folder / COOKIE_KEY_FILE
     create_writable_folder(folder)

@@ -217,7 +217,7 @@ class PositionAdvice:
         amounts = dict.fromkeys([first.to, last.to])
         chips_text = " to ".join(f"r{chips}" for chips in amounts)
         units_text = format_units(self.game, *amounts)
-        return f"{'  ' * group.is_part}{group.label.lower()}, {chips_text} ({units_text})"
+        return f"{'  ' * group.is_subgroup}{group.label.lower()}, {chips_text} ({units_text})"
 
 
 def print_advice(

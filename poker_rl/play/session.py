@@ -223,7 +223,7 @@ class Session:
             "value": None if payoffs is None else float(payoffs[0]) * get_result_unit(game)[0],
         }
 
-    def get_grid(self, turn_id: int) -> dict[str, Any]:
+    def get_hand_grid(self, turn_id: int) -> dict[str, Any]:
         """Return the adviser's policy for every starting hand, as a grid in plain values."""
         adviser, game = self._get_available_adviser(turn_id), self.setup.game
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):

@@ -159,7 +159,7 @@ def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None)
         "won": int(payoffs.sum()),
         **_summarize_hands(hands, scale),
         "unit": unit,
-        "bb_per_100": _summarize_mean(payoffs * scale / 10) if unit == "mbb/hand" else None,
+        "bb_per_100": _compute_interval(payoffs * scale / 10) if unit == "mbb/hand" else None,
         "curve": np.concatenate([[0.0], (payoffs * scale).cumsum()])[points].tolist(),
         "style": style,
     }
@@ -203,12 +203,12 @@ def _summarize_hands(hands: Hands, scale: float) -> dict[str, Any]:
     adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
     is_known = len(hands) > 0 and not np.isnan(adjusted).any()
     return {
-        **_summarize_mean(payoffs),
-        "ev_adjusted": _summarize_mean(adjusted) if is_known else None,
+        **_compute_interval(payoffs),
+        "ev_adjusted": _compute_interval(adjusted) if is_known else None,
     }
 
 
-def _summarize_mean(payoffs: np.ndarray) -> dict[str, float | None]:
+def _compute_interval(payoffs: np.ndarray) -> dict[str, float | None]:
     return {
         "mean": float(payoffs.mean()) if len(payoffs) else 0.0,
         "half_width": compute_half_width(payoffs) if len(payoffs) >= MIN_DEALS else None,

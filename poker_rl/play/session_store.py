@@ -85,7 +85,7 @@ class SessionStore:
         if self._first_session is not None and self._first_session.session_id == session_id:
             return self.begin_session()
         if session_id not in self.open_sessions:
-            path = self._find_session(session_id)
+            path = self._find_session_file(session_id)
             setup = self.setup or rebuild_table_setup(read_session(path).table, self._option_dirs)
             return self._mark_as_used(Session.resume(path, setup))
         return self._mark_as_used(self.open_sessions[session_id])
@@ -98,13 +98,13 @@ class SessionStore:
             self.open_sessions.popitem(last=False)[1].close()
         return session
 
-    def _find_session(self, session_id: str | None) -> Path:
+    def _find_session_file(self, session_id: str | None) -> Path:
         path = next(self._folder.glob(f"*/{session_id}.jsonl"), None)
         if path is None:
             raise ConfigError("The file of this session is gone.")
         return path
 
-    def load_players(self, game: Game) -> dict[str, Player]:
+    def load_bots(self, game: Game) -> dict[str, Player]:
         """Return the players of `conf/player` that can play a game, by name."""
         key = repr(game.to_dict())
         if key not in self._players_by_game:
@@ -114,11 +114,11 @@ class SessionStore:
                     players[name] = load_player(name, game, option_folders=self._option_dirs)
         return self._players_by_game[key]
 
-    def list_choices(self, last_session_id: str | None) -> dict[str, Any]:
+    def build_start_screen(self, last_session_id: str | None) -> dict[str, Any]:
         """Return the games with descriptions, and a summary of the visitor's last session."""
         last_session = None
         with suppress(ConfigError):
-            saved = read_session(self._find_session(last_session_id))
+            saved = read_session(self._find_session_file(last_session_id))
             short_names = shorten_names(saved.table["against"])
             last_session = {
                 "game": saved.table["game"]["name"],
@@ -131,14 +131,14 @@ class SessionStore:
         ]
         return {"games": games, "game": self.config.game, "last": last_session}
 
-    def describe_game(self, game_name: str) -> dict[str, Any]:
+    def get_seats_and_opponents(self, game_name: str) -> dict[str, Any]:
         """Return the number of seats of a game, and its possible opponents with descriptions."""
         if game_name not in self._path_by_game:
             raise MoveNotAllowedError("There is no such game.")
         game: Game = build(self._compose_game(game_name)["game"], "game", Game)
         if not isinstance(game, DisplayedGame):
             raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
-        names = self.load_players(game)
+        names = self.load_bots(game)
         specs = [*(name for name in self.config.default_opponents if name in names), *names]
         about = {name: read_first_comment(self._path_by_player[name]) for name in specs}
         if not self.config.public:
@@ -149,7 +149,9 @@ class SessionStore:
         return {"seats": game.seats, "players": players}
 
     def _build_table(self, game_name: str, against: tuple[str, ...]) -> TableSetup:
-        known_specs = {player["spec"] for player in self.describe_game(game_name)["players"]}
+        known_specs = {
+            player["spec"] for player in self.get_seats_and_opponents(game_name)["players"]
+        }
         if not against or not known_specs.issuperset(against):
             raise MoveNotAllowedError("There is no such player of this game.")
         return build_table_setup(

@@ -82,7 +82,7 @@ def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
     `x@300000:average`, or else the full names.
     """
 
-    def name_run(full_name: str) -> str:
+    def shorten_name(full_name: str) -> str:
         path, separator, player = full_name.rpartition(":")
         if not separator or player == "greedy":  # a bot
             return Path(full_name).stem
@@ -90,7 +90,7 @@ def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
         is_timed = TIMED_RUN_PATTERN.search(run.name)
         return run.parent.name if is_timed else run.name.removesuffix(".pt")
 
-    for shorten in (name_run, lambda full_name: Path(full_name).name):
+    for shorten in (shorten_name, lambda full_name: Path(full_name).name):
         short_names = {full_name: shorten(full_name) for full_name in full_names}
         if len(set(short_names.values())) == len(short_names):
             return short_names

@@ -36,7 +36,7 @@ def run_input_loop(session: Session, resume_arguments: str) -> None:
     try:
         while (words := input("> ").lower().split()) != ["q"]:
             try:
-                print_line(answer_line(session, words))
+                print_line(execute_line(session, words))
             except MoveNotAllowedError as error:
                 print_line(str(error))
     except EOFError:
@@ -46,7 +46,7 @@ def run_input_loop(session: Session, resume_arguments: str) -> None:
             print_line(f"\nResume with: poker-rl play ui=terminal {resume_arguments}")
 
 
-def answer_line(session: Session, words: list[str]) -> str:
+def execute_line(session: Session, words: list[str]) -> str:
     """Carry out an input line, split into `words`, and return the text to print."""
     view = session.build_view()
     is_over = view["phase"] == "over"
@@ -148,20 +148,20 @@ def _format_outcome(view: View, session: Session) -> list[str]:
 
 def format_hint(hint: View, view: View) -> str:
     """Return the adviser's most probable moves and its expected payoff, as text."""
-    lines = [f"{view['session']['adviser']} would", *_format_probs(hint["probs"])]
+    lines = [f"{view['session']['adviser']} would", *_format_move_groups(hint["probs"])]
     if hint["value"] is not None:
         noun, unit = view["session"]["hand_noun"], view["stats"]["unit"].partition("/")[0]
         lines.append(f"Its expected payoff of the whole {noun}: {hint['value']:+.3g} {unit}")
     return "\n".join(lines)
 
 
-def _format_probs(groups: list[dict[str, Any]]) -> list[str]:
-    if not any(one["is_part"] for one in groups):
+def _format_move_groups(groups: list[dict[str, Any]]) -> list[str]:
+    if not any(one["is_subgroup"] for one in groups):
         groups = sorted(groups, key=lambda one: -one["prob"])
     lines = []
     for i, one in enumerate(groups):
         if i < MAX_LISTED_PROBS or one["is_taken"]:
-            label = "  " * one["is_part"] + one["label"]
+            label = "  " * one["is_subgroup"] + one["label"]
             amounts = f" ({one['amounts']})" if one["amounts"] else ""
             value = "" if one["value"] is None else f", expects {one['value']:+.2f}"
             mark = ">" if one["is_taken"] else " "
@@ -186,11 +186,11 @@ def format_review(session: Session, view: View) -> str:
         board = " ".join(filter(None, [table["street"], *table["board"]]))
         name = view["players"][step["player_index"]]["name"]
         lines.append(f"{name} with {cards}{f' on {board}' if board else ''}: {step['label']}")
-        lines += _format_probs(step["probs"] or [])
+        lines += _format_move_groups(step["probs"] or [])
         if step["grade"]:
             lines.append(f"  {_format_grade(step['grade'], view)}")
         if step["equilibrium"]:
-            lines += ["  equilibrium", *_format_probs(step["equilibrium"])]
+            lines += ["  equilibrium", *_format_move_groups(step["equilibrium"])]
     return "\n".join(lines)
 
 

@@ -415,7 +415,7 @@ function hands({ ranks, action_types: kinds, probs: chances }) {
 
 /** Return probabilities as bars, the largest first; bets by size come after their total. The taken move is marked. */
 function bars(groups) {
-  const sized = groups.some((one) => one.is_part);
+  const sized = groups.some((one) => one.is_subgroup);
   const isListed = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
   const rows = groups.filter(isListed).sort((a, b) => (sized ? 0 : b.prob - a.prob))
     .filter((one, i) => i < 8 || one.is_taken);
@@ -424,7 +424,7 @@ function bars(groups) {
     bar.style.setProperty("--share", one.prob);
     const value = one.value === null ? "" : `expects ${signed(one.value, 2)}`;
     const facts = [one.amounts, value].filter(Boolean).join(" · ");
-    return make("li", { class: `${one.is_taken ? "mine" : ""} ${one.is_part ? "part" : ""}` },
+    return make("li", { class: `${one.is_taken ? "mine" : ""} ${one.is_subgroup ? "part" : ""}` },
       make("span", {}, one.is_taken ? `${pretty(one.label)} ◂` : pretty(one.label), make("small", {}, facts)),
       make("b", {}, percent(one.prob)), bar);
   }));
