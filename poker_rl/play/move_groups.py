@@ -1,7 +1,7 @@
 """Groups of legal moves for hints, reviews and advice, with a player's probability of each group.
 
-If any number of chips may be bet, a policy spreads its bets over dozens of amounts. So bets are
-grouped by size: the smallest bet, amounts near half the pot and near the pot, larger ones, and
+If a seat may bet any number of chips, a policy spreads its bets over dozens of amounts. So bets are
+grouped by size: the smallest bet, amounts near half the pot and near the pot, larger amounts, and
 all-in. In other games each move is a group.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from poker_rl.games.poker.display.view import DisplayedPoker, compute_pot_raise_to
 from poker_rl.games.table_view import DisplayedGame
 
-# Largest bet of each group of bets, in percent of the pot.
+# Upper bounds of groups of bets, in percent of the pot.
 MAX_POT_PERCENT_OF_GROUP = {"about half pot": 75, "about the pot": 150}
 
 
@@ -27,14 +27,14 @@ class MoveGroup:
     amounts: str  # total bet on this street, such as `3 to 5 bb, 6 to 10 chips`
     first_action: int
     last_action: int  # the actions of a group are consecutive
-    is_subgroup: bool  # whether an earlier group, that of all bets, also has these moves
+    is_subgroup: bool  # whether the moves are also in the group of all bets, which comes before
     is_taken: bool  # whether the group contains the move that was made
-    prob: float
+    prob: float  # sum of the probabilities of the moves
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
 
 
 def format_units(game: DisplayedGame, *chips: int) -> str:
-    """Return one amount or the ends of an interval in the game's unit, such as `3 to 5 bb`."""
+    """Return one amount of chips, or two, as text in the game's unit, such as `3 to 5 bb`."""
     unit = "bb" if game.unit == "big blind" else f"{game.unit}s"
     return f"{' to '.join(f'{round(one / game.unit_chips, 1):g}' for one in chips)} {unit}"
 
@@ -48,10 +48,11 @@ def group_moves(
 ) -> list[MoveGroup]:
     """Return the groups of legal moves at the table in `record`, shape [1].
 
+    A group's value is the mean of the known values of its moves, weighted by their probabilities.
+
     Args:
-        probs: the player's policy, shape [actions].
-        values: the player's action values in chips, shape [actions] or [1, actions]; NaN if
-            unknown.
+        probs: a player's policy, shape [actions].
+        values: the player's action values in chips, NaN if unknown, [actions] or [1, actions].
         taken_action: the action that was taken; None before the move.
     """
     values = np.full(len(probs), np.nan) if values is None else values.reshape(-1)
@@ -80,12 +81,13 @@ def group_moves(
             add(move.label, move.action, move.action, amounts, move.name)
     if bet_range is None:
         return groups
-    low, offset = bet_range.min_bet_action, bet_range.min_bet - bet_range.min_bet_action
-    high = bet_range.max_bet - offset
+    low = bet_range.min_bet_action
+    chips_minus_action = bet_range.min_bet - low  # the same for all bets
+    high = bet_range.max_bet - chips_minus_action
 
     def add_bets(label: str, first: int, last: int, is_subgroup: bool = True) -> None:
         if first <= last:
-            chips = list(dict.fromkeys([first + offset, last + offset]))
+            chips = [first + chips_minus_action, last + chips_minus_action][: 1 + (first < last)]
             amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
             if game.unit_chips > 1:
                 amounts = f"{format_units(game, *chips)}, {amounts}"
@@ -98,8 +100,8 @@ def group_moves(
     add_bets("minimum", low, low)
     start = low + 1
     assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips
-    for label, hundredths in MAX_POT_PERCENT_OF_GROUP.items():
-        end = compute_pot_raise_to(game.get_variant_game(record[0]), record[0], hundredths)
+    for label, pot_percent in MAX_POT_PERCENT_OF_GROUP.items():
+        end = compute_pot_raise_to(game.get_variant_game(record[0]), record[0], pot_percent)
         end = min(max(end, start - 1), high - 1)
         add_bets(label, start, end)
         start = end + 1

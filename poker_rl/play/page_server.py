@@ -1,9 +1,9 @@
 """HTTP server of the page, on which each visitor plays a session.
 
-A visitor sees only what the visitor's seat may know. A POST with a small JSON object changes the
-session and returns the new view; a GET changes nothing. A request that is not allowed gets a 4xx
-status and `{"error": sentence}`. A request made from an outdated view gets status 409 with the
-present view. `network_access.py` checks that requests come from this page.
+A visitor sees only what the visitor's seat may know. A GET changes nothing; a POST contains a small
+JSON object, and returns the new view if it changes the session. A request that is not allowed gets
+a 4xx status and `{"error": sentence}`. A request that was made from an outdated view gets status 409
+and the present view. `network_access.py` checks that requests come from this page.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_BODY_BYTES = 4096  # a long line of actions takes a few hundred bytes
 PAGES_FOLDER = Path(__file__).parent / "pages"
 COOKIE_SECONDS = 365 * 24 * 3600
 
-RequestData = dict[str, Any]  # JSON of a POST, or parameters in the path of a GET
+RequestData = dict[str, Any]  # JSON object in a POST, or parameters in the path of a GET
 
 
 @dataclass
@@ -48,8 +48,8 @@ class PageServer:
     Args:
         sessions: the sessions of all visitors.
         cookie_key: key that signs the cookie, which contains only the id of a session.
-        cookie_name: name of the cookie; it differs between servers, because a browser sends the
-            cookies of a host to all of its ports.
+        cookie_name: name of the cookie. It must differ between servers of a host, because a browser
+            sends the cookies of a host to all of its ports.
         url_prefix: prefix of all URL paths, such as `/token`, or "".
     """
 
@@ -63,7 +63,7 @@ class PageServer:
         self._signer = URLSafeSerializer(self.cookie_key, salt="session")
 
     def create_application(self, hosts: frozenset[str]) -> RequestGuard:
-        """Create the ASGI application, which answers requests to the names in `hosts`."""
+        """Create the ASGI application; it answers requests to the host names `hosts` only."""
 
         def answer_error(status: int, message: str, **more: Any) -> JSONResponse:
             return JSONResponse({"error": message, **more}, status)
@@ -129,9 +129,9 @@ class PageServer:
     def _create_route(
         self, path: str, answer: Callable[[str | None, RequestData], Any], method: str = "GET"
     ) -> Route:
-        """Create a route whose `answer` gets the id of the visitor's session and the data.
+        """Create a route whose `answer` gets the visitor's session id (or None) and the data.
 
-        `answer` returns a response, text or plain values; only one of them runs at a time.
+        `answer` returns a response, text or plain values; only one answer runs at a time.
         """
 
         def answer_alone(session_id: str | None, request_data: RequestData) -> Response:
@@ -153,7 +153,7 @@ class PageServer:
     def _create_session_route(
         self, path: str, answer: Callable[[Session, RequestData], Any], method: str = "GET"
     ) -> Route:
-        """Create a route whose `answer` gets the visitor's session and the data."""
+        """Create a route whose `answer` gets the visitor's session; 404 if there is none."""
 
         def answer_from_session(session_id: str | None, request_data: RequestData) -> Any:
             if session_id is None:
@@ -163,7 +163,7 @@ class PageServer:
         return self._create_route(path, answer_from_session, method)
 
     def _get_session_id(self, request: Request) -> str | None:
-        """Return the id of the visitor's session, from the cookie; None without a valid one."""
+        """Return the session's id in the visitor's cookie; None without a validly signed cookie."""
         try:
             return str(self._signer.loads(request.cookies.get(self.cookie_name, "")))
         except BadSignature:
@@ -202,7 +202,7 @@ class PageServer:
 
 
 async def _read_json_body(request: Request) -> RequestData:
-    """Return the JSON object in the body of a POST."""
+    """Return the JSON object in the body of a POST; raise an HTTP error if there is none."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "The body has to be application/json.")
     body = b""
@@ -220,7 +220,7 @@ async def _read_json_body(request: Request) -> RequestData:
 
 
 def _get_hand_number(request_data: RequestData) -> int:
-    """Return the number of a hand in a URL path; raise a 404 error if it is not a number."""
+    """Return the number of the hand in a URL path; raise an HTTP 404 error if it is no number."""
     try:
         return int(request_data["hand"])
     except ValueError:
@@ -237,13 +237,14 @@ def _act(session: Session, request_data: RequestData) -> dict[str, Any]:
     return session.act(_get_turn_id(request_data), {"to": number} if key == "to" else number)
 
 
-def _get_value(request_data: RequestData, key: str, kind: type) -> Any:
+def _get_value(request_data: RequestData, key: str, value_type: type) -> Any:
+    """Return a value in the data; raise an HTTP 400 error if it has another type or is missing."""
     value = request_data.get(key)
-    if type(value) is not kind:  # isinstance would accept true as an int
+    if type(value) is not value_type:  # isinstance would accept true as an int
         raise HTTPException(400, f"{key}: a value of another type is needed.")
     return value
 
 
-def _get_list(request_data: RequestData, key: str, kind: type) -> list[Any]:
+def _get_list(request_data: RequestData, key: str, item_type: type) -> list[Any]:
     values: list[Any] = _get_value(request_data, key, list)
-    return [_get_value({key: value}, key, kind) for value in values]
+    return [_get_value({key: value}, key, item_type) for value in values]

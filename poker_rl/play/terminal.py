@@ -13,7 +13,7 @@ from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.storage.console import print_line
 
-MAX_LISTED_PROBS = 8  # number of the most probable moves that a hint lists
+MAX_LISTED_PROBS = 8  # a hint lists at most so many moves, the most probable ones
 HELP = """\
 f, c, r, p    fold; check or call; bet or raise; pass
 r 12          bet or raise to 12 chips
@@ -47,7 +47,7 @@ def run_input_loop(session: Session, resume_arguments: str) -> None:
 
 
 def execute_line(session: Session, words: list[str]) -> str:
-    """Carry out an input line, split into `words`, and return the text to print."""
+    """Execute one line of input, split into `words`; return the text to print."""
     view = session.build_view()
     is_over = view["phase"] == "over"
     if words == ["?"]:
@@ -66,7 +66,7 @@ def execute_line(session: Session, words: list[str]) -> str:
 
 
 def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
-    """Return the move that a line names: an action number or `{"to": chips}`."""
+    """Return the legal move that a line names, an action or a bet or raise as `{"to": chips}`."""
     bets = [move for move in view["moves"] if move["raise_to"] is not None]
     if words == ["r"] and len(bets) > 1:
         raise MoveNotAllowedError("Type an amount too, such as r 12.")
@@ -82,7 +82,7 @@ def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
 
 
 def format_table(view: View, session: Session) -> str:
-    """Return the moves since the person's last decision, the table, and the moves or outcome."""
+    """Return the moves since the person's last decision, the table, the legal moves or outcome."""
     is_over = view["phase"] == "over"
     table = view["result"]["shown"] if is_over else view["table"]
     name_of_seat = {player["seat"]: player["name"] for player in view["players"]}
@@ -122,7 +122,7 @@ def _join_facts(*facts: str) -> str:
 
 
 def _format_moves(view: View) -> str:
-    """Return a line with the legal moves and what to type for each of them."""
+    """Return a line with the legal moves and what the person has to type for each of them."""
     items = []
     for move in view["moves"]:
         has_size = move["raise_to"] is not None and move["size_name"]
@@ -147,7 +147,7 @@ def _format_outcome(view: View, session: Session) -> list[str]:
 
 
 def format_hint(hint: View, view: View) -> str:
-    """Return the adviser's most probable moves and its expected payoff, as text."""
+    """Return the result of `Session.get_hint` as text."""
     lines = [f"{view['session']['adviser']} would", *_format_move_groups(hint["probs"])]
     if hint["value"] is not None:
         noun, unit = view["session"]["hand_noun"], view["stats"]["unit"].partition("/")[0]
@@ -178,7 +178,7 @@ def _format_grade(grade: View, view: View) -> str:
 
 
 def format_review(session: Session, view: View) -> str:
-    """Return all decisions of the finished hand as text, with policies, grades and all cards."""
+    """Return all decisions of a finished hand as text, with policies, grades and all cards."""
     lines = []
     for step in session.review_hand(view["hand"])["steps"]:
         table = step["table"]

@@ -63,10 +63,7 @@ class BetSizesPlayer(PlayerWrapper):
     def _convert_sizes(
         self, records: np.ndarray, sized_values: np.ndarray, unlisted_value: float
     ) -> np.ndarray:
-        """Move values from the actions of the sized game to those of the full game, [B, A].
-
-        Bets that no bet size gives get `unlisted_value`.
-        """
+        """Move values of the sized game's actions to the actions of the full game, [B, A]."""
         targets = compute_raise_targets(self._sized_game, records)
         values = np.full((len(records), self._game.action_count), unlisted_value)
         values[:, :RAISE] = sized_values[:, :RAISE]
@@ -87,10 +84,7 @@ class BetSizesPlayer(PlayerWrapper):
 def is_restricted_to_bet_sizes(
     game_config: dict[str, Any], full_game_config: dict[str, Any]
 ) -> bool:
-    """Return whether the second game is a full no-limit game, and the first restricts its bets.
-
-    Both are settings from `Game.to_dict`. Apart from the name, they may differ only in `bet_sizes`.
-    """
+    """Return whether the first game is the second, a full no-limit game, but for its bet sizes."""
     if full_game_config.get("bet_sizes") != [] or not game_config.get("bet_sizes"):
         return False
     own_settings = {key: game_config.get(key) for key in ("name", "bet_sizes")}
@@ -98,10 +92,7 @@ def is_restricted_to_bet_sizes(
 
 
 def compute_raise_targets(game: Game, records: np.ndarray) -> np.ndarray:
-    """Return the chips that each bet size of a game raises to at B tables, [B, sizes].
-
-    The chips are 0 if the bet size is illegal at the table.
-    """
+    """Return the chips that each bet size raises to at B tables, [B, sizes]; 0 if it is illegal."""
     targets = np.empty((len(records), game.action_count - RAISE), np.int64)
     _fill_raise_targets(game.definitions, records, targets)
     return targets

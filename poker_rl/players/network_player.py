@@ -30,10 +30,7 @@ NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
 
 
 def count_networks(game: Game, network_sharing: NetworkSharing) -> int:
-    """Return the number of networks of one instance of a player.
-
-    It is 1, or there is one network for each seat, agent or betting node.
-    """
+    """Return the number of networks of an instance: 1, or one per seat, agent or betting node."""
     if network_sharing == "per_betting_node":
         return get_tree(game).betting_node_count
     return 1 if network_sharing == "shared" else game.seats
@@ -120,10 +117,7 @@ class NetworkPlayer:
 
     @torch.no_grad()
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the action probabilities [B, A] at B tables.
-
-        With K instances, the tables are K blocks of equal size, and instance k plays block k.
-        """
+        """Return the probabilities [B, A]; of K equal blocks of tables, instance k plays block k."""
         device = next(self.module.parameters()).device
         legal_mask = tables_from_records(self.game, records).legal_mask()
         legal_actions = list_legal_actions_if_few(legal_mask, device)
@@ -158,10 +152,7 @@ class NetworkPlayer:
     def _compute_outputs(
         self, module: nn.Module, records: np.ndarray, legal_actions: LegalActions | None = None
     ) -> torch.Tensor:
-        """Return the outputs of the networks at B tables, [B, outputs].
-
-        With `legal_actions`, return only the outputs for the up to L legal actions, [B, L].
-        """
+        """Return the outputs [B, outputs], or only those of the up to L legal actions, [B, L]."""
         device, replica = next(module.parameters()).device, None
         observations = torch.from_numpy(self.encoder(records)).to(device)
         if self.network_sharing != "shared":

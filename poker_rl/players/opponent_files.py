@@ -19,7 +19,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.players.player_loader import (
     is_run_snapshot,
     parse_bot_name,
-    resolve_snapshot_and_player,
+    resolve_file_and_player,
 )
 
 OPPONENTS_FOLDER = "opponents"
@@ -48,7 +48,7 @@ class OpponentFiles:
                 return spec
             path, player_suffix = Path(bot_name), spec.removeprefix(bot_name)
         else:
-            path, name = resolve_snapshot_and_player(spec)
+            path, name = resolve_file_and_player(spec)
             player_suffix = f":{name}"
         if not path.is_file():
             raise ConfigError(f"{spec}: no such file")

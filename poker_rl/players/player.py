@@ -74,10 +74,7 @@ class Player(Protocol):
 
 
 class PlayerWrapper(Player):
-    """Base class of a player that derives its probabilities from another one, the wrapped player.
-
-    Subclasses add `action_probs`.
-    """
+    """Base class of players that modify the policy of another player, the wrapped player."""
 
     def __init__(self, game: Game, player: Player) -> None:
         self._game, self._player = game, player
@@ -197,18 +194,13 @@ def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
 
 
 def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
-    """Return, for each of P players, the index of its first occurrence in `players`, [P].
-
-    Equal indices mark the same Python object.
-    """
+    """Return the index of the first occurrence of each of P player objects in `players`, [P]."""
     ids = [id(player) for player in players]
     return np.array([ids.index(player_id) for player_id in ids])
 
 
 def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Sample one action from each row of probabilities [B, A]; return the actions [B].
-
-    `uniform` [B] holds a random number in [0, 1) for each row.
+    """Sample an action [B] for each row of `probs` [B, A], by random numbers in [0, 1), `uniform` [B].
 
     Raises:
         NonFiniteProbsError: if no probability of a row is positive, as of a network that diverged.

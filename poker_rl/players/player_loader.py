@@ -87,10 +87,7 @@ def load_player(
 
 
 def load_base_player(spec: str, game: Game, bot: Player) -> Player:
-    """Load the player that a bot with a search improves; `spec` is the bot's setting `policy`.
-
-    Raise ConfigError if the spec names a bot of the same class as `bot`.
-    """
+    """Load the player that a searching bot improves; raise ConfigError for a bot of its class."""
     with error_prefix("policy"):
         bot_name = parse_bot_name(spec)
         target = None if bot_name is None else load_bot_config(bot_name).get("_target_")
@@ -123,13 +120,10 @@ def parse_bot_name(spec: str) -> str | None:
 
 
 def resolve_spec(spec: str) -> str:
-    """Return a spec with its defaults filled in: `RUN@DECISIONS:PLAYER` or `FILE:PLAYER`.
-
-    The spec of a bot is returned unchanged.
-    """
+    """Return the complete spec, `RUN@DECISIONS:PLAYER` or `FILE:PLAYER`; that of a bot as it is."""
     if parse_bot_name(spec) is not None:
         return spec
-    path, player = resolve_snapshot_and_player(spec)
+    path, player = resolve_file_and_player(spec)
     snapshot = f"{path.parent.parent}@{path.stem}" if is_run_snapshot(path) else path
     return f"{snapshot}:{player}"
 
@@ -145,7 +139,7 @@ def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
     return resolved
 
 
-def resolve_snapshot_and_player(spec: str) -> tuple[Path, str]:
+def resolve_file_and_player(spec: str) -> tuple[Path, str]:
     """Return the snapshot file that a spec names, and the player in it, like `average.7:greedy`."""
     path, name, instance, is_greedy = parse_spec(spec)
     name = read_headline_player_name(path) if name is None else name

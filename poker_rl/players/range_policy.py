@@ -77,7 +77,7 @@ class RangePolicyQuery:
         self._ranges, self._boards = ranges, boards
 
     def find_representative_hands(self, board: Board) -> RepresentativeHands:
-        """Return the hands for which the policy is computed on a board, see the class."""
+        """Return the hands for which the policy is computed on a board, and their decks."""
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
         hands = self._ranges.hands[representatives]
         hand_count, hand_size = hands.shape
@@ -192,10 +192,7 @@ def _to_board_policies(
 
 
 def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
-    """Return whether each feature depends only on the public state or only on the hand.
-
-    The features are the inputs of the player's network; the result is False without a network.
-    """
+    """Return whether each network input depends only on the public state or only on the hand."""
     return (
         isinstance(player, NetworkPlayer)
         and player.net_config.features in SEPARABLE_FEATURES

@@ -33,7 +33,7 @@ from poker_rl.players.player_loader import (
     load_player,
     parse_bot_name,
     read_headline_player_name,
-    resolve_snapshot_and_player,
+    resolve_file_and_player,
 )
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import read_run
@@ -63,7 +63,7 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     """Write the weights of a trained player, and return a message that names the files."""
     check_packages("export", "the file", *PACKAGES)
     if parse_bot_name(spec) is None:
-        source, name = resolve_snapshot_and_player(spec)
+        source, name = resolve_file_and_player(spec)
     elif isinstance(player, PretrainedBot):
         source = PRETRAINED_FOLDER / player.file
         name = read_headline_player_name(source)

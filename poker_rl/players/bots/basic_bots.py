@@ -106,10 +106,7 @@ class AllInBot(PokerBot):
 
 
 def to_one_hot(actions: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-    """Return probabilities [B, A] that are 1 for the given actions [B] and 0 for all others.
-
-    `legal_mask` [B, A] determines only the shape.
-    """
+    """Return probabilities of the shape of `legal_mask` [B, A]: 1 for the actions [B], else 0."""
     probs = np.zeros(legal_mask.shape)
     probs[np.arange(len(probs)), actions] = 1
     return probs

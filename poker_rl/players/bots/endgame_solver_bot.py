@@ -145,13 +145,9 @@ class EndgameSolverBot(Bot):
     def _solve(
         self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> EndgameSolution:
-        """Solve the last street for `own_seat`, after M actions on the earlier streets.
+        """Solve the last street for `own_seat`, after the M actions [M] on the earlier streets.
 
-        Args:
-            past_tables: the table before each of these actions, then the table at the start of the
-                last street, [M + 1].
-            actions: the M actions, [M].
-            board_cards: all cards of the board.
+        `past_tables` [M + 1] are the tables before these actions and at the last street's start.
         """
         ranges = self._compute_ranges(past_tables[:-1], actions, board_cards)
         street, _ = extend_over_street(self._game, past_tables[-1:].copy(), self._last_street)
@@ -179,11 +175,7 @@ class EndgameSolverBot(Bot):
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> np.ndarray:
-        """Return each seat's range after M past actions: the probabilities of its H hands, [2, H].
-
-        `past_tables` [M] are the tables before the actions. A range is proportional to the
-        probability that the seat takes its actions with the hand; each row sums to 1.
-        """
+        """Return each seat's range, [2, H]: its probability of each hand after the past actions."""
         reach = np.ones((2, len(self._ranges.hands)))
         reach *= self._ranges.mask_compatible_hands(board_cards)
         legal_mask = tables_from_records(self._game, past_tables.copy()).legal_mask()

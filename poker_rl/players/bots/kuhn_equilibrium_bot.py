@@ -28,9 +28,8 @@ class KuhnEquilibriumBot(Bot):
             raise ConfigError(f"known only of Kuhn poker, not of {game.name}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        bet_prob = compute_equilibrium_bet_probs(self.alpha)[
-            find_situations_and_cards(records)
-        ]  # [B]
+        indices = find_situations_and_cards(records)
+        bet_prob = compute_equilibrium_bet_probs(self.alpha)[indices]  # [B]
         rows, facing_bet = np.arange(len(records)), self.legal_mask(records)[:, FOLD]
         out = np.zeros((len(records), RAISE + 1))
         out[rows, np.where(facing_bet, CALL, RAISE)] = bet_prob
@@ -46,10 +45,7 @@ def find_situations_and_cards(records: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:
-    """Return the equilibrium's probabilities to bet or call a bet, [..., situations, cards].
-
-    `alpha` [...] has one equilibrium for each of its values, see `KuhnEquilibriumBot`.
-    """
+    """Return the probabilities to bet or call a bet for each alpha, [..., situations, cards]."""
     a = np.asarray(alpha, float)[..., None, None]
     start = np.array([[0, 0, 0], [1 / 3, 0, 1], [0, 1 / 3, 1], [0, 1 / 3, 1]])
     slope = np.array([[1, 0, 3], [0, 0, 0], [0, 1, 0], [0, 0, 0]])

@@ -54,15 +54,11 @@ SimulationCount = Annotated[int, Range(1, 1e6)]
 
 @dataclass(kw_only=True)
 class MCTSBot(PokerBot):
-    """Bot that takes the choice (fold, call or bet) that its simulations visited most often.
-
-    `exploration` scales the exploration term of UCB1; at each move of a rollout, a seat folds with
-    probability `rollout_fold_prob` if it may.
-    """
+    """Bot that takes the choice (fold, call or bet) that its simulations visited most often."""
 
     simulations: SimulationCount
-    exploration: NonNegativeFloat
-    rollout_fold_prob: Probability
+    exploration: NonNegativeFloat  # factor of the exploration term of UCB1
+    rollout_fold_prob: Probability  # probability to fold at a move of a rollout
     seed: Seed
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -167,11 +163,7 @@ def sample_rollout_choice(table, is_legal, fold_prob):
 
 @jit
 def select_by_ucb(table, is_legal, visits, chips_won, exploration_chips):
-    """Return a random choice that was not tried, else the one with the highest confidence bound.
-
-    `visits` and `chips_won` are those of the choices at one node. `exploration_chips` is the factor
-    of the bound's exploration term.
-    """
+    """Return a random choice without visits, else that with the highest upper confidence bound."""
     total_visits, untried_count = 0, 0
     for choice in range(CHOICE_COUNT):
         if is_legal[choice]:

@@ -55,7 +55,7 @@ from poker_rl.players.bots.holdem_bot import (
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 HOLE_CARD_PAIR_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of pairs of hole cards
-MAX_TRIES = 50  # a hand is sampled from a range so often until no card of it is dealt already
+MAX_TRIES = 50  # most samples from a range to find a hand without dealt cards; then any is dealt
 SampleCount = Annotated[int, Range(1, 1e6)]
 Margin = Annotated[float, Range(-1, 1)]
 

@@ -60,10 +60,7 @@ class RuleBasedBot(HoldemBot):
 
 
 def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.ndarray:
-    """Return whether each hand is better than top pair, as the module's docstring defines it, [B].
-
-    `cards` [B, 7] are two hole cards and the board, `board_count` [B] the number of board cards.
-    """
+    """Return whether each hand of hole cards and board [B, 7] is better than top pair, [B]."""
     hand_strength, board_strength = np.zeros((2, len(cards)), np.int64)
     _evaluate_hands_and_boards(cards, board_count, hand_strength, board_strength)
     hand_category, board_category = (x >> CATEGORY_SHIFT for x in (hand_strength, board_strength))
@@ -78,10 +75,7 @@ def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.nd
 
 
 def has_draw(cards: np.ndarray) -> np.ndarray:
-    """Return whether each hand has a draw, as the module's docstring defines it, [B].
-
-    `cards` [B, 7] are two hole cards and the board; cards to come are -1.
-    """
+    """Return whether each hand of hole cards and board [B, 7] has a draw, [B]; -1 is no card."""
     # Whether the board alone (index 0), and the seat with the board (1), has each card.
     is_held = np.zeros((2, len(cards), MAX_RANKS, MAX_SUITS), bool)
     row, position = np.nonzero(cards >= 0)
@@ -101,10 +95,7 @@ def has_draw(cards: np.ndarray) -> np.ndarray:
 
 @jit
 def _evaluate_hands_and_boards(cards, board_count, hand_out, board_out):  # type: ignore[no-untyped-def]
-    """Write each hand's strength into `hand_out` [B] and its board's into `board_out` [B].
-
-    Rows without a board are left as they are.
-    """
+    """Write the strengths of each hand and its board into the outputs [B], if there is a board."""
     for i in range(len(cards)):
         if board_count[i]:
             hand_out[i] = evaluate_best_five(cards[i], MAX_HOLE_CARDS + board_count[i], MAX_SUITS)

@@ -88,10 +88,7 @@ def compute_chen_points(first: int, second: int) -> int:
 
 
 def compute_chen_percentiles() -> np.ndarray:
-    """Return the percentile of each two hole cards by Chen's points, [52, 52], from 0 to 1.
-
-    It is the share of all pairs of hole cards with fewer points; equal pairs count half.
-    """
+    """Return the share of hole cards with fewer Chen points, [card, card]; ties count half."""
     points = tabulate_by_hole_cards(compute_chen_points)
     sorted_points = np.sort(points[np.triu_indices(MAX_DECK_SIZE, 1)])
     lower, not_higher = (np.searchsorted(sorted_points, points, side) for side in ("left", "right"))
@@ -128,10 +125,7 @@ class SklanskyBot(HoldemBot):
 
 
 def find_sklansky_range(first: int, second: int) -> int:
-    """Return the tightest range that contains two hole cards, such as `LOOSE`.
-
-    The result is `OUTSIDE_RANGES` if none does.
-    """
+    """Return the tightest range that contains two hole cards, or `OUTSIDE_RANGES`."""
     low, high = sorted((first // MAX_SUITS, second // MAX_SUITS))
     pair, suited = low == high, first % MAX_SUITS == second % MAX_SUITS
     ace, king = high == ACE, high == KING
