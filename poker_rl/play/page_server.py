@@ -2,8 +2,8 @@
 
 A visitor sees only what the visitor's seat may know. A GET changes nothing; a POST contains a small
 JSON object, and returns the new view if it changes the session. A request that is not allowed gets
-a 4xx status and `{"error": sentence}`. A request that was made from an outdated view gets status 409
-and the present view. `network_access.py` checks that requests come from this page.
+a 4xx status and `{"error": sentence}`. A request made from an outdated view gets status 409 and the
+present view. `network_access.py` checks that requests come from this page.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class NetworkPlayer:
 
     @torch.no_grad()
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probabilities [B, A]; of K equal blocks of tables, instance k plays block k."""
+        """Return the probabilities [B, A]; instance k plays block k of K equal blocks of tables."""
         device = next(self.module.parameters()).device
         legal_mask = tables_from_records(self.game, records).legal_mask()
         legal_actions = list_legal_actions_if_few(legal_mask, device)

@@ -200,7 +200,7 @@ def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
 
 
 def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Sample an action [B] for each row of `probs` [B, A], by random numbers in [0, 1), `uniform` [B].
+    """Sample an action [B] for each row of `probs` [B, A]; `uniform` [B] is random in [0, 1).
 
     Raises:
         NonFiniteProbsError: if no probability of a row is positive, as of a network that diverged.
