@@ -94,8 +94,7 @@ def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
     return probs
 
 
-# Cache of the results of `solve_small_game`, by the game's settings.
-_solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}
+_solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}  # cache
 
 
 def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:

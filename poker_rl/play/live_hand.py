@@ -24,8 +24,7 @@ from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.table_setup import TableSetup
 from poker_rl.players.player import compute_checked_probs, sample_from_probs
 
-# A player index numbers the players of a session clockwise; 0 is the human player.
-PERSON_INDEX = 0
+PERSON_INDEX = 0  # player index of the human player; the opponents' indices follow clockwise
 # Numbers of the independent random streams for the deck, for the players dealt in, and for actions.
 CARD_STREAM, PARTICIPANT_STREAM, ACTION_STREAM = range(3)
 KEY_OF_ACTION_TYPE = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
@@ -182,7 +181,7 @@ def _create_generator(
     return np.random.Generator(np.random.PCG64(stream))
 
 
-def hand_to_dict(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
+def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
     """Return the view of a hand for its human player, as plain values for JSON.
 
     `first_unseen_step` is the index of the first move that the player has not seen yet. These moves

@@ -33,7 +33,7 @@ class MoveGroup:
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
 
 
-def format_units(game: DisplayedGame, *chips: int) -> str:
+def format_chips_in_unit(game: DisplayedGame, *chips: int) -> str:
     """Return one amount of chips, or two, as text in the game's unit, such as `3 to 5 bb`."""
     unit = "bb" if game.unit == "big blind" else f"{game.unit}s"
     return f"{' to '.join(f'{round(one / game.unit_chips, 1):g}' for one in chips)} {unit}"
@@ -77,7 +77,7 @@ def group_moves(
     for move in moves:
         if bet_range is None or move.raise_to is None:
             chips = move.raise_to or move.chips_added
-            amounts = format_units(game, chips) if chips and game.unit_chips > 1 else ""
+            amounts = format_chips_in_unit(game, chips) if chips and game.unit_chips > 1 else ""
             add(move.label, move.action, move.action, amounts, move.name)
     if bet_range is None:
         return groups
@@ -90,7 +90,7 @@ def group_moves(
             chips = [first + chips_minus_action, last + chips_minus_action][: 1 + (first < last)]
             amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
             if game.unit_chips > 1:
-                amounts = f"{format_units(game, *chips)}, {amounts}"
+                amounts = f"{format_chips_in_unit(game, *chips)}, {amounts}"
             add(label, first, last, amounts, is_subgroup=is_subgroup)
 
     verb = next(move.action_type for move in moves if move.raise_to is not None).capitalize()

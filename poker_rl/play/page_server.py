@@ -134,7 +134,7 @@ class PageServer:
         `answer` returns a response, text or plain values; only one answer runs at a time.
         """
 
-        def answer_alone(session_id: str | None, request_data: RequestData) -> Response:
+        def answer_under_lock(session_id: str | None, request_data: RequestData) -> Response:
             with self._lock:
                 answered = answer(session_id, request_data)
             if isinstance(answered, Response):
@@ -146,7 +146,7 @@ class PageServer:
             is_post = request.method == "POST"
             request_data = await _read_json_body(request) if is_post else request.path_params
             session_id = self._get_session_id(request)
-            return await run_in_threadpool(answer_alone, session_id, request_data)
+            return await run_in_threadpool(answer_under_lock, session_id, request_data)
 
         return Route(path, endpoint, methods=[method])
 

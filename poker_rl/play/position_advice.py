@@ -32,7 +32,7 @@ from poker_rl.games.poker.position_notation import (
 )
 from poker_rl.games.poker.record_dtypes import CALL
 from poker_rl.games.tables import tables_from_records
-from poker_rl.play.move_groups import MoveGroup, format_units, group_moves
+from poker_rl.play.move_groups import MoveGroup, format_chips_in_unit, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.storage.console import escape_control_characters, print_line
@@ -216,7 +216,7 @@ class PositionAdvice:
             return name
         amounts = dict.fromkeys([first.to, last.to])
         chips_text = " to ".join(f"r{chips}" for chips in amounts)
-        units_text = format_units(self.game, *amounts)
+        units_text = format_chips_in_unit(self.game, *amounts)
         return f"{'  ' * group.is_subgroup}{group.label.lower()}, {chips_text} ({units_text})"
 
 

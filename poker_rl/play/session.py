@@ -33,10 +33,10 @@ from poker_rl.play.hand_review import compute_probs, explain_grades, review_deci
 from poker_rl.play.live_hand import (
     LiveHand,
     MoveNotAllowedError,
+    build_hand_view,
     deal_hand,
     find_requested_move,
     format_hand,
-    hand_to_dict,
     players_to_dicts,
     rebuild_hand,
     view_to_dict,
@@ -76,8 +76,7 @@ class Session:
     ) -> None:
         self.setup, self.session_id = setup, session_id
         self._seed, self._file = seed, file
-        # The finished hands as in the session's file (`LiveHand.to_dict`), by hand number.
-        self._finished_hands: dict[int, dict[str, Any]] = {}
+        self._finished_hands: dict[int, dict[str, Any]] = {}  # `LiveHand.to_dict` by hand number
         self._style_counter = StyleCounter() if is_holdem(setup.game) else None
         self._hands_dealt = 0  # including abandoned hands
 
@@ -190,7 +189,7 @@ class Session:
                 "grid": supports_hand_grid(game),
             },
             "turn": self.turn_id,
-            **hand_to_dict(self.current_hand, self._steps_seen),
+            **build_hand_view(self.current_hand, self._steps_seen),
             "stats": summarize_session(game, [*self._finished_hands.values()], style_counts),
         }
 

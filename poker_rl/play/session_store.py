@@ -78,7 +78,7 @@ class SessionStore:
         if session is None:
             setup = self.setup or self._build_cached_table(game_name, tuple(against))
             session = Session.create(setup, self._folder / setup.game.name, self.config.seed)
-        return self._mark_as_used(session)
+        return self._mark_used_and_evict(session)
 
     def get_session(self, session_id: str) -> Session:
         """Return the session with this id, resumed from its file if it is not in memory.
@@ -90,10 +90,10 @@ class SessionStore:
         if session_id not in self.open_sessions:
             path = self._find_session_file(session_id)
             setup = self.setup or rebuild_table_setup(read_session(path).table, self._option_dirs)
-            return self._mark_as_used(Session.resume(path, setup))
-        return self._mark_as_used(self.open_sessions[session_id])
+            return self._mark_used_and_evict(Session.resume(path, setup))
+        return self._mark_used_and_evict(self.open_sessions[session_id])
 
-    def _mark_as_used(self, session: Session) -> Session:
+    def _mark_used_and_evict(self, session: Session) -> Session:
         """Make a session the most recently used one; drop the least recently used if too many."""
         self.open_sessions[session.session_id] = session
         self.open_sessions.move_to_end(session.session_id)

@@ -112,8 +112,7 @@ class GreedyWrapper(PlayerWrapper):
 
     def __init__(self, game: Game, player: Player) -> None:
         super().__init__(game, player)
-        # Index of the type of each action, [A].
-        self._action_type = np.unique(game.action_types, return_inverse=True)[1]
+        self._action_type = np.unique(game.action_types, return_inverse=True)[1]  # indices [A]
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         probs = compute_checked_probs(self._game, self._player, records)

@@ -60,14 +60,12 @@ def load_player(
 ) -> Player:
     """Load the player that a spec names.
 
-    The process computes on one thread from then on, unless `poker_rl.config.set_threads` was called
-    before.
+    The process computes on one thread from then on, unless `poker_rl.config.set_threads` was called.
 
     Args:
         spec: a spec as in the module's docstring.
         device: the device of the player's networks.
-        option_folders: folders of YAML options, of which `player` contains the bots; None for the
-            folders of the program and of plug-ins.
+        option_folders: folders of YAML options; None for those of the program and of plug-ins.
 
     Raises:
         ConfigError: if there is no such player, its file is damaged, or it plays another game.

@@ -139,10 +139,10 @@ class EndgameSolverBot(Bot):
             if cached_bytes > MAX_CACHED_BYTES:
                 self._solutions.clear()
             past_tables, cards = tables.records[: start_move + 1], board_cards.astype(np.int64)
-            self._solutions[key] = self._solve(own_seat, past_tables, actions, cards)
+            self._solutions[key] = self._solve_last_street(own_seat, past_tables, actions, cards)
         return self._solutions[key]
 
-    def _solve(
+    def _solve_last_street(
         self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> EndgameSolution:
         """Solve the last street for `own_seat`, after the M actions [M] on the earlier streets.

@@ -59,14 +59,14 @@ class ChenBot(HoldemBot):
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         points = self._points[tuple(self.get_cards_and_board_count(records)[0][:, :2].T)]
-        is_call = points >= np.array(self.call_thresholds)[self.find_position(records)]
+        is_call = points >= np.array(self.call_thresholds)[self.classify_position(records)]
         is_bet = points >= self.bet_threshold
         planned_probs = to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
         return mix_with_uniform(
             planned_probs, get_legal_choice_mask(legal_mask), self.deviation_prob
         )
 
-    def find_position(self, records: np.ndarray) -> np.ndarray:
+    def classify_position(self, records: np.ndarray) -> np.ndarray:
         """Return the position of each seat to act, [B]: 0 early, 1 middle, 2 late."""
         button = self.to_tables(records).count_seats() - 1
         position: np.ndarray = POSITION_COUNT * records["to_act"] // button
