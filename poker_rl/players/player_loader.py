@@ -60,7 +60,7 @@ def load_player(
 ) -> Player:
     """Load the player that a spec names.
 
-    The process computes on one thread from then on, unless `poker_rl.config.set_threads` was called.
+    The process then computes on one thread, unless `poker_rl.config.set_threads` was called before.
 
     Args:
         spec: a spec as in the module's docstring.
