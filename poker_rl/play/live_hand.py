@@ -259,7 +259,7 @@ def moves_to_dicts(moves: Sequence[LegalMove], may_bet_any_amount: bool) -> list
 def find_requested_move(
     game: DisplayedGame, record: np.void, action: int | dict[str, int]
 ) -> LegalMove:
-    """Return the requested legal move, an action or a bet or raise given as `{"to": chips}`."""
+    """Return the legal move with this number, or the bet or raise given as `{"to": chips}`."""
     bet_range = game.get_bet_range(record)
     if isinstance(action, dict) and bet_range is not None:
         low, high, raise_to = bet_range.min_bet, bet_range.max_bet, action.get("to")

@@ -34,7 +34,7 @@ from poker_rl.play.session_file import summarize_sessions_by_table
 from poker_rl.play.session_store import SessionStore
 from poker_rl.storage.console import format_os_error
 
-MAX_BODY_BYTES = 4096  # a long line of actions takes a few hundred bytes
+MAX_BODY_BYTES = 4096  # a long sequence of actions takes a few hundred bytes
 PAGES_FOLDER = Path(__file__).parent / "pages"
 COOKIE_SECONDS = 365 * 24 * 3600
 
@@ -153,7 +153,7 @@ class PageServer:
     def _create_session_route(
         self, path: str, answer: Callable[[Session, RequestData], Any], method: str = "GET"
     ) -> Route:
-        """Create a route whose `answer` gets the visitor's session; 404 if there is none."""
+        """Create a route whose `answer` gets the visitor's session; 404 without one."""
 
         def answer_from_session(session_id: str | None, request_data: RequestData) -> Any:
             if session_id is None:

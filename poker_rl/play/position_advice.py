@@ -70,7 +70,7 @@ class Bet(NamedTuple):
 
 
 class PositionAdvice:
-    """Policy and expected payoff of a player at one position, in the seat to act.
+    """Policy and expected payoff of a player at one position, for the seat to act.
 
     Args:
         records: the position with each hand of `hand_class`, shape [hands]; all results are means

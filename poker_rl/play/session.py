@@ -285,7 +285,7 @@ class Session:
         return rebuild_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
     def _check_turn(self, turn_id: int, is_over: bool) -> None:
-        """Raise an error if the view is outdated, or the hand's end is not as in `is_over`."""
+        """Raise an error if `turn_id` is outdated, or the state of the hand is not `is_over`."""
         if turn_id != self.turn_id:
             raise StaleRequestError(self.build_view())
         if self.current_hand.is_over != is_over:

@@ -66,7 +66,7 @@ def execute_line(session: Session, words: list[str]) -> str:
 
 
 def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
-    """Return the legal move that a line names, an action or a bet or raise as `{"to": chips}`."""
+    """Return the number of the move that a line names, or `{"to": chips}` for a bet or raise."""
     bets = [move for move in view["moves"] if move["raise_to"] is not None]
     if words == ["r"] and len(bets) > 1:
         raise MoveNotAllowedError("Type an amount too, such as r 12.")

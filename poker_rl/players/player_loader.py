@@ -85,7 +85,7 @@ def load_player(
 
 
 def load_base_player(spec: str, game: Game, bot: Player) -> Player:
-    """Load the player that a searching bot improves; raise ConfigError for a bot of its class."""
+    """Load the player that a bot's search improves; raise ConfigError if both have one class."""
     with error_prefix("policy"):
         bot_name = parse_bot_name(spec)
         target = None if bot_name is None else load_bot_config(bot_name).get("_target_")

@@ -65,7 +65,8 @@ class LookaheadBot(Bot):
         has_choice = is_tried.any(1)
         decision, action = np.nonzero(is_tried)
         action_values = np.full(probs.shape, -np.inf)
-        chunk_size = min(MAX_TABLES, MAX_PROBS // probs.shape[1]) // self.worlds or 1  # in actions
+        max_tables = min(MAX_TABLES, MAX_PROBS // probs.shape[1])
+        chunk_size = max_tables // self.worlds or 1  # number of actions that are tried at once
         for start in range(0, len(decision), chunk_size):
             chunk = decision[start : start + chunk_size], action[start : start + chunk_size]
             action_values[chunk] = self._estimate_action_values(records.take(chunk[0]), chunk[1])
@@ -92,7 +93,7 @@ class LookaheadBot(Bot):
 
         def estimate_state_values(rows: np.ndarray) -> np.ndarray:
             state_values = self._player.state_values(tables.records.take(rows))
-            assert state_values is not None  # checked in __post_init__
+            assert state_values is not None  # since `__post_init__` requires a critic
             return state_values
 
         successor_values = compute_successor_values(

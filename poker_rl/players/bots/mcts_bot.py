@@ -163,7 +163,7 @@ def sample_rollout_choice(table, is_legal, fold_prob):
 
 @jit
 def select_by_ucb(table, is_legal, visits, chips_won, exploration_chips):
-    """Return a random choice without visits, else that with the highest upper confidence bound."""
+    """Return a random unvisited choice; if there is none, the one with the best upper bound."""
     total_visits, untried_count = 0, 0
     for choice in range(CHOICE_COUNT):
         if is_legal[choice]:

@@ -121,7 +121,7 @@ class PotOddsBot(HoldemBot):
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         smallest_raises = find_smallest_raises(legal_mask)
-        if not records["raise_by"].shape[1]:  # limit
+        if not records["raise_by"].shape[1]:  # fixed-limit games have one size
             return smallest_raises
         definitions = self.to_tables(records).gather_definitions()
         own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
@@ -132,7 +132,7 @@ class PotOddsBot(HoldemBot):
         if not definitions["sizes"].any():
             return np.asarray(np.maximum(target.astype(np.int64), smallest_raises))
         raise_targets = compute_raise_targets(self._game, records).astype(float)
-        raise_targets[raise_targets == 0] = np.inf  # illegal
+        raise_targets[raise_targets == 0] = np.inf  # illegal raises are never the nearest
         return np.asarray(RAISE + np.abs(raise_targets - target[:, None]).argmin(1))
 
     def _get_paid_and_stacks(

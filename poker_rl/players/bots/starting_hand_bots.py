@@ -88,7 +88,7 @@ def compute_chen_points(first: int, second: int) -> int:
 
 
 def compute_chen_percentiles() -> np.ndarray:
-    """Return the share of hole cards with fewer Chen points, [card, card]; ties count half."""
+    """Return the percentile of each two hole cards by Chen points, [52, 52]; ties count half."""
     points = tabulate_by_hole_cards(compute_chen_points)
     sorted_points = np.sort(points[np.triu_indices(MAX_DECK_SIZE, 1)])
     lower, not_higher = (np.searchsorted(sorted_points, points, side) for side in ("left", "right"))
