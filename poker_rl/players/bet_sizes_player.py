@@ -63,7 +63,7 @@ class BetSizesPlayer(PlayerWrapper):
     def _convert_sizes(
         self, records: np.ndarray, sized_values: np.ndarray, unlisted_value: float
     ) -> np.ndarray:
-        """Move values of the sized game to the full game's actions, [B, A], else `unlisted_value`."""
+        """Return the sized values by actions of the full game, [B, A], else `unlisted_value`."""
         targets = compute_raise_targets(self._sized_game, records)
         values = np.full((len(records), self._game.action_count), unlisted_value)
         values[:, :RAISE] = sized_values[:, :RAISE]
