@@ -31,7 +31,7 @@ from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBo
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player_loader import (
     PLAYER_NAME_PATTERN,
-    load_player_states,
+    load_game_and_player_states,
 )
 from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
 from poker_rl.storage.run_folder import describe_origin, read_run_folder
@@ -51,7 +51,7 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
             f"{run} was trained against {', '.join(settings['opponents'])}, not in self-play"
         )
     snapshot = find_newest_snapshot(run)
-    game, players = load_player_states(snapshot)
+    game, players = load_game_and_player_states(snapshot)
     name, state = next(iter(players.items()))
     if load_class(state["_target_"]) is not NetworkPlayer:
         raise ConfigError(f"{run}: {name} is a table and no network")

@@ -44,7 +44,7 @@ from poker_rl.evaluation.plots.run_figures import read_curves
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
-from poker_rl.players.player_loader import load_players, parse_spec
+from poker_rl.players.player_loader import load_snapshot_players, parse_spec
 from poker_rl.reports.seed_statistics import estimate
 from poker_rl.storage.run_folder import METRICS_FILE, read_last_metrics_row, read_manifest
 
@@ -130,7 +130,7 @@ def find_snapshot(folder: Path) -> Path:
 
 def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
     """Return the actors of the first player in a run's newest snapshot."""
-    player = next(iter(load_players(find_snapshot(folder), game, CPU).values()))
+    player = next(iter(load_snapshot_players(find_snapshot(folder), game, CPU).values()))
     return [player.select_instance(k) for k in range(player.instance_count)]
 
 

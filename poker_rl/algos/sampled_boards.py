@@ -24,7 +24,7 @@ from poker_rl.games.public.betting_lines import (
 from poker_rl.games.public.ranges import sum_compatible_reach
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
-from poker_rl.players.range_policy import BoardPolicy, RangePolicy
+from poker_rl.players.range_policy import BoardPolicy, RangePolicyQuery
 
 MIN_REACH = 1e-100  # a decision is not sampled if the other seat's reach is smaller
 
@@ -57,7 +57,7 @@ class SampledBoards:
 
     def __init__(self, game: Game, merge_suits: bool, board_count: int, exploration: float) -> None:
         self.tree = PublicTree(game, merge_suits)
-        self.range_policy = RangePolicy(game, self.tree.ranges, self.tree.boards)
+        self.range_policy = RangePolicyQuery(game, self.tree.ranges, self.tree.boards)
         self.exploration = exploration
         self._board_count = board_count
         self._next_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}

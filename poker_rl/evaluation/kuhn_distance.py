@@ -20,7 +20,7 @@ from poker_rl.games.game_tree import GameTree
 from poker_rl.games.poker.betting import CALL, RAISE
 from poker_rl.players.bots.kuhn_equilibrium_bot import (
     compute_equilibrium_bet_probs,
-    find_situations,
+    find_situations_and_cards,
     is_kuhn,
 )
 from poker_rl.players.player import Player
@@ -30,7 +30,9 @@ def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
     """Return the `bet_probs` [4, 3] of a policy [I, A]."""
     bet_probs = np.empty((4, 3))
     bet_action = np.where(tree.legal_mask[:, RAISE], RAISE, CALL)
-    bet_probs[find_situations(tree.infoset_records)] = policy[np.arange(len(policy)), bet_action]
+    bet_probs[find_situations_and_cards(tree.infoset_records)] = policy[
+        np.arange(len(policy)), bet_action
+    ]
     return bet_probs
 
 

@@ -1,10 +1,10 @@
 """Review of a finished hand: the policy at each decision, and a grade for each move of the person.
 
-A move is graded by its cost if it is known, else by the adviser's probability of the move. The cost
-is the expected payoff of the best move minus that of the graded move, in the game's unit: big
-blinds, antes or points. In a game small enough to be solved, the expected payoffs assume that the
-opponents play an equilibrium and that the person plays optimally after the move. In other games
-they are the adviser's action values; if the adviser has none, the cost is unknown.
+A move is graded by its cost if the cost is known, else by the adviser's probability of the move.
+The cost is the expected payoff of the best move minus that of the graded move, in the game's unit:
+big blinds, antes or points. In a game small enough to be solved, the expected payoffs assume that
+the opponents play an equilibrium and that the person plays optimally after the move. In other games
+the expected payoffs are the adviser's action values; if it has none, the cost is unknown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from poker_rl.play.move_groups import group_moves
 from poker_rl.play.table_setup import NamedPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
-# Lowest costs of an inaccuracy and of a mistake, in the game's unit; our choice.
+# A move with at least this cost is an inaccuracy or a mistake, in the game's unit; our choice.
 INACCURACY_COST, MISTAKE_COST = 0.05, 0.25
 MISTAKE_PROB = 0.035  # if no cost is known, a move with a smaller probability is a mistake
 
@@ -34,12 +34,12 @@ GradeWord = Literal["fine", "inaccuracy", "mistake"]
 
 @dataclass(frozen=True)
 class MoveGrade:
-    """Grade of a move, with the cost and the probability that decide it."""
+    """Grade of a move, with the cost and the probability by which it was chosen."""
 
     word: GradeWord
     prob: float  # probability of the move in the policy of `grader`
     cost: float | None  # in the game's unit, None if unknown
-    grader: str  # name of the player with this policy: the adviser, or EQUILIBRIUM_NAME
+    grader: str  # name of the player that `prob` is from: the adviser's, or EQUILIBRIUM_NAME
 
 
 def choose_grade_word(prob: float, cost: float | None) -> GradeWord:
@@ -56,9 +56,8 @@ def grade_move(
 ) -> MoveGrade | None:
     """Return the grade of an action at the table in `record`, shape [1].
 
-    Args:
-        adviser: player that grades the move in games too large to be solved; with None, the result
-            is None in these games.
+    In a game that is small enough, the grade comes from an equilibrium. Else it comes from the
+    adviser, and is None without one. If any amount may be bet, all bets count as one move.
     """
     solution, chips_lost = solve_small_game(game), np.nan
     if solution is not None:
@@ -74,7 +73,7 @@ def grade_move(
         return None
     probs = compute_probs(game, adviser.player, record)
     is_same_move = np.arange(len(probs)) == action
-    if game.get_bet_range(record[0]) is not None:  # bets of all amounts count as one move
+    if game.get_bet_range(record[0]) is not None:
         is_same_move = game.action_types == game.action_types[action]
     prob = float(probs[is_same_move].sum())
     cost = None if np.isnan(chips_lost) else max(0.0, float(chips_lost) / game.unit_chips)
@@ -82,7 +81,7 @@ def grade_move(
 
 
 def explain_grades(unit: str) -> str:
-    """Return sentences about the costs and probabilities that decide grades in the game's unit."""
+    """Return sentences that explain grades to the person; `unit` is the game's unit of costs."""
     return (
         f"An inaccuracy costs at least {INACCURACY_COST} {unit}s, a mistake {MISTAKE_COST}. Where"
         f" no cost is known, a move with a probability below {100 * MISTAKE_PROB:g} % is a mistake."
@@ -90,7 +89,7 @@ def explain_grades(unit: str) -> str:
 
 
 def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
-    """Return a player's policy, shape [actions], at the table in `record`, shape [1]."""
+    """Return a player's policy, an array [actions], at the table in `record`, shape [1]."""
     probs: np.ndarray = compute_checked_probs(game, player, record.copy())[0]
     return probs
 
@@ -101,8 +100,8 @@ _solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}  #
 def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
     """Return a small game's tree, an equilibrium, and each action's loss; None for a large game.
 
-    The losses, shape [information sets, actions], are the chips that an action costs against the
-    equilibrium, if the player plays optimally afterwards. Each game is solved only once.
+    An action's loss is the expected chips that it costs against the equilibrium if the player plays
+    optimally afterwards, [information sets, actions]. Each game is solved only once.
     """
     key = repr(game.to_dict())
     if key not in _solution_by_game and (player := compute_equilibrium(game)) is not None:
@@ -113,10 +112,10 @@ def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
 
 
 def review_decisions(hand: LiveHand) -> list[dict[str, Any]]:
-    """Return all decisions of a finished hand in order, as plain values for JSON.
+    """Return all decisions of a finished hand in their order, as plain values for JSON.
 
-    An opponent's decision contains the opponent's policy, and one of the person the adviser's
-    policy and the grade of the move.
+    A decision of an opponent contains the opponent's policy. A decision of the person contains the
+    policies of the adviser and, in a small game, of an equilibrium, and the grade of the move.
     """
     return [_review_step(hand, step) for step in hand.steps]
 

@@ -1,11 +1,11 @@
 """A hand of a session: its state, its views as plain values for page and terminal, and its text.
 
 All randomness (the cards, which players are dealt in, the opponents' actions) derives from the
-session's seed and the number of the hand. So no state of a random generator has to be saved, and a
-hand that is dealt again has the same cards and the same opponents' actions.
+session's seed and the number of the hand. So no state of a random generator has to be saved: a hand
+that is dealt again has the same cards, and the opponents act in the same way.
 
-All views are built for the human player's seat, so hidden cards never leave the server; only the
-`result` of a finished hand, and its text, show all cards.
+All views are built for the human player's seat, so hidden cards never leave the server. Only the
+`result` of a finished hand and its text show all cards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.table_setup import TableSetup
 from poker_rl.players.player import compute_checked_probs, sample_from_probs
 
-PERSON_INDEX = 0  # player index of the human player; opponents follow clockwise
+PERSON_INDEX = 0  # player index of the human player; the opponents' indices follow clockwise
 # Numbers of the independent random streams for the deck, for the players dealt in, and for actions.
 CARD_STREAM, PARTICIPANT_STREAM, ACTION_STREAM = range(3)
 KEY_OF_ACTION_TYPE = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
@@ -38,18 +38,20 @@ class MoveNotAllowedError(Exception):
 
 @dataclass(frozen=True)
 class MoveStep:
-    """Move in a hand, with a record of the table before the move."""
+    """Move in a hand, with the state of the table before the move."""
 
-    record: np.ndarray  # shape [1]
+    record: np.ndarray  # state of the table, shape [1]
     seat: int
     move: LegalMove
 
 
 @dataclass(frozen=True)
 class LiveHand:
-    """Immutable state of a hand; each move returns a new one.
+    """Immutable state of a hand; each move returns a new object.
 
     Args:
+        setup: game, opponents and adviser of the session.
+        seed: seed of the session.
         hand_number: number of the hand in the session, from 1.
         player_of_seat: player index of each seat in this hand.
         record: the present state of the table, shape [1].
@@ -80,12 +82,12 @@ class LiveHand:
 
     @property
     def history(self) -> HandHistory:
-        """The deck and the actions so far, from which the hand can be replayed."""
+        """The deck and the actions so far, by which the hand can be replayed."""
         actions = tuple(step.move.action for step in self.steps)
         return hand_history_from_record(self.setup.game, self.record[0], actions)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a finished hand as plain values, for the session's file."""
+        """Return a finished hand as plain values; they form its line in the session's file."""
         history = self.history
         return {
             "hand": self.hand_number,
@@ -104,7 +106,7 @@ class LiveHand:
         return [payoffs.get(player_index, 0) for player_index in range(self.setup.game.seats)]
 
     def compute_luck_adjusted_payoff(self) -> float | None:
-        """Return the human player's payoff in chips, adjusted for luck by AIVAT.
+        """Return the human player's payoff of a finished hand in chips, adjusted for luck by AIVAT.
 
         The result is None if AIVAT does not support the game.
         """
@@ -117,16 +119,16 @@ class LiveHand:
             return None
 
     def play_move(self, move: LegalMove) -> LiveHand:
-        """Return the hand after this legal move of the seat to act."""
+        """Return the hand after a legal move of the seat to act."""
         tables = tables_from_records(self.setup.game, self.record.copy())
         tables.step(np.array([move.action]))
         step = MoveStep(self.record, self.to_act, move)
         return replace(self, record=tables.records, steps=(*self.steps, step))
 
     def play_to_person(self) -> LiveHand:
-        """Return the hand after all moves up to the human player's next decision or the end.
+        """Return the hand at the human player's next decision, or at its end.
 
-        The opponents' moves are sampled from their policies.
+        Until then, the opponents' moves are sampled from their policies.
         """
         hand, game = self, self.setup.game
         while not hand.is_over and hand.player_of_seat[hand.to_act] != PERSON_INDEX:
@@ -139,10 +141,10 @@ class LiveHand:
 
 
 def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
-    """Deal a hand; the button moves to the next player with each hand.
+    """Deal hand `hand_number` of a session; the button moves to the next player with each hand.
 
-    In games with a random number of seats, the opponents who are dealt in are sampled; the human
-    player is always dealt in.
+    In games with a random number of seats, the opponents who are dealt in are sampled, and the
+    human player is always dealt in.
     """
     card_seed = int(_create_generator(seed, hand_number, CARD_STREAM).integers(2**63))
     tables = Tables(setup.game, 1, card_seed)
@@ -158,30 +160,32 @@ def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
     return LiveHand(setup, seed, hand_number, player_of_seat, tables.records.copy())
 
 
-def rebuild_hand(setup: TableSetup, seed: int, line: Mapping[str, Any]) -> LiveHand:
-    """Return a hand with all its moves from the values of `LiveHand.to_dict`."""
-    history = HandHistory(tuple(line["deck"]), tuple(line["actions"]), line["variant"])
+def rebuild_hand(setup: TableSetup, seed: int, saved_hand: Mapping[str, Any]) -> LiveHand:
+    """Return a finished hand, with all its moves, from the result of its `LiveHand.to_dict`."""
+    deck, actions = tuple(saved_hand["deck"]), tuple(saved_hand["actions"])
+    history = HandHistory(deck, actions, saved_hand["variant"])
     records = list(replay_hand(setup.game, history))
     steps = tuple(
         MoveStep(record, int(record["to_act"][0]), setup.game.list_moves(record[0], [action])[0])
         for record, action in zip(records, history.actions, strict=False)
     )
-    seats = tuple(line["player_of_seat"])
-    return LiveHand(setup, seed, line["hand"], seats, records[-1], steps)
+    seats = tuple(saved_hand["player_of_seat"])
+    return LiveHand(setup, seed, saved_hand["hand"], seats, records[-1], steps)
 
 
 def _create_generator(
     seed: int, hand_number: int, stream_index: int, draw_index: int = 0
 ) -> np.random.Generator:
-    """Return an independent random generator for each hand, random stream and draw."""
+    """Return a random generator, which is independent for each combination of arguments."""
     stream = np.random.SeedSequence(seed, spawn_key=(hand_number, stream_index, draw_index))
     return np.random.Generator(np.random.PCG64(stream))
 
 
-def hand_to_dict(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
-    """Return the hand as plain values, as its human player sees it.
+def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
+    """Return the view of a hand for its human player, as plain values for JSON.
 
-    `first_unseen_step` is the index of the first move that the player has not seen yet.
+    `first_unseen_step` is the index of the first move that the player has not seen yet. These moves
+    are the `events` of the view, each with the table after it.
     """
     game, record = hand.setup.game, hand.record[0]
     bet_range = None if hand.is_over else game.get_bet_range(record)
@@ -214,7 +218,7 @@ def hand_to_dict(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
 def players_to_dicts(hand: LiveHand) -> list[dict[str, Any]]:
     """Return the players' names and seats as plain values, clockwise from the human player.
 
-    The seat is None if the player is not dealt in.
+    The seat of a player who is not dealt in is None.
     """
     full_names = ["you", *(one.name for one in hand.setup.opponents)]
     seat_of_player = {player_index: seat for seat, player_index in enumerate(hand.player_of_seat)}
@@ -234,15 +238,15 @@ def view_to_dict(view: TableView) -> dict[str, Any]:
     return {**vars(view), "seats": [vars(seat_view) for seat_view in view.seats]}
 
 
-def moves_to_dicts(moves: Sequence[LegalMove], any_amount: bool) -> list[dict[str, Any]]:
+def moves_to_dicts(moves: Sequence[LegalMove], may_bet_any_amount: bool) -> list[dict[str, Any]]:
     """Return moves as plain values, each with its label and its key on the keyboard.
 
-    Bets have the keys 1, 2, ... from the smallest size to the largest. If any amount may be bet,
-    the keys select the sizes in `NUMBERED_BET_SIZES`.
+    Bets of listed sizes have the keys 1, 2, ..., from the smallest size to the largest. If any
+    amount may be bet, only the sizes in `NUMBERED_BET_SIZES` have keys.
     """
-    sizes = (
-        NUMBERED_BET_SIZES if any_amount else [move.size_name for move in moves if move.size_name]
-    )
+    sizes = NUMBERED_BET_SIZES
+    if not may_bet_any_amount:
+        sizes = [move.size_name for move in moves if move.size_name]
 
     def get_key(move: LegalMove) -> str:
         if move.size_name in sizes:
@@ -255,7 +259,7 @@ def moves_to_dicts(moves: Sequence[LegalMove], any_amount: bool) -> list[dict[st
 def find_requested_move(
     game: DisplayedGame, record: np.void, action: int | dict[str, int]
 ) -> LegalMove:
-    """Return the legal move that is named by an action number, or by the bet `{"to": chips}`."""
+    """Return the legal move with this number, or the bet or raise given as `{"to": chips}`."""
     bet_range = game.get_bet_range(record)
     if isinstance(action, dict) and bet_range is not None:
         low, high, raise_to = bet_range.min_bet, bet_range.max_bet, action.get("to")
@@ -271,7 +275,7 @@ def find_requested_move(
 
 
 def format_hand(hand: LiveHand) -> str:
-    """Return the cards of each player, the moves by street, and the payoffs of a finished hand."""
+    """Return a finished hand as text: the players' cards, the moves by street, and the payoffs."""
     game, names = hand.setup.game, hand.setup.player_names
     records = [*(step.record for step in hand.steps), hand.record]
     views = [game.build_view(record[0], None) for record in records]

@@ -1,7 +1,7 @@
 """Groups of legal moves for hints, reviews and advice, with a player's probability of each group.
 
-If any number of chips may be bet, a policy spreads its bets over dozens of amounts. So bets are
-grouped by size: the smallest bet, amounts near half the pot and near the pot, larger ones, and
+If a seat may bet any number of chips, a policy spreads its bets over dozens of amounts. So bets are
+grouped by size: the smallest bet, amounts near half the pot and near the pot, larger amounts, and
 all-in. In other games each move is a group.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 from poker_rl.games.poker.display.view import DisplayedPoker, compute_pot_raise_to
 from poker_rl.games.table_view import DisplayedGame
 
-# Largest bet of each group of bets, in percent of the pot.
-GROUP_BOUNDS = {"about half pot": 75, "about the pot": 150}
+# Upper bounds of groups of bets, in percent of the pot.
+MAX_POT_PERCENT_OF_GROUP = {"about half pot": 75, "about the pot": 150}
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class MoveGroup:
     amounts: str  # total bet on this street, such as `3 to 5 bb, 6 to 10 chips`
     first_action: int
     last_action: int  # the actions of a group are consecutive
-    is_part: bool  # whether an earlier group, that of all bets, also has these moves
+    is_subgroup: bool  # whether the moves are also in the group of all bets, which comes before
     is_taken: bool  # whether the group contains the move that was made
-    prob: float
+    prob: float  # sum of the probabilities of the moves
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
 
 
-def format_units(game: DisplayedGame, *chips: int) -> str:
-    """Return one amount or the ends of an interval in the game's unit, such as `3 to 5 bb`."""
+def format_chips_in_unit(game: DisplayedGame, *chips: int) -> str:
+    """Return one amount of chips, or two, as text in the game's unit, such as `3 to 5 bb`."""
     unit = "bb" if game.unit == "big blind" else f"{game.unit}s"
     return f"{' to '.join(f'{round(one / game.unit_chips, 1):g}' for one in chips)} {unit}"
 
@@ -48,17 +48,18 @@ def group_moves(
 ) -> list[MoveGroup]:
     """Return the groups of legal moves at the table in `record`, shape [1].
 
+    A group's value is the mean of the known values of its moves, weighted by their probabilities.
+
     Args:
-        probs: the player's policy, shape [actions].
-        values: the player's action values in chips, shape [actions] or [1, actions]; NaN if
-            unknown.
+        probs: a player's policy, shape [actions].
+        values: the player's action values in chips, NaN if unknown, [actions] or [1, actions].
         taken_action: the action that was taken; None before the move.
     """
     values = np.full(len(probs), np.nan) if values is None else values.reshape(-1)
     groups: list[MoveGroup] = []
 
     def add(
-        label: str, first: int, last: int, amounts: str, name: str = "", is_part: bool = False
+        label: str, first: int, last: int, amounts: str, name: str = "", is_subgroup: bool = False
     ) -> None:
         group = slice(first, last + 1)
         known, weights, value = ~np.isnan(values[group]), probs[group], None
@@ -68,36 +69,39 @@ def group_moves(
             value = float(chips / game.unit_chips / weights.sum())
         is_taken = taken_action is not None and first <= taken_action <= last
         prob = float(probs[group].sum())
-        groups.append(MoveGroup(label, name, amounts, first, last, is_part, is_taken, prob, value))
+        groups.append(
+            MoveGroup(label, name, amounts, first, last, is_subgroup, is_taken, prob, value)
+        )
 
     moves, bet_range = game.list_moves(record[0]), game.get_bet_range(record[0])
     for move in moves:
         if bet_range is None or move.raise_to is None:
             chips = move.raise_to or move.chips_added
-            amounts = format_units(game, chips) if chips and game.unit_chips > 1 else ""
+            amounts = format_chips_in_unit(game, chips) if chips and game.unit_chips > 1 else ""
             add(move.label, move.action, move.action, amounts, move.name)
     if bet_range is None:
         return groups
-    low, offset = bet_range.min_bet_action, bet_range.min_bet - bet_range.min_bet_action
-    high = bet_range.max_bet - offset
+    low = bet_range.min_bet_action
+    chips_minus_action = bet_range.min_bet - low  # the same for all bets
+    high = bet_range.max_bet - chips_minus_action
 
-    def add_bets(label: str, first: int, last: int, is_part: bool = True) -> None:
+    def add_bets(label: str, first: int, last: int, is_subgroup: bool = True) -> None:
         if first <= last:
-            chips = list(dict.fromkeys([first + offset, last + offset]))
+            chips = [first + chips_minus_action, last + chips_minus_action][: 1 + (first < last)]
             amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
             if game.unit_chips > 1:
-                amounts = f"{format_units(game, *chips)}, {amounts}"
-            add(label, first, last, amounts, is_part=is_part)
+                amounts = f"{format_chips_in_unit(game, *chips)}, {amounts}"
+            add(label, first, last, amounts, is_subgroup=is_subgroup)
 
     verb = next(move.action_type for move in moves if move.raise_to is not None).capitalize()
-    add_bets(verb if low < high else f"{verb} all-in", low, high, is_part=False)
+    add_bets(verb if low < high else f"{verb} all-in", low, high, is_subgroup=False)
     if low == high:
         return groups
     add_bets("minimum", low, low)
     start = low + 1
     assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips
-    for label, hundredths in GROUP_BOUNDS.items():
-        end = compute_pot_raise_to(game.get_variant_game(record[0]), record[0], hundredths)
+    for label, pot_percent in MAX_POT_PERCENT_OF_GROUP.items():
+        end = compute_pot_raise_to(game.get_variant_game(record[0]), record[0], pot_percent)
         end = min(max(end, start - 1), high - 1)
         add_bets(label, start, end)
         start = end + 1

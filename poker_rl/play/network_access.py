@@ -1,8 +1,8 @@
-"""Access to the page over the network: its socket, its names, and checks of requests.
+"""Access to the page over the network: the server's socket and host names, checks of requests.
 
-- The Host header must contain a known name, which prevents DNS rebinding.
-- A POST must come from the page itself, which prevents CSRF. The header Sec-Fetch-Site contains the
-  origin's relation to the page; if a browser does not send it, Origin must equal Host.
+- The Host header must contain a name of the server, which prevents DNS rebinding.
+- A POST must come from the page itself, which prevents CSRF. The header Sec-Fetch-Site shows it; if
+  a browser does not send this header, Origin must equal Host.
 - The headers of answers forbid the browser to load anything from other servers, to guess content
   types, to send a referrer and to cache.
 """
@@ -22,7 +22,8 @@ from poker_rl.config.validation import ConfigError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 WILDCARD_HOSTS = ("0.0.0.0", "::")
-# Reserved outside address (RFC 5737) that reveals the outgoing interface; nothing is sent to it.
+# Reserved address (RFC 5737). A UDP socket connected to it, without sending anything, has the
+# machine's own address in its network.
 PROBE_ADDRESS = "192.0.2.1"
 RESPONSE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -33,7 +34,7 @@ RESPONSE_HEADERS = {
 
 
 def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
-    """Create a listening socket; only with `allow_public` may other machines reach its host."""
+    """Create a listening socket; raise ConfigError for a public host without `allow_public`."""
     if not (allow_public or host in LOOPBACK_HOSTS):
         raise ConfigError(
             f"host: {host} may be reached by others, which needs public=true; allowed without:"
@@ -46,8 +47,8 @@ def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
         raise ConfigError(f"host, port: {error.strerror}; port=0 takes a free port") from None
 
 
-def list_host_names(host: str, extra_names: Sequence[str], allow_public: bool) -> frozenset[str]:
-    """Return the host names that the Host header of a request may contain, without a port."""
+def list_allowed_hosts(host: str, extra_names: Sequence[str], allow_public: bool) -> frozenset[str]:
+    """Return the host names, in lower case, that a request may contain in its Host header."""
     own_names = {socket.gethostname(), find_network_address()} if allow_public else set()
     return frozenset(
         name.lower().strip("[]") for name in {*LOOPBACK_HOSTS, host, *own_names, *extra_names}
@@ -55,13 +56,13 @@ def list_host_names(host: str, extra_names: Sequence[str], allow_public: bool) -
 
 
 def format_url(host: str, port: int, prefix: str) -> str:
-    """Return the URL of the page."""
+    """Return the URL of the page; a wildcard host becomes this machine's address."""
     host_name = find_network_address() if host in WILDCARD_HOSTS else host
     return f"http://{f'[{host_name}]' if ':' in host_name else host_name}:{port}{prefix}/"
 
 
 def find_network_address() -> str:
-    """Return this machine's address in its network; without a network, its name."""
+    """Return this machine's IPv4 address in its network, or its name if it has no network."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((PROBE_ADDRESS, 9))

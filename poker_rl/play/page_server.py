@@ -1,8 +1,8 @@
 """HTTP server of the page, on which each visitor plays a session.
 
-A visitor sees only what the visitor's seat may know. A POST with a small JSON object changes the
-session and returns the new view; a GET changes nothing. A request that is not allowed gets a 4xx
-status and `{"error": sentence}`. A request made from an outdated view gets status 409 with the
+A visitor sees only what the visitor's seat may know. A GET changes nothing; a POST contains a small
+JSON object, and returns the new view if it changes the session. A request that is not allowed gets
+a 4xx status and `{"error": sentence}`. A request made from an outdated view gets status 409 and the
 present view. `network_access.py` checks that requests come from this page.
 """
 
@@ -34,11 +34,11 @@ from poker_rl.play.session_file import summarize_sessions_by_table
 from poker_rl.play.session_store import SessionStore
 from poker_rl.storage.console import format_os_error
 
-MAX_BODY_BYTES = 4096  # a long line of actions takes a few hundred bytes
+MAX_BODY_BYTES = 4096  # a long sequence of actions takes a few hundred bytes
 PAGES_FOLDER = Path(__file__).parent / "pages"
 COOKIE_SECONDS = 365 * 24 * 3600
 
-RequestData = dict[str, Any]  # JSON of a POST, or parameters in the path of a GET
+RequestData = dict[str, Any]  # JSON object in a POST, or parameters in the path of a GET
 
 
 @dataclass
@@ -48,8 +48,8 @@ class PageServer:
     Args:
         sessions: the sessions of all visitors.
         cookie_key: key that signs the cookie, which contains only the id of a session.
-        cookie_name: name of the cookie; it differs between servers, because a browser sends the
-            cookies of a host to all of its ports.
+        cookie_name: name of the cookie. It must differ between servers of a host, because a browser
+            sends the cookies of a host to all of its ports.
         url_prefix: prefix of all URL paths, such as `/token`, or "".
     """
 
@@ -63,7 +63,7 @@ class PageServer:
         self._signer = URLSafeSerializer(self.cookie_key, salt="session")
 
     def create_application(self, hosts: frozenset[str]) -> RequestGuard:
-        """Create the ASGI application, which answers requests to the names in `hosts`."""
+        """Create the ASGI application; it answers requests to the host names `hosts` only."""
 
         def answer_error(status: int, message: str, **more: Any) -> JSONResponse:
             return JSONResponse({"error": message, **more}, status)
@@ -85,7 +85,7 @@ class PageServer:
         return RequestGuard(starlette_app, hosts)
 
     def _build_routes(self) -> list[Route | Mount]:
-        sessions, route, session_route = self.sessions, self._create_route, self._session_route
+        sessions, route, in_session = self.sessions, self._create_route, self._create_session_route
         config, setup = sessions.config, sessions.setup
         page_html = (
             Environment(loader=FileSystemLoader(PAGES_FOLDER), autoescape=True)
@@ -100,20 +100,25 @@ class PageServer:
             route("/", lambda *_: HTMLResponse(page_html)),
             route("/view", self._build_view),
             route("/begin", self._begin_session, "POST"),
-            session_route("/review/{hand}", lambda one, data: one.review_hand(_get_hand(data))),
-            session_route("/text/{hand}", lambda one, data: one.format_hand(_get_hand(data))),
-            session_route("/phh/{hand}", lambda one, data: one.format_hand(_get_hand(data), "phh")),
-            session_route("/hands/{kind}", lambda one, data: one.format_all_hands(data["kind"])),
-            session_route("/act", _act, "POST"),
-            session_route("/next", lambda one, data: one.deal_next_hand(_get_turn(data)), "POST"),
-            session_route("/hint", lambda one, data: one.get_hint(_get_turn(data)), "POST"),
-            session_route("/grid", lambda one, data: one.get_grid(_get_turn(data)), "POST"),
-            session_route("/ranges", self._explore_ranges, "POST"),
+            in_session("/review/{hand}", lambda one, data: one.review_hand(_get_hand_number(data))),
+            in_session("/text/{hand}", lambda one, data: one.format_hand(_get_hand_number(data))),
+            in_session(
+                "/phh/{hand}", lambda one, data: one.format_hand(_get_hand_number(data), "phh")
+            ),
+            in_session("/hands/{kind}", lambda one, data: one.format_all_hands(data["kind"])),
+            in_session("/act", _act, "POST"),
+            in_session("/next", lambda one, data: one.deal_next_hand(_get_turn_id(data)), "POST"),
+            in_session("/hint", lambda one, data: one.get_hint(_get_turn_id(data)), "POST"),
+            in_session("/grid", lambda one, data: one.get_hand_grid(_get_turn_id(data)), "POST"),
+            in_session("/ranges", self._explore_ranges, "POST"),
         ]
         if setup is None:
             routes += [
-                route("/start", lambda session_id, _: sessions.list_choices(session_id)),
-                route("/players/{game}", lambda _, data: sessions.describe_game(data["game"])),
+                route("/start", lambda session_id, _: sessions.build_start_screen(session_id)),
+                route(
+                    "/players/{game}",
+                    lambda _, data: sessions.get_seats_and_opponents(data["game"]),
+                ),
             ]
         if not config.public:  # the sessions of a public server may be those of others
             routes.append(
@@ -124,12 +129,12 @@ class PageServer:
     def _create_route(
         self, path: str, answer: Callable[[str | None, RequestData], Any], method: str = "GET"
     ) -> Route:
-        """Create a route whose `answer` gets the id of the visitor's session and the data.
+        """Create a route whose `answer` gets the visitor's session id (or None) and the data.
 
-        `answer` returns a response, text or plain values; only one of them runs at a time.
+        `answer` returns a response, text or plain values; only one answer runs at a time.
         """
 
-        def answer_alone(session_id: str | None, request_data: RequestData) -> Response:
+        def answer_under_lock(session_id: str | None, request_data: RequestData) -> Response:
             with self._lock:
                 answered = answer(session_id, request_data)
             if isinstance(answered, Response):
@@ -141,14 +146,14 @@ class PageServer:
             is_post = request.method == "POST"
             request_data = await _read_json_body(request) if is_post else request.path_params
             session_id = self._get_session_id(request)
-            return await run_in_threadpool(answer_alone, session_id, request_data)
+            return await run_in_threadpool(answer_under_lock, session_id, request_data)
 
         return Route(path, endpoint, methods=[method])
 
-    def _session_route(
+    def _create_session_route(
         self, path: str, answer: Callable[[Session, RequestData], Any], method: str = "GET"
     ) -> Route:
-        """Create a route whose `answer` gets the visitor's session and the data."""
+        """Create a route whose `answer` gets the visitor's session; 404 without one."""
 
         def answer_from_session(session_id: str | None, request_data: RequestData) -> Any:
             if session_id is None:
@@ -158,7 +163,7 @@ class PageServer:
         return self._create_route(path, answer_from_session, method)
 
     def _get_session_id(self, request: Request) -> str | None:
-        """Return the id of the visitor's session, from the cookie; None without a valid one."""
+        """Return the session's id in the visitor's cookie; None without a validly signed cookie."""
         try:
             return str(self._signer.loads(request.cookies.get(self.cookie_name, "")))
         except BadSignature:
@@ -189,7 +194,7 @@ class PageServer:
         has_actions = request_data.get("actions") is not None
         return explore_ranges(
             session.current_hand,
-            self.sessions.load_players(session.setup.game),
+            self.sessions.load_bots(session.setup.game),
             _get_list(request_data, "actions", int) if has_actions else None,
             _get_value(request_data, "board", str),
             _get_list(request_data, "names", str),
@@ -197,7 +202,7 @@ class PageServer:
 
 
 async def _read_json_body(request: Request) -> RequestData:
-    """Return the JSON object in the body of a POST."""
+    """Return the JSON object in the body of a POST; raise an HTTP error if there is none."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "The body has to be application/json.")
     body = b""
@@ -214,31 +219,32 @@ async def _read_json_body(request: Request) -> RequestData:
     return request_data
 
 
-def _get_hand(request_data: RequestData) -> int:
-    """Return the number of a hand in a URL path; raise a 404 error if it is not a number."""
+def _get_hand_number(request_data: RequestData) -> int:
+    """Return the number of the hand in a URL path; raise an HTTP 404 error if it is no number."""
     try:
         return int(request_data["hand"])
     except ValueError:
         raise HTTPException(404, "Hands are numbered from 1.") from None
 
 
-def _get_turn(request_data: RequestData) -> int:
+def _get_turn_id(request_data: RequestData) -> int:
     return int(_get_value(request_data, "turn", int))
 
 
 def _act(session: Session, request_data: RequestData) -> dict[str, Any]:
     key = "to" if "to" in request_data else "action"
     number = _get_value(request_data, key, int)
-    return session.act(_get_turn(request_data), {"to": number} if key == "to" else number)
+    return session.act(_get_turn_id(request_data), {"to": number} if key == "to" else number)
 
 
-def _get_value(request_data: RequestData, key: str, kind: type) -> Any:
+def _get_value(request_data: RequestData, key: str, value_type: type) -> Any:
+    """Return a value in the data; raise an HTTP 400 error if it has another type or is missing."""
     value = request_data.get(key)
-    if type(value) is not kind:  # isinstance would accept true as an int
+    if type(value) is not value_type:  # isinstance would accept true as an int
         raise HTTPException(400, f"{key}: a value of another type is needed.")
     return value
 
 
-def _get_list(request_data: RequestData, key: str, kind: type) -> list[Any]:
+def _get_list(request_data: RequestData, key: str, item_type: type) -> list[Any]:
     values: list[Any] = _get_value(request_data, key, list)
-    return [_get_value({key: value}, key, kind) for value in values]
+    return [_get_value({key: value}, key, item_type) for value in values]

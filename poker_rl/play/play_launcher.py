@@ -1,4 +1,4 @@
-"""`poker-rl play`: build the table from the settings, and start the page or the terminal."""
+"""`poker-rl play`: build the table from the settings; serve the page or play in the terminal."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 PAGE_PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
-COOKIE_KEY_FILE = "key"  # in the folder of all sessions
+COOKIE_KEY_FILE = "key"  # name of the file in the folder of all sessions
 COOKIE_KEY_BYTES = 32
-KEEP_ALIVE_SECONDS = 75  # uvicorn's 5 are too short to think about a move
+KEEP_ALIVE_SECONDS = 75  # connections stay open while a person thinks; uvicorn's default is 5
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -66,7 +66,7 @@ def start_play(
     group_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Play in the terminal, or serve the page until it is stopped."""
+    """Play in the terminal, or serve the page, until the user stops it."""
     if config.ui == "page" and any(find_spec(name) is None for name in PAGE_PACKAGES):
         raise ConfigError("ui: the page needs more packages: pip install 'poker-rl[play]'")
     if config.run is not None and group_config is not None:
@@ -104,7 +104,7 @@ def start_play(
 
 
 def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequence[Path]) -> None:
-    """Play a session in the terminal until the player quits."""
+    """Create or resume a session, and play it in the terminal until the person quits."""
     folder = Path(config.outputs) / setup.game.name
     if config.session is None:
         session = Session.create(setup, folder, config.seed)
@@ -119,20 +119,20 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
 
 
 def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequence[Path]) -> None:
-    """Serve the page until Ctrl-C; without `setup`, visitors choose game and opponents."""
-    from poker_rl.play.network_access import create_listener, format_url, list_host_names
+    """Serve the page until Ctrl-C; if `setup` is None, visitors choose game and opponents."""
+    from poker_rl.play.network_access import create_listener, format_url, list_allowed_hosts
     from poker_rl.play.page_server import PageServer
     from poker_rl.play.session_store import SessionStore
 
     listener = create_listener(config.host, config.port, config.public)
     folder, port = Path(config.outputs), listener.getsockname()[1]
-    cookie_key = load_cookie_key(folder)
+    cookie_key = load_or_create_cookie_key(folder)
     url_prefix = f"/{derive_url_token(cookie_key)}" if config.public else ""
     first_session, table_digest = None, "start"
     if setup is None:
         print_line("Choose game and opponents on the page.")
     else:
-        # The cookie's name depends on the table, so a browser keeps a session for each table.
+        # The cookie's name depends on the table, so that a browser keeps one session per table.
         table_text = json.dumps(setup.to_dict(), sort_keys=True)
         table_digest = sha256(table_text.encode()).hexdigest()[:8]
         if config.session is not None:
@@ -140,7 +140,7 @@ def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequen
         print_line(f"{setup.game.name} against {', '.join(setup.player_names[1:])}")
     sessions = SessionStore(config, option_dirs, setup, first_session)
     server = PageServer(sessions, cookie_key, f"poker_rl_{port}_{table_digest}", url_prefix)
-    hosts = list_host_names(config.host, config.extra_host_names, config.public)
+    hosts = list_allowed_hosts(config.host, config.extra_host_names, config.public)
     print_line(
         f"Open this address in a browser; Ctrl-C stops it. Finished hands are saved in {folder}\n"
         + format_url(config.host, port, url_prefix)
@@ -150,7 +150,7 @@ def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequen
 
 
 def create_http_server(app: ASGIApp) -> uvicorn.Server:
-    """Create the HTTP server; connections stay open while a player thinks."""
+    """Create the HTTP server of the page."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -163,8 +163,8 @@ def create_http_server(app: ASGIApp) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def load_cookie_key(folder: Path) -> str:
-    """Load the key that signs cookies; create its file at the first start."""
+def load_or_create_cookie_key(folder: Path) -> str:
+    """Return the key that signs cookies from its file in `folder`; create the file if needed."""
     path = folder / COOKIE_KEY_FILE
     create_writable_folder(folder)
     check_file_path(path)
@@ -175,5 +175,5 @@ def load_cookie_key(folder: Path) -> str:
 
 
 def derive_url_token(cookie_key: str) -> str:
-    """Return the secret token in the URL of a public server, derived from the cookie key."""
+    """Return the secret token in a public server's URL; it depends only on the cookie key."""
     return hmac.digest(cookie_key.encode(), b"address", "sha256").hex()

@@ -1,4 +1,4 @@
-"""`poker-rl advise`: print a player's policy at a position given by cards and actions."""
+"""`poker-rl advise`: print a player's policy at the position after given cards and actions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from poker_rl.games.poker.position_notation import (
 )
 from poker_rl.games.poker.record_dtypes import CALL
 from poker_rl.games.tables import tables_from_records
-from poker_rl.play.move_groups import MoveGroup, format_units, group_moves
+from poker_rl.play.move_groups import MoveGroup, format_chips_in_unit, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.storage.console import escape_control_characters, print_line
@@ -63,18 +63,18 @@ class AdviseConfig:
 
 
 class Bet(NamedTuple):
-    """A bet or raise, described by the chips that its seat has put in after it."""
+    """Amounts of a bet or raise: the chips that its seat has put in after it."""
 
-    to: int  # chips put in during the whole hand, with blinds and ante
-    on_street: int  # chips put in on this street, with blinds
+    to: int  # chips put in during the whole hand, including blinds and ante
+    on_street: int  # chips put in on this street, including blinds
 
 
 class PositionAdvice:
-    """Player's policy and expected payoff at one position, for the seat to act.
+    """Policy and expected payoff of a player at one position, for the seat to act.
 
     Args:
-        records: the position with each hand of `hand_class`, shape [hands]; the results are
-            averaged over the hands.
+        records: the position with each hand of `hand_class`, shape [hands]; all results are means
+            over these hands.
         hand_class: the class of hands, such as `AKs`; None for a single hand.
     """
 
@@ -88,7 +88,7 @@ class PositionAdvice:
     ) -> None:
         self.game, self.player, self.player_name = game, player, player_name
         self.records, self.hand_class = records, hand_class
-        # Arrays have the shape [actions]; values and payoff are in chips, NaN or None if unknown.
+        # The arrays have the shape [actions]. Unknown values are NaN, an unknown payoff is None.
         self.probs = compute_checked_probs(game, player, records).mean(0)
         values, payoffs = player.action_values(records), player.state_values(records)
         self.values = np.full(len(self.probs), np.nan) if values is None else values.mean(0)
@@ -120,7 +120,7 @@ class PositionAdvice:
         return {action: Bet(to, to - before_street) for action, to in targets.items()}
 
     def to_dict(self, with_grid: bool) -> dict[str, Any]:
-        """Return the advice as plain values for JSON."""
+        """Return the advice as plain values for JSON, in chips; with the hand grid if requested."""
         tables = tables_from_records(self.game, self.records[:1])
         actions = []
         for action in np.flatnonzero(tables.legal_mask()[0]).tolist():
@@ -151,7 +151,7 @@ class PositionAdvice:
         }
 
     def format_text(self, with_grid: bool, use_color: bool) -> str:
-        """Return the advice as text; the hand grid has ANSI colors if `use_color`."""
+        """Return the advice as text; `with_grid` adds the hand grid, with colors if `use_color`."""
         parts = [self._describe_situation(), self._format_prob_bars()]
         if self.expected_payoff is not None:
             payoff_text = f"{self.expected_payoff / self.game.unit_chips:+.2f} {self.game.unit}s"
@@ -185,7 +185,7 @@ class PositionAdvice:
         )
 
     def _format_prob_bars(self) -> str:
-        """Return a line for each legal action; bets of any amount are grouped by size."""
+        """Return a line with a bar for each group of legal actions, see `group_moves`."""
         groups = group_moves(self.game, self.records[:1], self.probs, self.values)
         names = [self._name_group(group) for group in groups]
         width, has_values = max(map(len, names)), not np.isnan(self.values).all()
@@ -204,7 +204,7 @@ class PositionAdvice:
         return "\n".join(lines)
 
     def _name_group(self, group: MoveGroup) -> str:
-        """Return the name of a group of moves, with amounts in chips over the whole hand."""
+        """Return the name of a group of moves, with the chips put in during the whole hand."""
         first, last = self.bets.get(group.first_action), self.bets.get(group.last_action)
         if first is None or last is None:
             return group.label.split(" ")[0].lower()
@@ -216,8 +216,8 @@ class PositionAdvice:
             return name
         amounts = dict.fromkeys([first.to, last.to])
         chips_text = " to ".join(f"r{chips}" for chips in amounts)
-        units_text = format_units(self.game, *amounts)
-        return f"{'  ' * group.is_part}{group.label.lower()}, {chips_text} ({units_text})"
+        units_text = format_chips_in_unit(self.game, *amounts)
+        return f"{'  ' * group.is_subgroup}{group.label.lower()}, {chips_text} ({units_text})"
 
 
 def print_advice(
@@ -225,7 +225,7 @@ def print_advice(
     group_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Print a player's policy at a position, and save a figure of the hand grid if requested."""
+    """Print a player's policy at a position; save a figure of the hand grid if requested."""
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, group_config)
     if not isinstance(game, DisplayedPoker):
         raise ConfigError(f"game: {game.name} is not a poker game")

@@ -1,7 +1,7 @@
 """Range explorer: players' policies with every starting hand after any sequence of actions.
 
-The explorer opens at the position of the person's present hand. Its tables have an unshuffled deck
-and the board that the request names, so that nothing depends on hidden cards.
+The explorer opens at the position of the person's present hand. It replays actions on a table with
+an unshuffled deck, and uses the board cards in the request, so nothing depends on hidden cards.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from poker_rl.play.live_hand import LiveHand, MoveNotAllowedError
 from poker_rl.players.bots.mcts_bot import MCTSBot
 from poker_rl.players.player import Player
 
-EXAMPLE_BOARD = "Kd7s2c9h4s"  # completes a board with too few cards
-MAX_PLAYERS = 2  # players that are compared in one request
+EXAMPLE_BOARD = "Kd7s2c9h4s"  # its cards are added to a board with too few cards
+MAX_PLAYERS = 2  # number of players whose ranges one request can compare
 
 
 def explore_ranges(
     hand: LiveHand,
-    others: Mapping[str, Player],
+    other_players: Mapping[str, Player],
     actions: Sequence[int] | None,
     board: str,
-    names: Sequence[str],
+    player_names: Sequence[str],
 ) -> dict[str, Any]:
-    """Return a position with its legal moves, and each player's policy there for every hand.
+    """Return the position after actions, with the players' policies for every starting hand.
 
     Args:
         hand: the present hand, which determines the game and the number of seats.
-        others: players by name, beside those at the table of the hand.
-        actions: all actions since the deal; None for those of `hand` up to its last decision.
+        other_players: players by name that can be chosen beside those at the table of the hand.
+        actions: all actions since the deal. With None, the position and the board are those of
+            `hand`, before its last move if it is over.
         board: board cards such as `Kd7s2c`. Cards of streets that the actions do not reach are
             ignored; if there are too few cards, some of `EXAMPLE_BOARD` are added.
-        names: names of the players, at most `MAX_PLAYERS`; [] for the first player of the table.
+        player_names: at most `MAX_PLAYERS` names; [] stands for the first player of the table.
     """
     setup, game = hand.setup, hand.setup.game
     if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
@@ -54,12 +55,12 @@ def explore_ranges(
         board = "".join(game.build_view(hand.record[0], hand.person_seat).board)
     seated = [one for one in (*setup.opponents, setup.adviser) if one]
     players = {setup.short_names[one.name]: one.player for one in seated}
-    for name, player in others.items():
+    for name, player in other_players.items():
         # Bots with a tree search are left out, since searches for 1,326 hands take minutes.
         if name not in players and not isinstance(player, MCTSBot):
             players[name] = player
-    names = names or list(players)[:1]
-    if len(names) > MAX_PLAYERS or not set(names) <= set(players):
+    player_names = player_names or list(players)[:1]
+    if len(player_names) > MAX_PLAYERS or not set(player_names) <= set(players):
         raise MoveNotAllowedError("There is no such player of this game.")
     variant_game = game.get_variant_game(hand.record[0])
     tables = Tables(game, 1, 0)
@@ -88,7 +89,7 @@ def explore_ranges(
     is_over = bool(record["over"])
     grids = [
         compute_hand_grid(game, players[name], record, board_cards, name)
-        for name in ([] if is_over else names)
+        for name in ([] if is_over else player_names)
     ]
     return {
         "actions": list(actions),

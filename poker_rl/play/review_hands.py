@@ -40,7 +40,7 @@ from poker_rl.training.run_config import resolve_game_and_player
 
 OUTPUT_SUFFIXES = (".csv", ".html")
 PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # worst decisions in terminal and HTML
-NAMED_HANDS = 5  # number of hands that are named for each reason to leave hands out
+NAMED_HANDS = 5  # number of names of hands that are listed for each reason to leave hands out
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -64,7 +64,7 @@ def review_hands(
     group_config: Mapping[str, Any] | None,
     option_dirs: Sequence[Path],
 ) -> None:
-    """Grade the decisions in a file of hands; print the worst, and write all as CSV or HTML."""
+    """Grade the decisions in recorded hands; print the worst, and write a CSV or HTML file."""
     if config.hands is None:
         raise ConfigError("hands: missing; give hands=FILE.phhs, FILE.phh or a folder of them")
     if config.out is not None and not config.out.endswith(OUTPUT_SUFFIXES):
@@ -106,9 +106,9 @@ def review_hands(
 def grade_decisions(
     game: DisplayedPoker, player: Player, decisions: RecordedDecisions
 ) -> list[dict[str, Any]]:
-    """Return the grade of each decision, with its cards, action, probability and cost."""
+    """Return a row of the CSV file for each decision: its cards, action, grade and cost."""
     probs, rows = compute_action_type_probs(game, player, decisions.records), []
-    costs = np.full(len(probs), np.nan)  # of each decision, in the game's unit
+    costs = np.full(len(probs), np.nan)  # cost of each decision in the game's unit
     for start in range(0, len(probs), MAX_ROWS):
         block = slice(start, start + MAX_ROWS)
         values = player.action_values(decisions.records[block])
@@ -150,7 +150,7 @@ def build_summary(
     decisions: RecordedDecisions,
     rows: Sequence[Mapping[str, Any]],
 ) -> TextTable:
-    """Return a table of each recorded player's agreement with `player`, grades and cost."""
+    """Return a table of each recorded player's agreement with `player`, grades and total cost."""
     headings = ["recorded player", "hands", "decisions", "agreement", "log-likelihood"]
     table: TextRows = [[*headings, "inaccuracies", "mistakes", f"cost ({game.unit}s)"]]
     names = np.array([row["player"] for row in rows])
@@ -187,7 +187,7 @@ def build_left_out_table(decisions: RecordedDecisions) -> TextTable:
 
 
 def build_decision_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
-    """Return decisions as a table of text, with the columns of the CSV file."""
+    """Return rows from `grade_decisions` as a table of text, with the columns of the CSV file."""
     cells = [["" if value is None else str(value) for value in row.values()] for row in rows]
     headings = [column.replace("_", " ") for column in rows[0]]
     return TextTable([headings, *cells], "Decisions, the worst first")

@@ -2,10 +2,10 @@
 
 Views contain only what the human player may know. A session is not thread-safe.
 
-A request changes the session and its file, or neither of them. There is one exception: if an
+A request changes both the session and its file, or neither of them, with one exception: if an
 opponent's policy fails before the human player's first decision of a hand, only the file records
 that the hand was dealt. A hand that was not finished when the program ended counts as abandoned,
-because the person may have seen cards; the next hand has a new deck.
+because the person may have seen cards; so the next hand has a new deck.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from poker_rl.play.hand_review import compute_probs, explain_grades, review_deci
 from poker_rl.play.live_hand import (
     LiveHand,
     MoveNotAllowedError,
+    build_hand_view,
     deal_hand,
     find_requested_move,
     format_hand,
-    hand_to_dict,
     players_to_dicts,
     rebuild_hand,
     view_to_dict,
@@ -46,11 +46,11 @@ from poker_rl.play.session_file import SessionFile, read_session, summarize_sess
 from poker_rl.play.table_setup import TableSetup
 from poker_rl.players.player import Player
 
-MAX_MOVES_PER_HAND = 10_000  # no hand has more, which makes each `turn_id` unique
+MAX_MOVES_PER_HAND = 10_000  # more than any hand has, so that each `turn_id` is unique
 
 
 class StaleRequestError(Exception):
-    """Error raised if a request was made from a view that is outdated by now; has the new one."""
+    """Error raised if a request was made from an outdated view; `view` is the present one."""
 
     def __init__(self, view: dict[str, Any]) -> None:
         super().__init__("You have moved on in another tab; this is the table now.")
@@ -60,8 +60,9 @@ class StaleRequestError(Exception):
 class Session:
     """Session of one human player at one table, started by `create` or `resume`.
 
-    Requests with a `turn_id` raise a StaleRequestError if it is not that of the last view; those
-    that are not allowed now, or not possible in the game, raise a MoveNotAllowedError.
+    A `turn_id` in a request is that of the view from which the request was made. If this view is
+    outdated, the request raises a StaleRequestError. A request that is not allowed now, or not
+    possible in the game, raises a MoveNotAllowedError.
 
     Args:
         setup: game, opponents and adviser.
@@ -75,7 +76,7 @@ class Session:
     ) -> None:
         self.setup, self.session_id = setup, session_id
         self._seed, self._file = seed, file
-        self._finished_hands: dict[int, dict[str, Any]] = {}  # lines of the file by hand number
+        self._finished_hands: dict[int, dict[str, Any]] = {}  # `LiveHand.to_dict` by hand number
         self._style_counter = StyleCounter() if is_holdem(setup.game) else None
         self._hands_dealt = 0  # including abandoned hands
 
@@ -83,7 +84,7 @@ class Session:
     def create(
         cls, setup: TableSetup, folder: Path | None = None, seed: int | None = None
     ) -> Session:
-        """Start a session with its first hand; `folder` is that of its file, or None."""
+        """Start a session and deal its first hand; without `folder`, nothing is saved."""
         seed = secrets.randbits(60) if seed is None else seed
         session_id, file = secrets.token_hex(8), None
         if folder is not None:
@@ -95,7 +96,7 @@ class Session:
 
     @classmethod
     def resume(cls, path: Path, setup: TableSetup) -> Session:
-        """Resume the session of a file at the end of its last finished hand.
+        """Resume the session in a file at the end of its last finished hand, if there is one.
 
         Raises:
             ConfigError: if the file is not a session's, belongs to another table, or is in use.
@@ -107,8 +108,8 @@ class Session:
                 raise ConfigError(f"{path} is of another table")
             session = cls(setup, saved.seed, saved.session_id, file)
             session._hands_dealt = saved.hands_dealt
-            for line in saved.hands:
-                session._restore_hand(line)
+            for saved_hand in saved.hands:
+                session._restore_hand(saved_hand)
             if session._finished_hands:
                 hand = session._rebuild_finished_hand(max(session._finished_hands))
                 session.current_hand, session._steps_seen = hand, len(hand.steps)
@@ -124,28 +125,28 @@ class Session:
         if self._file is not None:
             self._file.close()
 
-    def _restore_hand(self, line: dict[str, Any]) -> None:
-        """Restore a finished hand from its line of the file."""
+    def _restore_hand(self, saved_hand: dict[str, Any]) -> None:
+        """Add a finished hand from the file; raise ConfigError if it is no hand of the game."""
         game = self.setup.game
         try:
             tables = Tables(game, 1, 0)
-            tables.deal(decks=np.array([line["deck"]]), variants=line["variant"])
-            actions = np.array([line["actions"]], np.int64)
+            tables.deal(decks=np.array([saved_hand["deck"]]), variants=saved_hand["variant"])
+            actions = np.array([saved_hand["actions"]], np.int64)
             tables.replay(actions, np.array([actions.size]))
-            seats = tuple(line["player_of_seat"])
-            hand = LiveHand(self.setup, self._seed, line["hand"], seats, tables.records)
-            if not hand.is_over or hand.compute_payoffs() != line["won"]:
+            seats = tuple(saved_hand["player_of_seat"])
+            hand = LiveHand(self.setup, self._seed, saved_hand["hand"], seats, tables.records)
+            if not hand.is_over or hand.compute_payoffs() != saved_hand["won"]:
                 raise ValueError
-            self._add_finished_hand(hand, line)
+            self._add_finished_hand(hand, saved_hand)
         except (ArithmeticError, LookupError, TypeError, ValueError):
-            problem = f"hand {line['hand']} is no hand of {game.name}"
+            problem = f"hand {saved_hand['hand']} is no hand of {game.name}"
             raise ConfigError(f"the session's {problem}") from None
 
-    def _add_finished_hand(self, hand: LiveHand, line: dict[str, Any]) -> None:
+    def _add_finished_hand(self, hand: LiveHand, saved_hand: dict[str, Any]) -> None:
         if self._style_counter is not None:
             tables = tables_from_records(self.setup.game, hand.record)
             self._style_counter.add_hands(tables, np.array([hand.person_seat]))
-        self._finished_hands[hand.hand_number] = line
+        self._finished_hands[hand.hand_number] = saved_hand
 
     def _deal_next_hand(self) -> None:
         """Deal the next hand and play it to the human player's first decision."""
@@ -156,24 +157,24 @@ class Session:
         self._hands_dealt = hand_number
 
     def _advance_to(self, hand: LiveHand, steps_seen: int) -> None:
-        """Make this hand the present one; a finished hand is saved before the person sees its end.
+        """Make `hand` the present state; if it is over, save it before the person sees its end.
 
-        `steps_seen` is the number of its moves that the person has seen before.
+        `steps_seen` is the number of its moves that the person has already seen.
         """
         if hand.is_over:
-            line = hand.to_dict()
+            saved_hand = hand.to_dict()
             if self._file is not None:
-                self._file.append_line(line)
-            self._add_finished_hand(hand, line)
+                self._file.append_line(saved_hand)
+            self._add_finished_hand(hand, saved_hand)
         self.current_hand, self._steps_seen = hand, steps_seen
 
     @property
     def turn_id(self) -> int:
-        """Id of the present view, which grows during the whole session."""
+        """Id of the present view; it grows with each move and hand of the session."""
         return self.current_hand.hand_number * MAX_MOVES_PER_HAND + len(self.current_hand.steps)
 
     def build_view(self) -> dict[str, Any]:
-        """Return everything that the human player may know now, as plain values."""
+        """Return everything that the human player may know now, as plain values for JSON."""
         game, adviser = self.setup.game, self.setup.adviser
         style_counts = None if self._style_counter is None else self._style_counter.counts[0]
         return {
@@ -188,14 +189,14 @@ class Session:
                 "grid": supports_hand_grid(game),
             },
             "turn": self.turn_id,
-            **hand_to_dict(self.current_hand, self._steps_seen),
+            **build_hand_view(self.current_hand, self._steps_seen),
             "stats": summarize_session(game, [*self._finished_hands.values()], style_counts),
         }
 
     def act(self, turn_id: int, action: int | dict[str, int]) -> dict[str, Any]:
-        """Make a move of the human player and return the next view.
+        """Make a move of the human player; return the view at the next decision or the hand's end.
 
-        `action` is the number of the action, or `{"to": chips}` for a bet or raise.
+        `action` is the number of an action, or `{"to": chips}` for a bet or raise.
         """
         self._check_turn(turn_id, is_over=False)
         move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
@@ -204,15 +205,15 @@ class Session:
         return self.build_view()
 
     def deal_next_hand(self, turn_id: int) -> dict[str, Any]:
-        """Deal the next hand and return its view."""
+        """Deal the next hand; return the view at the human player's first decision."""
         self._check_turn(turn_id, is_over=True)
         self._deal_next_hand()
         return self.build_view()
 
     def get_hint(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's policy by groups of moves, and the expected payoff of the hand.
+        """Return the adviser's policy by groups of moves, and its expected payoff of the hand.
 
-        The payoff is in the unit of the statistics, and None if the adviser has no critic.
+        The payoff is in the unit of the statistics, or None if the adviser has no critic.
         """
         adviser, game = self._get_available_adviser(turn_id), self.setup.game
         record = self.current_hand.record
@@ -223,8 +224,8 @@ class Session:
             "value": None if payoffs is None else float(payoffs[0]) * get_result_unit(game)[0],
         }
 
-    def get_grid(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's policy for every starting hand, as a grid in plain values."""
+    def get_hand_grid(self, turn_id: int) -> dict[str, Any]:
+        """Return the adviser's policy with every starting hand, as a grid in plain values."""
         adviser, game = self._get_available_adviser(turn_id), self.setup.game
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
             raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
@@ -232,16 +233,17 @@ class Session:
         return grid_to_json(grid, game.ranks)
 
     def _get_available_adviser(self, turn_id: int) -> Player:
-        """Return the adviser; raise an error if there is none, or no decision to advise on."""
+        """Return the adviser; raise MoveNotAllowedError if there is none or the hand is over."""
         self._check_turn(turn_id, is_over=False)
         if self.setup.adviser is None:
             raise MoveNotAllowedError("Nobody gives advice at this table.")
         return self.setup.adviser.player
 
     def review_hand(self, hand_number: int) -> dict[str, Any]:
-        """Return a finished hand with all cards face up and the human player's moves graded.
+        """Return a finished hand with all cards shown and the human player's moves graded.
 
-        `before` and `after` in the result are the numbers of the adjacent finished hands, or None.
+        `before` and `after` in the result are the numbers of the previous and the next finished
+        hand, or None.
         """
         hand, game = self._rebuild_finished_hand(hand_number), self.setup.game
         numbers = [None, *self._finished_hands, None]
@@ -269,7 +271,7 @@ class Session:
             raise MoveNotAllowedError(f"{error}.") from None
 
     def format_all_hands(self, kind: str) -> str:
-        """Return all finished hands; in the PHH format each is a section of the text."""
+        """Return all finished hands as one text; `kind` is as in `format_hand`."""
         texts = {one: self.format_hand(one, kind) for one in self._finished_hands}
         if kind == "phh":
             return "\n".join(f"[{one}]\n{text}" for one, text in texts.items())
@@ -283,7 +285,7 @@ class Session:
         return rebuild_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
     def _check_turn(self, turn_id: int, is_over: bool) -> None:
-        """Raise an error if the turn is not the present one, or the hand's end not as requested."""
+        """Raise an error if `turn_id` is outdated, or the state of the hand is not `is_over`."""
         if turn_id != self.turn_id:
             raise StaleRequestError(self.build_view())
         if self.current_hand.is_over != is_over:

@@ -1,6 +1,6 @@
-"""File of a session, and statistics of the hands in it and in all files of a folder.
+"""File of a session, and statistics of the hands in one session or in all files of a folder.
 
-The file has JSON lines for the table, each deal and each finished hand:
+The file has one JSON line for the table, and then one for each deal and each finished hand:
 
     {"session": "5f…", "seed": 7, "table": {"game": {…}, "against": ["uniform"], "adviser": null}}
     {"dealt": 1}
@@ -10,8 +10,8 @@ The file has JSON lines for the table, each deal and each finished hand:
 each player in chips. `ev_adjusted` is the human player's payoff in chips, adjusted for luck by
 AIVAT, or null. A hand with a line `dealt` but no line `hand` was not finished.
 
-The statistics are means of the payoff of a hand, with the half-width of their 95 % interval (None
-below `MIN_DEALS` hands).
+The statistics are mean payoffs per hand of the human player, with the half-width of their 95 %
+confidence interval (None below `MIN_DEALS` hands).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from poker_rl.storage.disk import fsync_path, name_path_in_errors
 MAX_FILE_BYTES = 64 * MIB  # enough for 100,000 hands
 CURVE_POINTS = 200
 
-Hands = Sequence[Mapping[str, Any]]  # lines of finished hands
+Hands = Sequence[Mapping[str, Any]]  # finished hands, as in the lines of the file
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class SavedSession:
     session_id: str
     seed: int
     table: dict[str, Any]  # values of `TableSetup.to_dict`
-    hands: list[dict[str, Any]]  # lines of the finished hands
+    hands: list[dict[str, Any]]  # the finished hands, values of `LiveHand.to_dict`
     hands_dealt: int  # number of hands dealt, finished or not
 
 
 def read_session(path: Path) -> SavedSession:
     """Read a session's file, without replaying its hands.
 
-    A last line without a newline is incomplete because of a crash, and is ignored.
+    A last line without a newline is ignored: a crash left it incomplete.
 
     Raises:
         ConfigError: if the file is not that of a session.
@@ -90,10 +90,10 @@ def read_session(path: Path) -> SavedSession:
 
 
 class SessionFile:
-    """Locked file of one session, to which lines are appended.
+    """Existing, locked file of one session, to which lines are appended.
 
-    The lock prevents two programs from dealing the same hand. The kernel releases it when the
-    process ends.
+    The lock prevents two programs from dealing the same hand; a file that is in use raises
+    ConfigError. The kernel releases the lock when the process ends.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,7 +112,7 @@ class SessionFile:
 
     @classmethod
     def create(cls, path: Path, first_line: dict[str, Any]) -> SessionFile:
-        """Create a new file with its first line; create its folder if necessary."""
+        """Create and lock a new file with its first line; create its folder if necessary."""
         with name_path_in_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(exist_ok=False)
@@ -122,7 +122,7 @@ class SessionFile:
         return file
 
     def append_line(self, line: dict[str, Any]) -> None:
-        """Append a line and flush it to the disk; a failure leaves the file unchanged."""
+        """Append a JSON line and flush it to the disk; an OSError leaves the file unchanged."""
         with name_path_in_errors(self.path):
             end_offset = self.path.stat().st_size
             try:
@@ -141,15 +141,15 @@ class SessionFile:
 
 
 def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None) -> dict[str, Any]:
-    """Return the statistics of a session as plain values.
+    """Return the statistics of a session as plain values for JSON.
 
-    Args:
-        style_counts: counts of the person's actions (`StyleCounter`), shape [6]; None if the game
-            is not hold'em.
+    `curve` in the result are the cumulative winnings after some of the hands, evenly spaced.
+    `style_counts` are the counts of the person's actions in a `StyleCounter`, shape [6]; None if
+    the game is not hold'em.
     """
     scale, unit = get_result_unit(game)
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands])
-    points = np.linspace(0, len(hands), min(len(hands), CURVE_POINTS) + 1).round().astype(int)
+    hand_counts = np.linspace(0, len(hands), min(len(hands), CURVE_POINTS) + 1).round().astype(int)
     style = None
     if style_counts is not None and hands:
         all_statistics = compute_style(style_counts)
@@ -159,17 +159,17 @@ def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None)
         "won": int(payoffs.sum()),
         **_summarize_hands(hands, scale),
         "unit": unit,
-        "bb_per_100": _summarize_mean(payoffs * scale / 10) if unit == "mbb/hand" else None,
-        "curve": np.concatenate([[0.0], (payoffs * scale).cumsum()])[points].tolist(),
+        "bb_per_100": _compute_interval(payoffs * scale / 10) if unit == "mbb/hand" else None,
+        "curve": np.concatenate([[0.0], (payoffs * scale).cumsum()])[hand_counts].tolist(),
         "style": style,
     }
 
 
 def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
-    """Return a row of results for each combination of game and opponents.
+    """Return the results of all sessions, one row for each combination of game and opponents.
 
-    The sessions are the files in `folder/<game>`; damaged ones are left out. The unit is big blinds
-    per 100 hands if the game's unit is a big blind, else the game's unit per hand.
+    The sessions are the files in `folder/<game>`; damaged files are left out. The unit is big
+    blinds per 100 hands if the game's unit is a big blind, else the game's unit per hand.
     """
     sessions_by_table: dict[tuple[str, ...], list[SavedSession]] = {}
     for path in sorted(folder.glob("*/*.jsonl")):
@@ -198,17 +198,18 @@ def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
 
 
 def _summarize_hands(hands: Hands, scale: float) -> dict[str, Any]:
-    """Return the mean payoff, its half-width and, if known for all hands, that of AIVAT."""
+    """Return mean and half-width of the payoffs, and of those by AIVAT if known for all hands."""
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands], float) * scale
     adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
     is_known = len(hands) > 0 and not np.isnan(adjusted).any()
     return {
-        **_summarize_mean(payoffs),
-        "ev_adjusted": _summarize_mean(adjusted) if is_known else None,
+        **_compute_interval(payoffs),
+        "ev_adjusted": _compute_interval(adjusted) if is_known else None,
     }
 
 
-def _summarize_mean(payoffs: np.ndarray) -> dict[str, float | None]:
+def _compute_interval(payoffs: np.ndarray) -> dict[str, float | None]:
+    """Return the mean of payoffs and the half-width of its confidence interval."""
     return {
         "mean": float(payoffs.mean()) if len(payoffs) else 0.0,
         "half_width": compute_half_width(payoffs) if len(payoffs) >= MIN_DEALS else None,

@@ -1,7 +1,7 @@
-"""Sessions of the page's visitors, and the games and players that they can choose.
+"""Sessions of the page's visitors, and the games and players that the visitors can choose.
 
-Visitors of a public server choose among players of `conf/player` only; a private server also lists
-the user's own runs. Only listed names are accepted, so that a request cannot name any file.
+Visitors of a public server choose among the bots of `conf/player` only; a private server also lists
+the user's own runs. Only listed names are accepted, so that a request can't open arbitrary files.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 if TYPE_CHECKING:
     from poker_rl.play.play_launcher import PlayConfig
 
-MAX_SESSIONS = 100  # sessions in memory; the least recently used is dropped first
-MAX_TABLES = 32  # tables with loaded players in memory; likewise
+MAX_SESSIONS = 100  # sessions in memory; the least recently used one is dropped first
+MAX_TABLES = 32  # tables with loaded players in memory; dropped in the same way
 MAX_RUNS = 20  # number of newest runs that are listed as opponents
 
 
@@ -68,44 +68,47 @@ class SessionStore:
         self._build_cached_table = lru_cache(MAX_TABLES)(self._build_table)
 
     def begin_session(self, game_name: str = "", against: Sequence[str] = ()) -> Session:
-        """Return the first session to the first visitor, and a new session to each later one.
+        """Create a session for a visitor; the first call returns `first_session` if it was given.
 
         Args:
-            game_name, against: the visitor's choice of game and opponents, if there is a choice; a
-                single opponent plays in all other seats.
+            game_name, against: the visitor's choice of game and opponents, ignored if the server
+                has a fixed table; a single opponent plays in all other seats.
         """
         session, self._first_session = self._first_session, None
         if session is None:
             setup = self.setup or self._build_cached_table(game_name, tuple(against))
             session = Session.create(setup, self._folder / setup.game.name, self.config.seed)
-        return self._mark_as_used(session)
+        return self._mark_used_and_evict(session)
 
     def get_session(self, session_id: str) -> Session:
-        """Return the session with this id; raise a ConfigError if that is impossible."""
+        """Return the session with this id, resumed from its file if it is not in memory.
+
+        Raise ConfigError if the file is missing or damaged, or its table can't be rebuilt.
+        """
         if self._first_session is not None and self._first_session.session_id == session_id:
             return self.begin_session()
         if session_id not in self.open_sessions:
-            path = self._find_session(session_id)
+            path = self._find_session_file(session_id)
             setup = self.setup or rebuild_table_setup(read_session(path).table, self._option_dirs)
-            return self._mark_as_used(Session.resume(path, setup))
-        return self._mark_as_used(self.open_sessions[session_id])
+            return self._mark_used_and_evict(Session.resume(path, setup))
+        return self._mark_used_and_evict(self.open_sessions[session_id])
 
-    def _mark_as_used(self, session: Session) -> Session:
-        """Make a session the most recently used one, and drop the least recently used one."""
+    def _mark_used_and_evict(self, session: Session) -> Session:
+        """Make a session the most recently used one; drop the least recently used if too many."""
         self.open_sessions[session.session_id] = session
         self.open_sessions.move_to_end(session.session_id)
         if len(self.open_sessions) > self._max_sessions:
             self.open_sessions.popitem(last=False)[1].close()
         return session
 
-    def _find_session(self, session_id: str | None) -> Path:
+    def _find_session_file(self, session_id: str | None) -> Path:
         path = next(self._folder.glob(f"*/{session_id}.jsonl"), None)
         if path is None:
             raise ConfigError("The file of this session is gone.")
         return path
 
-    def load_players(self, game: Game) -> dict[str, Player]:
-        """Return the players of `conf/player` that can play a game, by name."""
+    def load_bots(self, game: Game) -> dict[str, Player]:
+        """Return the bots of `conf/player` that can play a game, by name."""
         key = repr(game.to_dict())
         if key not in self._players_by_game:
             players = self._players_by_game[key] = {}
@@ -114,11 +117,11 @@ class SessionStore:
                     players[name] = load_player(name, game, option_folders=self._option_dirs)
         return self._players_by_game[key]
 
-    def list_choices(self, last_session_id: str | None) -> dict[str, Any]:
-        """Return the games with descriptions, and a summary of the visitor's last session."""
+    def build_start_screen(self, last_session_id: str | None) -> dict[str, Any]:
+        """Return all games with descriptions, and a summary of the visitor's last session."""
         last_session = None
         with suppress(ConfigError):
-            saved = read_session(self._find_session(last_session_id))
+            saved = read_session(self._find_session_file(last_session_id))
             short_names = shorten_names(saved.table["against"])
             last_session = {
                 "game": saved.table["game"]["name"],
@@ -131,14 +134,14 @@ class SessionStore:
         ]
         return {"games": games, "game": self.config.game, "last": last_session}
 
-    def describe_game(self, game_name: str) -> dict[str, Any]:
-        """Return the number of seats of a game, and its possible opponents with descriptions."""
+    def get_seats_and_opponents(self, game_name: str) -> dict[str, Any]:
+        """Return a game's number of seats, and its possible opponents with descriptions."""
         if game_name not in self._path_by_game:
             raise MoveNotAllowedError("There is no such game.")
         game: Game = build(self._compose_game(game_name)["game"], "game", Game)
         if not isinstance(game, DisplayedGame):
             raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
-        names = self.load_players(game)
+        names = self.load_bots(game)
         specs = [*(name for name in self.config.default_opponents if name in names), *names]
         about = {name: read_first_comment(self._path_by_player[name]) for name in specs}
         if not self.config.public:
@@ -149,7 +152,9 @@ class SessionStore:
         return {"seats": game.seats, "players": players}
 
     def _build_table(self, game_name: str, against: tuple[str, ...]) -> TableSetup:
-        known_specs = {player["spec"] for player in self.describe_game(game_name)["players"]}
+        known_specs = {
+            player["spec"] for player in self.get_seats_and_opponents(game_name)["players"]
+        }
         if not against or not known_specs.issuperset(against):
             raise MoveNotAllowedError("There is no such player of this game.")
         return build_table_setup(

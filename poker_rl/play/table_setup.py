@@ -35,7 +35,7 @@ class TableSetup:
 
     Args:
         opponents: one for each seat but the human player's, clockwise from that player's left.
-        adviser: the player that gives hints and whose policy grades moves, or None.
+        adviser: the player that gives hints and grades moves, or None.
     """
 
     game: DisplayedGame
@@ -53,12 +53,12 @@ class TableSetup:
 
     @cached_property
     def short_names(self) -> dict[str, str]:
-        """Short display name for each full name of an opponent or the adviser."""
+        """Short display names of the opponents and the adviser, by full name."""
         return shorten_names([one.name for one in (*self.opponents, self.adviser) if one])
 
     @cached_property
     def player_names(self) -> list[str]:
-        """Short display names of all players, the human player first; equal names get numbers."""
+        """Display names by player index, the human player's first; equal names get numbers."""
         names = ["you", *(self.short_names[one.name] for one in self.opponents)]
         return [
             name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
@@ -66,7 +66,7 @@ class TableSetup:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return game, opponents and adviser as plain values, for the session's file."""
+        """Return game, opponents and adviser as plain values for the session's file."""
         return {
             "game": self.game.to_dict(),
             "against": [one.name for one in self.opponents],
@@ -75,14 +75,14 @@ class TableSetup:
 
 
 def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
-    """Return a unique short display name for each full name.
+    """Return a short display name for each full name, a complete spec of a player.
 
     A trained player is named by its run, or by its algorithm if the run is named by its start time.
-    If short names would be equal, the last parts of the full names are used, such as
-    `x@300000:average`, or else the full names.
+    If two of these names are equal, all players are named by the last parts of their full names,
+    such as `x@300000:average`; if two of those are equal too, by their full names.
     """
 
-    def name_run(full_name: str) -> str:
+    def shorten_name(full_name: str) -> str:
         path, separator, player = full_name.rpartition(":")
         if not separator or player == "greedy":  # a bot
             return Path(full_name).stem
@@ -90,7 +90,7 @@ def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
         is_timed = TIMED_RUN_PATTERN.search(run.name)
         return run.parent.name if is_timed else run.name.removesuffix(".pt")
 
-    for shorten in (name_run, lambda full_name: Path(full_name).name):
+    for shorten in (shorten_name, lambda full_name: Path(full_name).name):
         short_names = {full_name: shorten(full_name) for full_name in full_names}
         if len(set(short_names.values())) == len(short_names):
             return short_names
@@ -105,15 +105,16 @@ def build_table_setup(
     default_opponents: Sequence[str] = (),
     default_advisers: Sequence[str] = (),
 ) -> TableSetup:
-    """Build a table from the names of its players.
+    """Build a table from the specs of its players; raise ConfigError if one can't be loaded.
 
     Args:
         game_config: settings with the key `game`.
         option_dirs: folders of YAML options, such as `conf`.
-        against: names of the opponents; a single one takes all seats, [] stands for the first
-            player in `default_opponents` that plays the game.
-        adviser: name of the adviser; None for the first opponent that is a run, else the first
-            player in `default_advisers` that plays the game, without `default_advisers` for none.
+        against: specs of the opponents. A single one takes all seats; [] stands for the first
+            player in `default_opponents` that can play the game.
+        adviser: spec of the adviser. None stands for the first opponent that is no bot, or else the
+            first player in `default_advisers` that can play the game. With None and no
+            `default_advisers`, the table has no adviser.
     """
     game: DisplayedGame = build(game_config["game"], "game", Game)
     if not FILE_NAME_PATTERN.fullmatch(game.name):
@@ -145,7 +146,7 @@ def build_table_setup(
 
 
 def rebuild_table_setup(table: Mapping[str, Any], option_dirs: Sequence[Path]) -> TableSetup:
-    """Build the table of a session from the values of `TableSetup.to_dict` in its file."""
+    """Build the table of a session from `table`, the result of `TableSetup.to_dict` in its file."""
     config = compose_plain_config([f"game={table['game']['name']}"], option_dirs)
     config["game"] |= table["game"]  # saved settings replace those of conf/game
     return build_table_setup(config, option_dirs, table["against"], table["adviser"])

@@ -13,7 +13,7 @@ from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.storage.console import print_line
 
-MAX_LISTED_PROBS = 8  # number of the most probable moves that a hint lists
+MAX_LISTED_PROBS = 8  # a hint lists at most so many moves, the most probable ones
 HELP = """\
 f, c, r, p    fold; check or call; bet or raise; pass
 r 12          bet or raise to 12 chips
@@ -36,7 +36,7 @@ def run_input_loop(session: Session, resume_arguments: str) -> None:
     try:
         while (words := input("> ").lower().split()) != ["q"]:
             try:
-                print_line(answer_line(session, words))
+                print_line(execute_line(session, words))
             except MoveNotAllowedError as error:
                 print_line(str(error))
     except EOFError:
@@ -46,8 +46,8 @@ def run_input_loop(session: Session, resume_arguments: str) -> None:
             print_line(f"\nResume with: poker-rl play ui=terminal {resume_arguments}")
 
 
-def answer_line(session: Session, words: list[str]) -> str:
-    """Carry out an input line, split into `words`, and return the text to print."""
+def execute_line(session: Session, words: list[str]) -> str:
+    """Execute one line of input, split into `words`; return the text to print."""
     view = session.build_view()
     is_over = view["phase"] == "over"
     if words == ["?"]:
@@ -66,7 +66,7 @@ def answer_line(session: Session, words: list[str]) -> str:
 
 
 def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
-    """Return the move that a line names: an action number or `{"to": chips}`."""
+    """Return the number of the move that a line names, or `{"to": chips}` for a bet or raise."""
     bets = [move for move in view["moves"] if move["raise_to"] is not None]
     if words == ["r"] and len(bets) > 1:
         raise MoveNotAllowedError("Type an amount too, such as r 12.")
@@ -82,7 +82,7 @@ def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
 
 
 def format_table(view: View, session: Session) -> str:
-    """Return the moves since the person's last decision, the table, and the moves or outcome."""
+    """Return the moves since the person's last decision, the table, the legal moves or outcome."""
     is_over = view["phase"] == "over"
     table = view["result"]["shown"] if is_over else view["table"]
     name_of_seat = {player["seat"]: player["name"] for player in view["players"]}
@@ -122,7 +122,7 @@ def _join_facts(*facts: str) -> str:
 
 
 def _format_moves(view: View) -> str:
-    """Return a line with the legal moves and what to type for each of them."""
+    """Return a line with the legal moves and what the person has to type for each of them."""
     items = []
     for move in view["moves"]:
         has_size = move["raise_to"] is not None and move["size_name"]
@@ -147,21 +147,21 @@ def _format_outcome(view: View, session: Session) -> list[str]:
 
 
 def format_hint(hint: View, view: View) -> str:
-    """Return the adviser's most probable moves and its expected payoff, as text."""
-    lines = [f"{view['session']['adviser']} would", *_format_probs(hint["probs"])]
+    """Return the result of `Session.get_hint` as text."""
+    lines = [f"{view['session']['adviser']} would", *_format_move_groups(hint["probs"])]
     if hint["value"] is not None:
         noun, unit = view["session"]["hand_noun"], view["stats"]["unit"].partition("/")[0]
         lines.append(f"Its expected payoff of the whole {noun}: {hint['value']:+.3g} {unit}")
     return "\n".join(lines)
 
 
-def _format_probs(groups: list[dict[str, Any]]) -> list[str]:
-    if not any(one["is_part"] for one in groups):
+def _format_move_groups(groups: list[dict[str, Any]]) -> list[str]:
+    if not any(one["is_subgroup"] for one in groups):
         groups = sorted(groups, key=lambda one: -one["prob"])
     lines = []
     for i, one in enumerate(groups):
         if i < MAX_LISTED_PROBS or one["is_taken"]:
-            label = "  " * one["is_part"] + one["label"]
+            label = "  " * one["is_subgroup"] + one["label"]
             amounts = f" ({one['amounts']})" if one["amounts"] else ""
             value = "" if one["value"] is None else f", expects {one['value']:+.2f}"
             mark = ">" if one["is_taken"] else " "
@@ -178,7 +178,7 @@ def _format_grade(grade: View, view: View) -> str:
 
 
 def format_review(session: Session, view: View) -> str:
-    """Return all decisions of the finished hand as text, with policies, grades and all cards."""
+    """Return all decisions of a finished hand as text, with policies, grades and all cards."""
     lines = []
     for step in session.review_hand(view["hand"])["steps"]:
         table = step["table"]
@@ -186,11 +186,11 @@ def format_review(session: Session, view: View) -> str:
         board = " ".join(filter(None, [table["street"], *table["board"]]))
         name = view["players"][step["player_index"]]["name"]
         lines.append(f"{name} with {cards}{f' on {board}' if board else ''}: {step['label']}")
-        lines += _format_probs(step["probs"] or [])
+        lines += _format_move_groups(step["probs"] or [])
         if step["grade"]:
             lines.append(f"  {_format_grade(step['grade'], view)}")
         if step["equilibrium"]:
-            lines += ["  equilibrium", *_format_probs(step["equilibrium"])]
+            lines += ["  equilibrium", *_format_move_groups(step["equilibrium"])]
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
 """Players: networks, tables of probabilities and bots behind one interface.
 
-Of the other packages of `poker_rl` this one imports only `config`, `games`, `nets` and `storage`.
+This package imports only these other packages of `poker_rl`: `config`, `games`, `nets`, `storage`.
 """
 
 from poker_rl.players.bots.basic_bots import Bot

@@ -1,8 +1,9 @@
-"""Player of a full no-limit game, with any bets, that was trained in a game with listed bet sizes.
+"""Player of a full no-limit game that was trained in a variant of it with listed bet sizes.
 
-Both games store a table in the same way, except that past bets are numbers of sizes in one game and
-chips in the other. So the player sees the exact chips of every bet in the full game, whether the
-size is listed or not. The rules of the game with sizes convert the player's bets to chips.
+In the full game, a seat may bet any number of chips. Both games store a table in the same way; only
+the actions of past bets differ: they are indices of bet sizes in one game, chips in the other. The
+player sees past bets in chips, so it also sees the exact amounts of bets of no listed size. The
+rules of the game with bet sizes convert the sizes that the player chooses to chips.
 """
 
 # Compiled functions have no annotations, since numba infers their types.
@@ -22,16 +23,16 @@ from poker_rl.games.poker.record_dtypes import RAISE
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
 
-# These features show past bets in chips or not at all, never as numbers of sizes.
+# These features show past bets in chips or not at all, never as indices of bet sizes.
 ALLOWED_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
 
 
 class BetSizesPlayer(PlayerWrapper):
     """Player of the full game that chooses between the bet sizes of the game it was trained on.
 
-    The game with bet sizes decides which of them are legal at a table: a size below the smallest
-    raise becomes the smallest raise, one above the stack becomes all-in, and of sizes that give the
-    same amount only the first is legal.
+    The rules of the game with bet sizes convert each size at a table: a size below the smallest
+    legal raise becomes that raise, and a size above the stack becomes all-in. If several sizes give
+    the same amount, only the first of them is legal.
     """
 
     def __init__(self, game: Game, sized_game: Game, player: Player) -> None:
@@ -55,14 +56,14 @@ class BetSizesPlayer(PlayerWrapper):
         return self._player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values; NaN for illegal actions and bets of no listed size."""
+        """Return the critic's values [B, A] in chips; NaN for bets that no size gives."""
         values = self._player.action_values(records)
         return None if values is None else self._convert_sizes(records, values, np.nan)
 
     def _convert_sizes(
         self, records: np.ndarray, sized_values: np.ndarray, unlisted_value: float
     ) -> np.ndarray:
-        """Convert values by action of the sized game to those of the full game, [B, A]."""
+        """Return the sized values by actions of the full game, [B, A], else `unlisted_value`."""
         targets = compute_raise_targets(self._sized_game, records)
         values = np.full((len(records), self._game.action_count), unlisted_value)
         values[:, :RAISE] = sized_values[:, :RAISE]
@@ -83,7 +84,7 @@ class BetSizesPlayer(PlayerWrapper):
 def is_restricted_to_bet_sizes(
     game_config: dict[str, Any], full_game_config: dict[str, Any]
 ) -> bool:
-    """Return whether the first game restricts the second, a full no-limit game, to bet sizes."""
+    """Return whether the first game is the second, a full no-limit game, but for its bet sizes."""
     if full_game_config.get("bet_sizes") != [] or not game_config.get("bet_sizes"):
         return False
     own_settings = {key: game_config.get(key) for key in ("name", "bet_sizes")}
@@ -91,7 +92,7 @@ def is_restricted_to_bet_sizes(
 
 
 def compute_raise_targets(game: Game, records: np.ndarray) -> np.ndarray:
-    """Return the chips that each bet size of a game raises to, [B, sizes]; 0 if it is illegal."""
+    """Return the chips that each bet size raises to at B tables, [B, sizes]; 0 if it is illegal."""
     targets = np.empty((len(records), game.action_count - RAISE), np.int64)
     _fill_raise_targets(game.definitions, records, targets)
     return targets

@@ -30,7 +30,7 @@ NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
 
 
 def count_networks(game: Game, network_sharing: NetworkSharing) -> int:
-    """Return the number of networks of a player, M: 1, or one per seat, agent or betting node."""
+    """Return the number of networks of an instance: 1, or one per seat, agent or betting node."""
     if network_sharing == "per_betting_node":
         return get_tree(game).betting_node_count
     return 1 if network_sharing == "shared" else game.seats
@@ -42,9 +42,9 @@ def get_network_index(
     records: np.ndarray,
     agent_of_seat_to_act: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the index [B] int64 of the network that decides at each table.
+    """Return which network of an instance decides at each of B tables, as indices [B] int64.
 
-    Without `agent_of_seat_to_act` [B], agent i sits in seat i.
+    `agent_of_seat_to_act` [B] matters only for `per_agent`; without it, agent i sits in seat i.
     """
     if network_sharing == "shared":
         return np.zeros(len(records), np.int64)
@@ -61,27 +61,28 @@ def get_network_index(
 class Critic:
     """Networks that estimate values from the same features as the policy's networks.
 
-    There is one for each network of the policy. If `module` is None, the policy's own networks
-    estimate the values of actions.
+    There is one value network for each network of the policy. If `module` is None, the outputs of
+    the policy's own networks are the values of actions.
     """
 
     module: nn.Module | None
-    per_action: bool  # whether there is a value for each action
-    chips_per_unit: float  # factor from the networks' outputs to chips
+    per_action: bool  # whether a network has one output for each action instead of a single output
+    chips_per_unit: float  # factor that converts the networks' outputs to chips
 
 
 class NetworkPlayer:
     """Player whose action probabilities are computed by one network or several networks.
 
-    The networks are not copied, so while they are trained, the player changes with them.
+    The networks are not copied: if they are trained further, the player changes too.
 
     Args:
         net_config: the architecture of the networks.
-        module: the networks of all instances, which map features to a logit for each action;
-            network m of the M networks of instance i has the index i * M + m.
-        network_sharing: which network decides: a shared one, or one for each seat, agent or betting
-            node (a sequence of actions after which a seat acts).
-        instance_count: number of independent copies of the whole player.
+        module: the networks of all instances, which map features to a logit for each action. If an
+            instance has M networks, network m of instance i has the index i * M + m.
+        network_sharing: which network of an instance decides: a single one for all decisions, or
+            one for each seat, agent or betting node. A betting node is a sequence of actions after
+            which a seat acts.
+        instance_count: number of instances, the independent copies of the whole player.
         critic: networks that estimate values, or None.
     """
 
@@ -116,7 +117,7 @@ class NetworkPlayer:
 
     @torch.no_grad()
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probabilities [B, A]; of equal blocks of tables, instance k plays block k."""
+        """Return the probabilities [B, A]; instance k plays block k of K equal blocks of tables."""
         device = next(self.module.parameters()).device
         legal_mask = tables_from_records(self.game, records).legal_mask()
         legal_actions = list_legal_actions_if_few(legal_mask, device)
@@ -151,7 +152,7 @@ class NetworkPlayer:
     def _compute_outputs(
         self, module: nn.Module, records: np.ndarray, legal_actions: LegalActions | None = None
     ) -> torch.Tensor:
-        """Return the outputs [B, outputs] for tables [B], or [B, L] for legal actions only."""
+        """Return the outputs [B, outputs], or only those of the up to L legal actions, [B, L]."""
         device, replica = next(module.parameters()).device, None
         observations = torch.from_numpy(self.encoder(records)).to(device)
         if self.network_sharing != "shared":
@@ -164,11 +165,11 @@ class NetworkPlayer:
             return forward_by_replica(module, observations, replica, legal_actions)
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        """Return the probabilities [B, A] of actions from the outputs of the networks."""
+        """Convert outputs of the networks to probabilities of the actions, both [B, A]."""
         return masked_softmax(outputs, legal_mask)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the class, the settings, the weights and the critic, on the CPU."""
+        """Return the class, the settings, the weights and the critic; tensors are on the CPU."""
         critic = None
         if self.critic is not None:
             critic = {
@@ -214,7 +215,7 @@ class NetworkPlayer:
 
 
 def copy_weights_to_cpu(module: nn.Module | None) -> dict[str, torch.Tensor] | None:
-    """Return copies of a module's weights by name, on the CPU; None without a module."""
+    """Return copies of a module's weights by name, on the CPU; None if `module` is None."""
     if module is None:
         return None
     return {name: weight.detach().cpu().clone() for name, weight in module.state_dict().items()}
@@ -233,5 +234,5 @@ class RegretMatchingPlayer(NetworkPlayer):
     """Player with probabilities proportional to positive outputs, such as estimated regrets."""
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        """Return probabilities [B, A] in proportion to the positive outputs."""
+        """Return probabilities [B, A] proportional to the positive outputs of legal actions."""
         return regret_matching(outputs, legal_mask)

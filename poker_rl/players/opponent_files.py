@@ -16,33 +16,35 @@ from itertools import chain, count
 from pathlib import Path
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.players.player_loader import is_run_snapshot, parse_bot_name, resolve_snapshot
+from poker_rl.players.player_loader import is_run_snapshot, parse_bot_name, resolve_file_and_player
 
 OPPONENTS_FOLDER = "opponents"
 
 
 class OpponentFiles:
-    """Copies of opponents' files in a run's folder, existing or still to be made.
+    """Copies of opponents' files in a run's folder, existing ones and planned ones.
 
-    Players whose specs the run's config names already, `specs_in_config`, are not copied.
+    `run_folder` is None before the folder exists. Players with a spec in `specs_in_config`, the
+    specs that the run's config already contains, are not copied.
     """
 
     def __init__(
         self, run_folder: Path | None = None, specs_in_config: Collection[str] = ()
     ) -> None:
-        self.files_to_copy: dict[str, Path] = {}  # current path by path of the copy
+        # Path of each file to copy, by the planned path of its copy relative to the run's folder.
+        self.files_to_copy: dict[str, Path] = {}
         self._run_folder, self._specs_in_config = run_folder, specs_in_config
 
     def plan_copy(self, spec: str) -> str:
-        """Plan a copy of a player's file, and return the player's spec for the run's config."""
-        if spec in self._specs_in_config or self.resolve_spec(spec) != spec:
+        """Return a player's spec for the run's config; plan a copy of its file if it has one."""
+        if spec in self._specs_in_config or self.resolve_bundled_path(spec) != spec:
             return spec
         if (bot_name := parse_bot_name(spec)) is not None:
             if not bot_name.endswith(".yaml"):
                 return spec
             path, player_suffix = Path(bot_name), spec.removeprefix(bot_name)
         else:
-            path, name = resolve_snapshot(spec)
+            path, name = resolve_file_and_player(spec)
             player_suffix = f":{name}"
         if not path.is_file():
             raise ConfigError(f"{spec}: no such file")
@@ -53,12 +55,12 @@ class OpponentFiles:
             bundled_path = f"{OPPONENTS_FOLDER}/{stem}{suffix}{path.suffix}"
             existing_file = self._find_file(bundled_path)
             if existing_file is None or filecmp.cmp(existing_file, path, shallow=False):
-                break  # the number is needed if another file has this path
+                break  # else another file has this path, so the next number is tried
         self.files_to_copy[bundled_path] = path
         return bundled_path + player_suffix
 
-    def resolve_spec(self, spec: str) -> str:
-        """Replace the path of a copy in a player's spec by the current path of the file."""
+    def resolve_bundled_path(self, spec: str) -> str:
+        """Replace the path of a copy in a spec by the path where the file can be read now."""
         bundled_path, colon, player = spec.partition(":")
         is_bundled = bundled_path.startswith(f"{OPPONENTS_FOLDER}/")
         path = self._find_file(bundled_path) if is_bundled else None

@@ -1,4 +1,4 @@
-"""The interface of players, wrappers of players, and checks and sampling of their probabilities.
+"""Interface and wrappers of players; functions that check action probabilities and sample actions.
 
 `to_dict()` returns the state of a player, which a snapshot stores: `_target_`, the dotted path of
 its class, and its settings and weights as plain values and tensors. `from_dict(state, game,
@@ -43,23 +43,25 @@ class Player(Protocol):
         return self
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probabilities [B, A] float64 of the actions of the seats to act at tables [B].
+        """Return the action probabilities of the seat to act at each of B tables, [B, A] float64.
 
-        Rows sum to 1 and are 0 for illegal actions.
+        `records` [B] holds the states of the tables; A is the number of actions of the game. Each
+        row sums to 1 and is 0 for illegal actions.
         """
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the expected payoff of the whole hand to each seat to act, [B] float64 chips.
+        """Return the expected payoff of the seat to act at each table, [B] float64, in chips.
 
-        A critic estimates it from the seat's information set, if all seats play as they did in
-        training; None if there is no critic.
+        The payoff is that of the whole hand. A critic estimates it from the seat's information set,
+        for the case that all seats play as in training. The result is None without a critic.
         """
         return None
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the expected payoff after each action, [B, A] float64 chips.
+        """Return the seat to act's expected payoff after each action, [B, A] float64, in chips.
 
-        NaN if the action is illegal or has no estimate; None if no critic estimates such values.
+        A value is NaN if the action is illegal or has no estimate. The result is None if no critic
+        estimates such values.
         """
         return None
 
@@ -72,7 +74,7 @@ class Player(Protocol):
 
 
 class PlayerWrapper(Player):
-    """Player of a game that uses the probabilities of another player, the wrapped player."""
+    """Base class of players that modify the policy of another player, the wrapped player."""
 
     def __init__(self, game: Game, player: Player) -> None:
         self._game, self._player = game, player
@@ -103,14 +105,14 @@ class PlayerWrapper(Player):
 class GreedyWrapper(PlayerWrapper):
     """Player that always takes the most probable action of another player, the wrapped player.
 
-    The probabilities of actions that differ only in size, such as no-limit raises, are first added
-    up: if all raises together are more probable than a call, the most probable raise is taken. Of
-    equally probable actions the first is taken.
+    The probabilities of actions that differ only in size, such as no-limit raises, are first added:
+    if all raises together are more probable than a call, the player takes the most probable raise.
+    Among equally probable actions, it takes the first one.
     """
 
     def __init__(self, game: Game, player: Player) -> None:
         super().__init__(game, player)
-        self._action_type = np.unique(game.action_types, return_inverse=True)[1]  # [A]
+        self._action_type = np.unique(game.action_types, return_inverse=True)[1]  # indices [A]
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         probs = compute_checked_probs(self._game, self._player, records)
@@ -132,7 +134,7 @@ def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
 
 
 class NonFiniteProbsError(ConfigError):
-    """Error for probabilities that are not finite, for example of a network that diverged."""
+    """Error raised if a player's probabilities are not finite, as of a network that diverged."""
 
     def __init__(self, player_name: str = "a player") -> None:
         problem = (
@@ -144,10 +146,11 @@ class NonFiniteProbsError(ConfigError):
 def compute_checked_probs(
     game: Game, player: Player, records: np.ndarray, legal_mask: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return a player's probabilities [B, A] at tables [B], after a check that they are valid.
+    """Return a player's action probabilities [B, A] at B tables, after a check that they are valid.
 
-    Rows must sum to 1 and be 0 for illegal actions; otherwise, a faulty bot would get wrong results
-    without an error. `legal_mask` [B, A] is computed if it is None.
+    Each row must sum to 1 and be 0 for illegal actions; without this check, a faulty bot would
+    cause wrong results without an error. `legal_mask` [B, A] marks the legal actions; it is
+    computed from `records` [B] if it is None.
 
     Raises:
         NonFiniteProbsError: if a probability is not finite.
@@ -175,7 +178,7 @@ def compute_checked_probs(
 
 @jit
 def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
-    """Return the first row that is no probability distribution over legal actions, or -1."""
+    """Return the index of the first row that is no distribution over legal actions; -1 if none."""
     for row in range(len(probs)):
         missing_mass = 1.0
         for action in range(probs.shape[1]):
@@ -190,16 +193,16 @@ def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
 
 
 def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
-    """Return the index [P] of each player object's first occurrence in `players`."""
+    """Return the index of the first occurrence of each of P player objects in `players`, [P]."""
     ids = [id(player) for player in players]
     return np.array([ids.index(player_id) for player_id in ids])
 
 
 def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Sample one action for each row of probabilities [B, A], by random numbers in [0, 1) [B].
+    """Sample an action [B] for each row of `probs` [B, A]; `uniform` [B] is random in [0, 1).
 
     Raises:
-        NonFiniteProbsError: if a row has no positive probability, for example after divergence.
+        NonFiniteProbsError: if no probability of a row is positive, as of a network that diverged.
     """
     actions = np.full(len(probs), -1)
     _fill_actions_from_probs(np.ascontiguousarray(probs, np.float64), uniform, actions)
@@ -213,8 +216,8 @@ def sample_from_logits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sample actions from a softmax over the logits [B, A] of legal actions.
 
-    `uniform` holds a random number in [0, 1) for each row, [B] float32. Returns the actions [B] and
-    their log-probabilities [B] float32.
+    `uniform` [B] float32 holds a random number in [0, 1) for each row. Return the actions [B] and
+    the logarithms of their probabilities, [B] float32.
     """
     actions = np.empty(len(legal_mask), np.int64)
     log_probs = np.empty(len(legal_mask), np.float32)
@@ -227,9 +230,9 @@ def sample_from_logits(
 def mix_with_uniform(
     probs: np.ndarray, legal_mask: np.ndarray, uniform_weight: float | np.ndarray
 ) -> np.ndarray:
-    """Return a mixture of probabilities [B, A] with the uniform policy over the legal actions.
+    """Return mixtures [B, A] of `probs` [B, A] with the uniform policy over the legal actions.
 
-    `uniform_weight`, the weight of the uniform policy, is one number or one for each row, [B, 1].
+    `uniform_weight` is the weight of the uniform policy: one number, or one for each row, [B, 1].
     """
     uniform_part = uniform_weight * legal_mask / legal_mask.sum(1, keepdims=True)
     return np.asarray((1 - uniform_weight) * probs + uniform_part)

@@ -46,7 +46,7 @@ CPU = torch.device("cpu")
 BOT_NAME_PATTERN = re.compile(r"[\w-]+")
 GREEDY_SUFFIX = ":greedy"
 PLAYER_PATTERN = re.compile(rf"(\w+)(?:\.(\d+))?({GREEDY_SUFFIX})?")  # like current.3:greedy
-# like outputs/kuhn/ppo/x@300000:current.3:greedy
+# Like outputs/kuhn/ppo/x@300000:current.3:greedy.
 SPEC_PATTERN = re.compile(rf"(.+?)(?:@(\d+))?(?::{PLAYER_PATTERN.pattern})?")
 
 PLAYER_NAME_PATTERN = re.compile(r"\w{1,60}")  # such a name is safe in a file name
@@ -60,12 +60,12 @@ def load_player(
 ) -> Player:
     """Load the player that a spec names.
 
-    This process then computes on one thread, unless `poker_rl.config.set_threads` was called.
+    The process then computes on one thread, unless `poker_rl.config.set_threads` was called before.
 
     Args:
         spec: a spec as in the module's docstring.
         device: the device of the player's networks.
-        option_folders: folders with YAML files of bots; None for those of the program and plug-ins.
+        option_folders: folders of YAML options; None for those of the program and of plug-ins.
 
     Raises:
         ConfigError: if there is no such player, its file is damaged, or it plays another game.
@@ -74,7 +74,7 @@ def load_player(
     if (bot_name := parse_bot_name(spec)) is not None:
         return load_bot(spec, load_bot_config(bot_name, option_folders), game, device)
     path, name, instance, is_greedy = parse_spec(spec)
-    name, player = next(iter(load_players(path, game, device, name).items()))
+    name, player = next(iter(load_snapshot_players(path, game, device, name).items()))
     if player.instance_count > 1 or instance is not None:
         if instance is None or instance >= player.instance_count:
             last_instance = player.instance_count - 1
@@ -85,7 +85,7 @@ def load_player(
 
 
 def load_base_player(spec: str, game: Game, bot: Player) -> Player:
-    """Load the player whose play a searching bot improves, the bot's setting `policy`."""
+    """Load the player that a bot's search improves; raise ConfigError if both have one class."""
     with error_prefix("policy"):
         bot_name = parse_bot_name(spec)
         target = None if bot_name is None else load_bot_config(bot_name).get("_target_")
@@ -95,7 +95,7 @@ def load_base_player(spec: str, game: Game, bot: Player) -> Player:
 
 
 def load_bot(spec: str, config: Mapping[str, Any], game: Game, device: torch.device) -> Player:
-    """Return the bot with the settings `config`; it is greedy if the spec ends with `:greedy`."""
+    """Build a bot from its settings; return its greedy version if the spec ends in `:greedy`."""
     name = spec.removesuffix(GREEDY_SUFFIX)
     player: Player = build(config, name, Player, game=game, device=device)
     return player if name == spec else GreedyWrapper(game, player)
@@ -110,7 +110,7 @@ def load_bot_config(name: str, option_folders: Sequence[Path] | None = None) -> 
 
 
 def parse_bot_name(spec: str) -> str | None:
-    """Return the bot's name or YAML path in a spec; None if the spec is not that of a bot."""
+    """Return the name or YAML path of the bot that a spec names; None if it names no bot."""
     name = spec.removesuffix(GREEDY_SUFFIX)
     is_run = (Path(name) / PLAYERS_FOLDER).is_dir()
     is_bot_name = BOT_NAME_PATTERN.fullmatch(name) is not None and not is_run
@@ -118,16 +118,16 @@ def parse_bot_name(spec: str) -> str | None:
 
 
 def resolve_spec(spec: str) -> str:
-    """Return the complete spec `RUN@DECISIONS:PLAYER` or `FILE:PLAYER`; bots keep their spec."""
+    """Return the complete spec, `RUN@DECISIONS:PLAYER` or `FILE:PLAYER`; that of a bot as it is."""
     if parse_bot_name(spec) is not None:
         return spec
-    path, player = resolve_snapshot(spec)
+    path, player = resolve_file_and_player(spec)
     snapshot = f"{path.parent.parent}@{path.stem}" if is_run_snapshot(path) else path
     return f"{snapshot}:{player}"
 
 
-def resolve_specs(specs: Sequence[str]) -> list[str]:
-    """Return the complete specs of players, none of which may be named twice."""
+def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
+    """Return the result of `resolve_spec` for each spec; raise ConfigError if two are equal."""
     resolved: list[str] = []
     for spec in specs:
         name = resolve_spec(spec)
@@ -137,17 +137,17 @@ def resolve_specs(specs: Sequence[str]) -> list[str]:
     return resolved
 
 
-def resolve_snapshot(spec: str) -> tuple[Path, str]:
-    """Return a trained player's snapshot file and name in it, such as `average.7:greedy`."""
+def resolve_file_and_player(spec: str) -> tuple[Path, str]:
+    """Return the snapshot file that a spec names, and the player in it, like `average.7:greedy`."""
     path, name, instance, is_greedy = parse_spec(spec)
-    name = read_headline_player(path) if name is None else name
+    name = read_headline_player_name(path) if name is None else name
     instance_suffix = "" if instance is None else f".{instance}"
     return path, name + instance_suffix + GREEDY_SUFFIX * is_greedy
 
 
-def read_headline_player(path: Path) -> str:
-    """Return the name of a snapshot's headline player, the first one."""
-    return next(iter(load_player_states(path)[1]))
+def read_headline_player_name(path: Path) -> str:
+    """Return the name of the headline player of a snapshot file, which is its first player."""
+    return next(iter(load_game_and_player_states(path)[1]))
 
 
 def is_run_snapshot(snapshot: Path) -> bool:
@@ -156,9 +156,10 @@ def is_run_snapshot(snapshot: Path) -> bool:
 
 
 def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
-    """Return the snapshot file, the player's name, its instance, and whether it is greedy.
+    """Return the parts of a trained player's spec: snapshot file, name, instance, is greedy.
 
-    Name and instance are None if the spec does not contain them.
+    Name and instance are None if the spec does not contain them. For a run folder without
+    `@DECISIONS` the file is the newest snapshot.
     """
     if not spec:
         raise ConfigError('"" names no player')
@@ -183,28 +184,31 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
 
 
 def get_snapshot_opponent_name(snapshot: Path) -> str:
-    """Return the display name of a run's earlier snapshot that is an opponent of a later one."""
+    """Return the display name of a snapshot as an opponent of a later snapshot of its run."""
     return f"itself at {int(snapshot.stem):,}"
 
 
-def load_players(
-    path: Path, game: Game, device: torch.device, name: str | None = None
+def load_snapshot_players(
+    path: Path, game: Game, device: torch.device, player_name: str | None = None
 ) -> dict[str, Player]:
-    """Return the players of a snapshot file by name, or only the player `name`.
+    """Return the players of a snapshot file by name, or only the one named `player_name`.
 
-    Players of a no-limit game with bet sizes can play the full game too, see `BetSizesPlayer`.
+    They must have been trained in `game`. If it is a full no-limit game, they may also have been
+    trained in the same game with listed bet sizes, see `BetSizesPlayer`. Raise ConfigError if the
+    file is damaged or of another game, or has no such player.
     """
-    (game_of_file, player_states), game_config = load_player_states(path), game.to_dict()
+    (game_of_file, player_states), game_config = load_game_and_player_states(path), game.to_dict()
     has_sizes = is_restricted_to_bet_sizes(game_of_file, game_config)
     if game_of_file != game_config and not has_sizes:
-        keys = game_config | game_of_file  # `name` is compared first
+        keys = game_config | game_of_file  # so that the message names another game first
         key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))
         other_game = game_of_file.get(key) if key == "name" else f"another {game.name}: {key}"
         raise ConfigError(f"{path} is of {other_game}, not of this {game.name}")
-    if name is not None:
-        if name not in player_states:
-            raise ConfigError(f"{path} has no player {name}; it has {', '.join(player_states)}")
-        player_states = {name: player_states[name]}
+    if player_name is not None:
+        if player_name not in player_states:
+            available = ", ".join(player_states)
+            raise ConfigError(f"{path} has no player {player_name}; it has {available}")
+        player_states = {player_name: player_states[player_name]}
     try:
         for weight_name in find_non_finite_tensors(player_states):
             raise ConfigError(f"{path} can't be played with: {weight_name} is not finite")
@@ -220,8 +224,8 @@ def load_players(
         return {name: BetSizesPlayer(game, own_game, player) for name, player in players.items()}
 
 
-def load_player_states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the game's settings in a snapshot file, and the state of each player by name."""
+def load_game_and_player_states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return two dicts of a snapshot file: the game's settings, and each player's state by name."""
     snapshot = load_snapshot(path)
     if not snapshot["players"]:
         raise ConfigError(f"{path} holds no players")

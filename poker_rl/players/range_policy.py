@@ -2,8 +2,9 @@
 
 Every input feature of poker depends either on the public state or on the hand of the seat to act.
 So for a network, D states and R hands need only D + R encodings instead of D * R. The first layer
-is linear and is also computed once for each state and once for each hand; the two outputs are added
-for each pair of a state and a hand. A GPU computes while the CPU evaluates other boards.
+is linear, so it is also computed once for each state and once for each hand, and its two outputs
+are added for each pair of a state and a hand. A GPU computes the policy on the next boards while
+the CPU evaluates the previous ones.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from poker_rl.players.player import (
 )
 
 MAX_ROWS_PER_CALL = 4096  # tables per call of a player, so that activations fit in the cache
-# Smallest number of pairs of a state and a hand in a query of a network, except the last one.
+# Fewest pairs of a state and a hand in a query of a network; only the last query may have fewer.
 MIN_ROWS_PER_QUERY = 2**19
 
 SEPARABLE_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
@@ -43,12 +44,13 @@ GPU_BLOCK_ROWS = 65_536  # with fewer rows, launching a GPU kernel takes longer 
 
 @dataclass(frozen=True)
 class BoardPolicy:
-    """Policy at the D public states of a street on one board."""
+    """Policy at the D public states of a street on one board, with each of the H hands."""
 
     board: Board
-    # The policy at each state with each of R hands, [D, R, A], shared by boards queried together.
+    # Probabilities [D, R, A] of A actions with the representative hands of all boards that were
+    # queried together, R in sum. These boards share the array.
     probs: np.ndarray
-    # Index of each hand in R, [H]; -1 for hands that share a card with the board.
+    # Index of each hand's representative among the R, [H]; -1 if the hand shares a board card.
     row_of_hand: np.ndarray
 
 
@@ -61,21 +63,21 @@ class RepresentativeHands:
     """
 
     representatives: np.ndarray  # index of each representative among all hands, [R]
-    # Index in `representatives`, [H]; -1 for hands that share a card with the board.
+    # Index in `representatives` for each of the H hands, [H]; -1 if it shares a board card.
     representative_of_hand: np.ndarray
-    # For each seat a deck that deals it the representative, and the board, [2, R, cards].
+    # Decks [2, R, cards] that deal the board, and each representative to seat 0 or to seat 1.
     decks: np.ndarray
 
 
-class RangePolicy:
-    """Queries for the policy of a heads-up poker player with every hand at public states."""
+class RangePolicyQuery:
+    """Query interface to heads-up poker players: their policy at public states with every hand."""
 
     def __init__(self, game: Game, ranges: Ranges, boards: Boards) -> None:
         self._game, self._poker_game = game, check_heads_up(game)
         self._ranges, self._boards = ranges, boards
 
     def find_representative_hands(self, board: Board) -> RepresentativeHands:
-        """Return the hands for which the policy is computed on a board."""
+        """Return the hands for which the policy is computed on a board, and their decks."""
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
         hands = self._ranges.hands[representatives]
         hand_count, hand_size = hands.shape
@@ -90,15 +92,17 @@ class RangePolicy:
         return RepresentativeHands(representatives, representative_of_hand, decks)
 
     def _deal_decks(self, tables: np.ndarray, decks: np.ndarray) -> np.ndarray:
+        """Write the decks into the records of tables, and return these records."""
         tables["deck"][:, : self._poker_game.cards_dealt] = decks
         return tables
 
     def compute_probs(
         self, player: Player, states: np.ndarray, representative_hands: RepresentativeHands
     ) -> np.ndarray:
-        """Return the policy at each state [D] with each hand, [D, A, H]; 0 for impossible hands.
+        """Return the probabilities of A actions at D public states with H hands, [D, A, H].
 
-        All states are on the street of the board. The cards in their records are ignored.
+        They are 0 for hands that share a board card. `states` [D] has one table in each state; all
+        are on the street of the board, and their cards are ignored.
         """
         probs = self._query_player(player, states, representative_hands.decks, lambda rows: None)
         row_of_hand = representative_hands.representative_of_hand
@@ -114,7 +118,7 @@ class RangePolicy:
         decks: np.ndarray,
         on_progress: Callable[[int], object],
     ) -> np.ndarray:
-        """Return the policy at each state with each of R hands, dealt by `decks`, [D, R, A]."""
+        """Return the policy at each state with each of the R hands in `decks`, [D, R, A]."""
         hand_count, card_count = decks.shape[1:]
         hand_decks = decks[states["to_act"]].reshape(-1, card_count)  # [D * R, cards]
         tables = self._deal_decks(np.repeat(states, hand_count), hand_decks)
@@ -132,10 +136,11 @@ class RangePolicy:
         boards: Iterable[Board],
         on_progress: Callable[[int], object],
     ) -> Iterator[list[BoardPolicy]]:
-        """Yield the policy on each board, in lists of boards that are queried together.
+        """Yield the policy on each board, in lists for boards that are queried together.
 
         A network on a GPU computes the next list while the caller uses the present one. `states`
-        [D] has one table in each public state of the street that the boards belong to.
+        [D] has one table in each public state of the boards' street. `on_progress` is called with
+        each new number of computed pairs of a state and a hand.
         """
         network_player = player if has_separable_features(player) and len(states) else None
         min_rows = 0 if network_player is None else MIN_ROWS_PER_QUERY
@@ -152,9 +157,10 @@ class RangePolicy:
             else:
                 probs = self._query_player(player, states, decks, on_progress)
                 get_probs = partial(np.asarray, probs)
-            if finish_previous is not None:  # wait for it after the next query has started
+            # Only wait for the previous query after the next one has started.
+            if finish_previous is not None:
                 yield finish_previous()
-            finish_previous = partial(_split_by_board, group, get_probs)
+            finish_previous = partial(_to_board_policies, group, get_probs)
         if finish_previous is not None:
             yield finish_previous()
 
@@ -173,10 +179,10 @@ class RangePolicy:
             yield group
 
 
-def _split_by_board(
+def _to_board_policies(
     group: list[tuple[Board, RepresentativeHands]], get_probs: Callable[[], np.ndarray]
 ) -> list[BoardPolicy]:
-    """Return the policy on each board of a group that was queried together."""
+    """Wait for the probabilities of boards that were queried together; return each one's policy."""
     probs, policies, first_row = get_probs(), [], 0
     for board, hands in group:
         rows = hands.representative_of_hand
@@ -186,7 +192,7 @@ def _split_by_board(
 
 
 def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
-    """Return whether each input feature depends only on the public state or only on the hand."""
+    """Return whether each network input depends only on the public state or only on the hand."""
     return (
         isinstance(player, NetworkPlayer)
         and player.net_config.features in SEPARABLE_FEATURES
@@ -205,12 +211,13 @@ def start_network_query(
 
     Args:
         player: a player with separable features, whose `instance_count` is 1.
-        state_tables: tables in the states, [D]; in all of them the seat to act has the first hand.
-        hand_tables: tables in the first state, [R], one for each hand of the seat to act.
-        on_progress: called with the number of pairs when they are computed.
+        state_tables: one table in each state, [D]; the seat to act always has the first hand.
+        hand_tables: tables in the first state, [R], in which the seat to act has each of the hands.
+        on_progress: called once, with the number of pairs of a state and a hand, D * R.
 
     Returns:
-        Function that waits for the probabilities and returns them, [D, R, A] float64.
+        Function that waits for the probabilities and returns them, [D, R, A] float64. It raises
+        NonFiniteProbsError if one of them is not finite.
     """
     device = next(player.module.parameters()).device
     state_features, hand_features = player.encoder(state_tables), player.encoder(hand_tables)
@@ -231,7 +238,7 @@ def start_network_query(
         module = view_replicas(player.module, slice(network, network + 1))
         block_size = max(1, block_rows // len(states))
         with use_full_precision():
-            compute_outputs = _split_forward(module, state_part, hand_part)
+            compute_outputs = _create_pair_forward(module, state_part, hand_part)
             for start in range(0, len(hand_tables), block_size):
                 hands = slice(start, min(start + block_size, len(hand_tables)))
                 mask = legal_mask.expand(-1, hands.stop - start, -1)
@@ -249,12 +256,13 @@ def start_network_query(
     return get_probs
 
 
-def _split_forward(
+def _create_pair_forward(
     module: nn.Module, state_part: Tensor, hand_part: Tensor
 ) -> Callable[[slice], Tensor]:
-    """Return a function from n of the hands to the outputs for all states and them, [D * n, out].
+    """Return a function that computes a network's outputs for all states with n of R hands.
 
-    The input is the sum of a row of `state_part` [D, in] and one of `hand_part` [R, in].
+    Its argument selects the hands, and its result is [D * n, outputs]. The input for a state and a
+    hand is the sum of their rows in `state_part` [D, inputs] and `hand_part` [R, inputs].
     """
     run_rest: Callable[[Tensor], Tensor] = module
     if isinstance(module, ReplicatedMLP):
@@ -282,7 +290,7 @@ def _copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
 
 
 def _start_copy_to_host(tensor: Tensor) -> Callable[[], np.ndarray]:
-    """Start to copy a tensor to the CPU; return a function that waits for the array."""
+    """Start to copy a tensor to the CPU; return a function that waits for and returns the copy."""
     if tensor.device.type != "cuda":
         return lambda: tensor.cpu().numpy()
     host_copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)

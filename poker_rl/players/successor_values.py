@@ -1,4 +1,4 @@
-"""Estimation of action values by playing on until the same seat decides again."""
+"""Estimation of action values: each hand is played on until the same seat decides again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from poker_rl.games.tables import Tables
 
-MAX_TABLES = 2**15  # most tables to play on at once, because action masks take much memory
+MAX_TABLES = 2**15  # most tables that a caller plays at once, since action masks take much memory
 
 
 def compute_successor_values(
@@ -17,12 +17,13 @@ def compute_successor_values(
     choose_responses: Callable[[np.ndarray, np.ndarray], np.ndarray],
     estimate_values: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """Return the value in chips, [N] float64, of one action of the seat to act at each table.
+    """Return the value of one action of the seat to act at each of N tables, [N] float64, in chips.
 
-    Each hand is played on until the same seat has a choice again or the hand ends. The value is
-    `estimate_values` at this choice, or the payoff. A seat with only one legal action plays it
-    without a call of `choose_responses`. `tables` is changed in place. Both functions get rows of
-    tables [n], `choose_responses` also their action masks [n, A].
+    After the action, each hand in `tables` is played on, in place, until the same seat has a choice
+    again or the hand ends. The value is the result of `estimate_values` there, or the payoff. The
+    other seats' actions are those of `choose_responses`; a seat with a single legal action takes it
+    without a call. Both functions get the indices of n tables, `choose_responses` also the masks of
+    legal actions [n, A]; both return an array [n].
     """
     seat = tables.records["to_act"].copy()
     tables.step(actions)
@@ -34,7 +35,7 @@ def compute_successor_values(
         is_own_decision = has_choice & (tables.records["to_act"][rows] == seat[rows])
         if is_own_decision.any():
             successor_values[rows[is_own_decision]] = estimate_values(rows[is_own_decision])
-        moves = legal_mask.argmax(1)  # the move of seats with one legal action
+        moves = legal_mask.argmax(1)  # only right for seats with one legal action
         is_response = has_choice & ~is_own_decision
         if is_response.any():
             moves[is_response] = choose_responses(rows[is_response], legal_mask[is_response])

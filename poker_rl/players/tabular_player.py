@@ -1,4 +1,4 @@
-"""Players that look up their probabilities in a table with a row for each information set."""
+"""Players with a table of action probabilities that has a row for each information set."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from poker_rl.players.player import Player, get_class_path
 
 
 class TabularPlayer(Player):
-    """Player with a table of probabilities, for games that are small enough to enumerate.
+    """Player with a table of action probabilities, for games that are small enough to enumerate.
 
     Args:
-        policy: the probabilities [I, A], in the order of the information sets in `GameTree`.
+        policy: the probabilities of A actions at all I information sets, [I, A], in the order of
+            the information sets in `GameTree`.
     """
 
     def __init__(self, game: Game, policy: np.ndarray) -> None:
@@ -26,7 +27,7 @@ class TabularPlayer(Player):
             raise ValueError(f"policy: {policy.shape} is not {self.tree.legal_mask.shape}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        if records is self.tree.infoset_records:  # in the order of the policy
+        if records is self.tree.infoset_records:  # these have the order of the policy
             return self.policy
         rows: np.ndarray = self.policy[self.tree.lookup_infosets(records)]
         return rows
@@ -43,11 +44,12 @@ class TabularPlayer(Player):
 class PublicTabularPlayer(TabularPlayer):
     """Tabular player of heads-up poker games that are too large to enumerate.
 
-    The table has a row for each board, betting line and hand. Information sets that differ only by
-    a permutation of suits share a row.
+    The table has a row for each combination of a board, a betting line (a sequence of actions) and
+    a hand. Information sets that differ only by a permutation of suits share a row.
 
     Args:
-        policy: the probabilities [I, A] float16, in the order of the game's `InfosetIndex`.
+        policy: the probabilities of A actions in I rows, [I, A] float16, in the order of the game's
+            `InfosetIndex`.
     """
 
     is_suit_invariant = True
@@ -64,7 +66,7 @@ class PublicTabularPlayer(TabularPlayer):
 
 
 def get_infoset_index(game: Game) -> InfosetIndex:
-    """Return the index of a game's information sets; the last result is cached."""
+    """Return the `InfosetIndex` of a game; only the last one is cached."""
     infoset_index = _cached_infoset_index.get(key := repr(game.to_dict()))
     if infoset_index is None:
         _cached_infoset_index.clear()  # frees memory first; a large game's index takes gigabytes

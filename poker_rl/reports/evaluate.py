@@ -34,7 +34,7 @@ from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
     get_snapshot_opponent_name,
     load_player,
-    load_players,
+    load_snapshot_players,
     resolve_spec,
 )
 from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, print_reports
@@ -119,7 +119,7 @@ def create_evaluation(
         "evaluation",
         PlayerEvaluator,
         game=game,
-        load=lambda spec: load(opponent_files.resolve_spec(spec)),
+        load=lambda spec: load(opponent_files.resolve_bundled_path(spec)),
         seed=config.seed,
     )
     return Evaluation(config, game, evaluator, load)
@@ -130,7 +130,7 @@ def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[
     spec, snapshot = evaluation.config.player, evaluation.snapshot
     if snapshot is not None and spec is None:
         with error_prefix("run"):
-            return load_players(snapshot, evaluation.game, device)
+            return load_snapshot_players(snapshot, evaluation.game, device)
     with error_prefix("player"):
         assert spec is not None
         if snapshot is None:
@@ -138,7 +138,7 @@ def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[
         if (match := PLAYER_PATTERN.fullmatch(spec)) is None:
             raise ConfigError(f"{spec} is not a name, as in current, current.2 or current:greedy")
         if match[1] == spec:  # no instance and not greedy
-            return load_players(snapshot, evaluation.game, device, spec)
+            return load_snapshot_players(snapshot, evaluation.game, device, spec)
         return {spec: evaluation.load_player(f"{snapshot}:{spec}")}
 
 

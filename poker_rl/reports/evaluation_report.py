@@ -27,7 +27,11 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import AGAINST, Result
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
-from poker_rl.players.player_loader import parse_spec, read_headline_player, resolve_specs
+from poker_rl.players.player_loader import (
+    parse_spec,
+    read_headline_player_name,
+    resolve_distinct_specs,
+)
 from poker_rl.reports.table_formats import (
     TextRows,
     TextTable,
@@ -113,7 +117,7 @@ class Evaluation:
     @cached_property
     def headline_player(self) -> str | None:
         """The headline player of the run; None for players that are not from a run."""
-        return None if self.snapshot is None else read_headline_player(self.snapshot)
+        return None if self.snapshot is None else read_headline_player_name(self.snapshot)
 
     @property
     def path(self) -> Path | None:
@@ -124,7 +128,7 @@ class Evaluation:
     def load_players(self, key: str) -> dict[str, Player]:
         """Return the players that the setting `key` names, by name."""
         with error_prefix(key):
-            specs = resolve_specs(getattr(self.config, key))
+            specs = resolve_distinct_specs(getattr(self.config, key))
             return {spec: self.load_player(spec) for spec in specs}
 
     def create_output_folder(self) -> None:

@@ -32,8 +32,8 @@ from poker_rl.players.player_loader import (
     is_run_snapshot,
     load_player,
     parse_bot_name,
-    read_headline_player,
-    resolve_snapshot,
+    read_headline_player_name,
+    resolve_file_and_player,
 )
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import read_run
@@ -63,10 +63,10 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     """Write the weights of a trained player, and return a message that names the files."""
     check_packages("export", "the file", *PACKAGES)
     if parse_bot_name(spec) is None:
-        source, name = resolve_snapshot(spec)
+        source, name = resolve_file_and_player(spec)
     elif isinstance(player, PretrainedBot):
         source = PRETRAINED_FOLDER / player.file
-        name = read_headline_player(source)
+        name = read_headline_player_name(source)
     else:
         raise ConfigError(f"{spec} is no trained player, and has no weights")
     player, results = load_player(f"{source}:{name}", game), []

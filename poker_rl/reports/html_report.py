@@ -27,7 +27,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.players.player import Player, compute_checked_probs, sample_from_probs
-from poker_rl.players.player_loader import CPU, load_player, load_players
+from poker_rl.players.player_loader import CPU, load_player, load_snapshot_players
 from poker_rl.reports.compare_runs import build_comparisons, draw_comparison
 from poker_rl.reports.comparison import CompareConfig, format_minutes
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
@@ -110,7 +110,7 @@ def iterate_run(
     """Yield results, figures, sample hands, settings and provenance of a run."""
     game: Game = build(run.config.get("game"), "game", Game)
     snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
-    players = {} if snapshot is None else load_players(snapshot, game, CPU)
+    players = {} if snapshot is None else load_snapshot_players(snapshot, game, CPU)
     yield create_element("h2", str(run.folder))
     yield create_element("p", summarize_run(run, snapshot))
     if results := run.list_last_results():
@@ -163,7 +163,7 @@ def iterate_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> 
         "evaluation",
         PlayerEvaluator,
         game=game,
-        load=lambda spec: load_player(opponents.resolve_spec(spec), game),
+        load=lambda spec: load_player(opponents.resolve_bundled_path(spec), game),
         seed=run.config.get("seed"),
     )
     for name, figure in evaluator.build_figures(players, run.folder / METRICS_FILE).items():

@@ -45,7 +45,7 @@ from poker_rl.players.player_loader import (
     load_bot_config,
     load_player,
     parse_bot_name,
-    resolve_specs,
+    resolve_distinct_specs,
 )
 from poker_rl.reports.evaluation_report import save_results
 from poker_rl.reports.table_formats import TextTable, format_text
@@ -132,7 +132,7 @@ def create_plan(
         raise ConfigError("game: missing; give game=NAME players=[…], or resume=FOLDER")
     players: dict[str, Mapping[str, Any] | None] = {}
     with error_prefix("players"):
-        for name in resolve_specs(config.players):
+        for name in resolve_distinct_specs(config.players):
             bot_name = parse_bot_name(name)
             players[name] = None if bot_name is None else load_bot_config(bot_name, option_dirs)
         if len(players) < 2:

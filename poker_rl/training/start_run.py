@@ -99,7 +99,7 @@ def build_and_train(
     set_matmul_precision(root.precision, device)
 
     def load(spec: str) -> Player:
-        return load_player(opponents.resolve_spec(spec), game, device, option_dirs)
+        return load_player(opponents.resolve_bundled_path(spec), game, device, option_dirs)
 
     training_opponents = load_opponents(root, load)
     evaluator: PlayerEvaluator = build(

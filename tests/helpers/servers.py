@@ -14,7 +14,7 @@ from commands import PROGRAM, replace_settings
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
 from poker_rl.games import load_game
-from poker_rl.play.network_access import create_listener, list_host_names
+from poker_rl.play.network_access import create_listener, list_allowed_hosts
 from poker_rl.play.page_server import PageServer
 from poker_rl.play.play_launcher import PlayConfig, create_http_server
 from poker_rl.play.session_store import SessionStore
@@ -40,7 +40,7 @@ def make_sessions(folder, setup=None, max_sessions=100, **settings):
 def make_app(sessions, url_prefix=""):
     """Return the application of a page with these sessions."""
     server = PageServer(sessions, "key", "table", url_prefix)
-    return server.create_application(list_host_names("127.0.0.1", ["Proxy.example"], False))
+    return server.create_application(list_allowed_hosts("127.0.0.1", ["Proxy.example"], False))
 
 
 def play_on(view, post):

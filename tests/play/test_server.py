@@ -19,7 +19,7 @@ from servers import (
 from starlette.testclient import TestClient
 
 from poker_rl.play.network_access import RESPONSE_HEADERS, create_listener
-from poker_rl.play.play_launcher import derive_url_token, load_cookie_key
+from poker_rl.play.play_launcher import derive_url_token, load_or_create_cookie_key
 from poker_rl.play.session import Session
 
 OURS = {"sec-fetch-site": "same-origin", "host": "127.0.0.1:8000"}
@@ -257,9 +257,9 @@ def test_a_killed_public_server_loses_no_finished_hand(tmp_path):
 
 
 def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path):
-    key = load_cookie_key(tmp_path / "new")
+    key = load_or_create_cookie_key(tmp_path / "new")
     assert len(key) >= 32
-    assert load_cookie_key(tmp_path / "new") == key
+    assert load_or_create_cookie_key(tmp_path / "new") == key
     assert (tmp_path / "new" / "key").stat().st_mode & 0o077 == 0
 
 

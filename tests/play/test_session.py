@@ -157,11 +157,14 @@ def test_hints_have_values_and_grids():
     session = Session.create(table("limit_holdem", "call", "lhe_ppo"), None, 1)
     view = session.build_view()
     for _ in range(2):
-        hint, grid = session.get_hint(view["turn"]), session.get_grid(view["turn"])
+        hint, grid = session.get_hint(view["turn"]), session.get_hand_grid(view["turn"])
         hand = session.current_hand
         for record in hidden_changed(hand):
             session.current_hand = replace(hand, record=record)
-            assert (session.get_hint(view["turn"]), session.get_grid(view["turn"])) == (hint, grid)
+            assert (session.get_hint(view["turn"]), session.get_hand_grid(view["turn"])) == (
+                hint,
+                grid,
+            )
         session.current_hand = hand
         assert abs(hint["value"]) < 48_000  # mbb; a hand takes 48 big blinds at most
         assert len(grid["probs"]) == 13
@@ -170,7 +173,7 @@ def test_hints_have_values_and_grids():
     leduc = Session.create(table("leduc", "call", "raise"), None, 1)
     assert leduc.get_hint(leduc.turn_id)["value"] is None
     with pytest.raises(MoveNotAllowedError, match="Only hold'em"):
-        leduc.get_grid(leduc.turn_id)
+        leduc.get_hand_grid(leduc.turn_id)
 
 
 def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path):
@@ -339,7 +342,7 @@ def test_bets_of_any_amount_are_added_up_by_size():
     probs[legal] = 1 / len(legal)
     values[[4, 6, 8]] = 2.0, 3.0, 7.0
     groups = group_moves(holdem, tables.records, probs, values, taken_action=7)
-    assert [(one.label, one.amounts) for one in groups if one.is_part] == [
+    assert [(one.label, one.amounts) for one in groups if one.is_subgroup] == [
         ("minimum", "2 bb, 4 chips"),
         ("about half pot", "2.5 bb, 5 chips"),
         ("about the pot", "3 to 4 bb, 6 to 8 chips"),
@@ -347,7 +350,7 @@ def test_bets_of_any_amount_are_added_up_by_size():
         ("all-in", "100 bb, 200 chips"),
     ]
     (total,) = [one for one in groups if one.label == "Raise"]
-    parts = [one for one in groups if one.is_part]
+    parts = [one for one in groups if one.is_subgroup]
     bets = [a for one in parts for a in range(one.first_action, one.last_action + 1)]
     assert bets == legal[legal >= 4].tolist()
     assert total.prob == pytest.approx(sum(one.prob for one in parts)) == pytest.approx(197 / 199)

@@ -155,7 +155,7 @@ def test_equity_is_that_of_an_enumeration(street, board, raised):
     line = [*CHECKED_TO_TURN, *([CALL, CALL] if street == "river" else [])]
     player = bot("pot_odds", samples=SAMPLES, any_hand_prob=0.0, share_after_raises=[1.0, 0.4])
     record = hand(SEAT_0 + SEAT_1 + BOARD, *line, *([CALL, RAISE] if raised else []))
-    equity, pot_odds = player.estimate_equity(record)
+    equity, pot_odds = player.estimate_equity_and_pot_odds(record)
     expected = enumerate_equity(SEAT_0, board, 0.4 if raised else 1.0)
     assert abs(equity[0] - expected) < 5 * 0.5 / np.sqrt(SAMPLES)
     assert pot_odds[0] == (4 / 12 if raised else 0)
@@ -164,7 +164,7 @@ def test_equity_is_that_of_an_enumeration(street, board, raised):
 def test_equal_hands_divide_the_pot():
     definition = game("limit_holdem_3p")
     royal_flush = parse_position(definition, None, "2c3d", "AhKhQhJhTh", "c c c / c c c / c c c / ")
-    equity, _ = bot("pot_odds", definition).estimate_equity(royal_flush)
+    equity, _ = bot("pot_odds", definition).estimate_equity_and_pot_odds(royal_flush)
     assert equity[0] == pytest.approx(1 / 3)
 
 
@@ -175,14 +175,16 @@ def test_each_raise_of_an_opponent_lowers_the_equity():
     lines = [[CALL], [RAISE], [RAISE] * 3, flop_raise, [*flop_raise, RAISE, RAISE]]
     records = np.concatenate([hand(deck, *line) for line in lines])
     assert (records["to_act"] == 0).all()
-    checked, raised, reraised = player.estimate_equity(records[:3])[0]
+    checked, raised, reraised = player.estimate_equity_and_pot_odds(records[:3])[0]
     assert checked > raised + 0.02 > reraised + 0.04
-    on_flop, reraised = player.estimate_equity(records[3:])[0]
+    on_flop, reraised = player.estimate_equity_and_pot_odds(records[3:])[0]
     assert on_flop > reraised + 0.02
     every_hand = bot("pot_odds", samples=SAMPLES, any_hand_prob=1.0)
     first_decision = hand(deck)
-    assert player.estimate_equity(first_decision) == every_hand.estimate_equity(first_decision)
-    assert np.ptp(every_hand.estimate_equity(records[:3])[0]) < 0.02
+    assert player.estimate_equity_and_pot_odds(
+        first_decision
+    ) == every_hand.estimate_equity_and_pot_odds(first_decision)
+    assert np.ptp(every_hand.estimate_equity_and_pot_odds(records[:3])[0]) < 0.02
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player, sample_from_probs
-from poker_rl.players.range_policy import RangePolicy, RepresentativeHands
+from poker_rl.players.range_policy import RangePolicyQuery, RepresentativeHands
 
 MAX_HANDS_PER_BOARD = 64
 # In no-limit games the responder tries raises of half the pot and of the pot.
@@ -68,7 +68,7 @@ class LocalBestResponse:
         self.generator = np.random.Generator(np.random.PCG64(seed))
         self.ranges = Ranges(self.game)
         self.boards = Boards(self.game, self.ranges, player.is_suit_invariant)
-        self.range_policy = RangePolicy(game, self.ranges, self.boards)
+        self.range_policy = RangePolicyQuery(game, self.ranges, self.boards)
         tables = Tables(game, 1, 0)
         tables.deal()
         self._start_record = tables.records

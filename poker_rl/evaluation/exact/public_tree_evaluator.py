@@ -30,7 +30,7 @@ from poker_rl.games.public.betting_lines import (
 )
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
-from poker_rl.players.range_policy import BoardPolicy, RangePolicy
+from poker_rl.players.range_policy import BoardPolicy, RangePolicyQuery
 from poker_rl.storage.console import create_progress_bar
 
 
@@ -53,7 +53,7 @@ class PublicTreeEvaluator(PublicTree):
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         super().__init__(game, merge_suits)
-        self.range_policy = RangePolicy(game, self.ranges, self.boards)
+        self.range_policy = RangePolicyQuery(game, self.ranges, self.boards)
 
     def count_queries(self) -> int:
         """Return the number of policy queries: pairs of a public state and a hand."""

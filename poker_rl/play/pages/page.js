@@ -6,16 +6,16 @@ const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const SUITS = { s: "spades", h: "hearts", d: "diamonds", c: "clubs" };
 const RANKS = { A: "ace", K: "king", Q: "queen", J: "jack", T: "ten" };
-const WAIT = 650; // milliseconds for which a move of an opponent is shown
-const LONGEST = 2600; // at most so many milliseconds for all moves up to the person's turn
+const MOVE_MILLISECONDS = 650; // milliseconds for which a move of an opponent is shown
+const MAX_MILLISECONDS = 2600; // at most so many milliseconds for all moves up to the person's turn
 
 let view = null; // the last view from the server
-let dealt = null; // the displayed hand: its players, and their winnings if it is over
-let picked = new Set(); // codes of the person's cards that are selected
+let shownHand = null; // the displayed hand: its players, and their winnings if it is over
+let selectedCards = new Set(); // codes of the person's cards that are selected
 let amount = null; // chips in the field for a bet or raise
-let suggested = []; // moves with cards, in the order in which the key H selects them
+let suggestedMoves = []; // moves with cards, in the order in which the key H selects them
 let busy = false; // whether a request is running or moves are being shown
-let hurry = () => {}; // ends the present pause between moves
+let endPause = () => {}; // ends the present pause between moves
 
 // Create elements.
 
@@ -40,14 +40,14 @@ function button(label, key, click, attributes = {}) {
   return made;
 }
 
-function spoken(code) {
+function nameCard(code) {
   const suit = SUITS[code.slice(-1)];
   const rank = code.slice(0, -1);
   return suit ? `${RANKS[rank] ?? rank} of ${suit}` : code;
 }
 
 /** Return the label of a move, with symbols for the suits of its cards. */
-function pretty(label) {
+function formatLabel(label) {
   const symbols = { s: "♠", h: "♥", d: "♦", c: "♣" };
   const one = (code) => `${code[0].replace("T", "10")}${symbols[code[1]]}\ufe0e`;
   return label.replace(/\b[2-9TJQKA][shdc]\b/g, one);
@@ -57,7 +57,7 @@ function card(code, tag = "span", attributes = {}) {
   const suit = SUITS[code.slice(-1)];
   const rank = suit ? code.slice(0, -1).replace("T", "10") : code;
   const role = tag === "span" ? { role: "img" } : { type: "button" };
-  const face = { class: `card ${suit ?? "plain"}`, "aria-label": spoken(code), ...role };
+  const face = { class: `card ${suit ?? "plain"}`, "aria-label": nameCard(code), ...role };
   const made = make(tag, { ...face, ...attributes }, make("b", {}, rank));
   const shape = () =>
     make("svg:svg", { "aria-hidden": "true" }, make("svg:use", { href: `#suit-${code.slice(-1)}` }));
@@ -76,9 +76,9 @@ function backs(count) {
 const number = (value, digits = 0) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 const signed = (value, digits = 0) => `${value < 0 ? "−" : "+"}${number(Math.abs(value), digits)}`;
-const fine = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // decimal places to show
+const countDecimals = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // decimal places to show
 const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)}\u00a0%`;
-const counted = (chips) =>
+const formatChips = (chips) =>
   `${number(chips)} ${view.stats.unit.startsWith("point") ? "point" : "chip"}${chips === 1 ? "" : "s"}`;
 const title = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -120,7 +120,7 @@ async function act(move) {
 
 const pause = (milliseconds) =>
   new Promise((done) => {
-    hurry = done;
+    endPause = done;
     setTimeout(done, milliseconds);
   });
 
@@ -129,49 +129,49 @@ async function showView(next, isNext = true) {
   const fresh = next.hand !== view?.hand || next.session.id !== view.session.id;
   const inMoves = $("moves").contains(document.activeElement);
   view = next;
-  dealt = { players: view.players, won: view.result?.won ?? null };
-  picked = new Set();
-  suggested = [];
+  shownHand = { players: view.players, won: view.result?.won ?? null };
+  selectedCards = new Set();
+  suggestedMoves = [];
   amount = view.amounts?.low ?? null;
   $("hint").hidden = true;
   $("review").hidden = true;
   $("wait").hidden = true;
   $("ranges-button").hidden = !view.session.grid;
   $("game").textContent = view.session.game.replaceAll("_", " ");
-  $("against").textContent = `against ${names(view.players.slice(1).map((place) => place.name))}`;
-  $("against").title = [...new Set(view.players.slice(1).map((place) => place.full_name))].join("\n");
+  $("against").textContent = `against ${joinNames(view.players.slice(1).map((player) => player.name))}`;
+  $("against").title = [...new Set(view.players.slice(1).map((player) => player.full_name))].join("\n");
   if (!isNext) $("log").replaceChildren(); // moves in another tab would be missing in it
-  if (fresh || !isNext) line(`${title(view.session.hand_noun)} ${view.hand}`, "new");
-  for (const past of isNext ? [] : [...view.past, ...view.events]) line(said(past));
+  if (fresh || !isNext) appendToLog(`${title(view.session.hand_noun)} ${view.hand}`, "new");
+  for (const past of isNext ? [] : [...view.past, ...view.events]) appendToLog(describeEvent(past));
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const wait = still ? 0 : Math.min(WAIT, LONGEST / view.events.length);
+  const wait = still ? 0 : Math.min(MOVE_MILLISECONDS, MAX_MILLISECONDS / view.events.length);
   $("moves").replaceChildren();
   for (const event of isNext ? view.events : []) {
-    draw(event.table, event);
-    line(said(event));
+    drawTable(event.table, event);
+    appendToLog(describeEvent(event));
     if (wait) await pause(wait);
   }
-  show();
+  drawView();
   if (inMoves) $("moves").focus();
-  const moves = isNext ? view.events.map((event) => [placed(event.seat), event.label].join(": ")) : [];
+  const moves = isNext ? view.events.map((event) => [nameSeat(event.seat), event.label].join(": ")) : [];
   $("live").textContent = [...moves, $("turn").textContent, $("words").textContent].join(". ");
 }
 
 /** Return each name once, with the number of players who have it; the server has numbered equal names. */
-function names(all) {
+function joinNames(all) {
   const counts = new Map();
   for (const one of all.map((name) => name.replace(/ \d+$/, ""))) counts.set(one, (counts.get(one) ?? 0) + 1);
   return [...counts].map(([one, count]) => (count > 1 ? `${count} × ${one}` : one)).join(", ");
 }
 
-function placed(seat) {
-  const place = view.players.find((one) => one.seat === seat);
-  return place?.you ? "You" : (place?.name ?? `Seat ${seat}`);
+function nameSeat(seat) {
+  const player = view.players.find((one) => one.seat === seat);
+  return player?.you ? "You" : (player?.name ?? `Seat ${seat}`);
 }
 
-const said = (event) => `${placed(event.seat)}: ${pretty(event.label)}`;
+const describeEvent = (event) => `${nameSeat(event.seat)}: ${formatLabel(event.label)}`;
 
-function line(text, kind = "") {
+function appendToLog(text, kind = "") {
   const log = $("log");
   log.append(make("li", { class: kind }, text));
   while (log.children.length > 80) log.firstChild.remove();
@@ -179,10 +179,10 @@ function line(text, kind = "") {
 }
 
 /** Draw the present view: the table, the legal moves, the statistics, and after the hand its review. */
-function show() {
+function drawView() {
   const over = view.phase === "over";
-  draw(over ? { ...view.result.shown, hand_name: view.table.hand_name } : view.table, null);
-  $("turn").textContent = situation();
+  drawTable(over ? { ...view.result.shown, hand_name: view.table.hand_name } : view.table, null);
+  $("turn").textContent = describeState();
   drawMoves();
   drawStats(view.stats);
   if (over) showReview(view.hand);
@@ -190,58 +190,58 @@ function show() {
 
 // The table.
 
-function draw(scene, event) {
-  const { players: ring } = dealt;
+function drawTable(table, event) {
+  const { players: ring } = shownHand;
   $("table").className = `table seats-${ring.length}${ring.length > 6 ? " many" : ""}`;
-  $("street").textContent = scene.street;
-  $("board").replaceChildren(...scene.board.map((code) => card(code)));
+  $("street").textContent = table.street;
+  $("board").replaceChildren(...table.board.map((code) => card(code)));
   const pot = (chips, i) =>
     make("span", { class: "pot" }, `${i ? "side pot" : "pot"} `, make("b", {}, number(chips)));
-  $("pots").replaceChildren(...scene.pots.map(pot));
-  $("ring").replaceChildren(...ring.map((place, i) => seat(scene, place, i, event)));
-  const me = scene.seats[ring[0].seat];
+  $("pots").replaceChildren(...table.pots.map(pot));
+  $("ring").replaceChildren(...ring.map((player, i) => createSeat(table, player, i, event)));
+  const me = table.seats[ring[0].seat];
   drawOwn(me ? me.cards : []);
-  $("words").textContent = title(scene.hand_name);
+  $("words").textContent = title(table.hand_name);
   $("turn").textContent = "";
 }
 
-function situation() {
+function describeState() {
   if (view.phase === "act") return "Your turn";
-  const won = dealt.won[0];
+  const won = shownHand.won[0];
   if (won === 0) return "You come out even";
-  return `You ${won > 0 ? "win" : "lose"} ${counted(Math.abs(won))}`;
+  return `You ${won > 0 ? "win" : "lose"} ${formatChips(Math.abs(won))}`;
 }
 
 /** Return a seat at the table: a box with name, cards and stack, and the chips of its bet before it. */
-function seat(scene, place, i, event) {
-  const count = dealt.players.length;
+function createSeat(table, player, i, event) {
+  const count = shownHand.players.length;
   const angle = Math.PI / 2 + (2 * Math.PI * i) / count;
-  const bent = (value) => Math.sign(value) * Math.abs(value) ** 0.7; // seats use the corners, unlike on a circle
-  const state = scene.seats[place.seat];
-  const acting = event ? event.seat === place.seat : scene.to_act === place.seat;
-  const won = !event && dealt.won ? dealt.won[i] : null;
+  const stretch = (value) => Math.sign(value) * Math.abs(value) ** 0.7; // seats use the corners, unlike on a circle
+  const state = table.seats[player.seat];
+  const acting = event ? event.seat === player.seat : table.to_act === player.seat;
+  const won = !event && shownHand.won ? shownHand.won[i] : null;
   const marks = [
     state?.folded ? "folded" : "",
-    acting && place.seat !== null ? "acting" : "",
+    acting && player.seat !== null ? "acting" : "",
     won > 0 ? "winner" : "",
-    place.seat === null ? "out" : "",
-    place.you ? "you" : "",
+    player.seat === null ? "out" : "",
+    player.you ? "you" : "",
   ];
   const item = make("li", { class: marks.join(" ") });
-  item.style.setProperty("--x", bent(Math.cos(angle)).toFixed(3));
-  item.style.setProperty("--y", bent(Math.sin(angle)).toFixed(3));
+  item.style.setProperty("--x", stretch(Math.cos(angle)).toFixed(3));
+  item.style.setProperty("--y", stretch(Math.sin(angle)).toFixed(3));
   item.style.setProperty("--inward", Math.cos(angle) > 0.01 ? -1 : 1);
   const notes = (state?.notes ?? []).filter((note) => note !== "button");
-  const cards = state && !place.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden_card_count)] : [];
+  const cards = state && !player.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden_card_count)] : [];
   const shown = [
     make("div", { class: `cards${state && state.cards.length > 3 ? " long" : ""}` }, ...cards),
-    make("span", { class: "name", title: place.you ? null : place.full_name }, place.you ? "You" : place.name),
+    make("span", { class: "name", title: player.you ? null : player.full_name }, player.you ? "You" : player.name),
     state && state.stack !== null ? make("span", { class: "stack" }, number(state.stack)) : null,
-    place.seat === null ? make("span", { class: "note" }, "sits out") : null,
+    player.seat === null ? make("span", { class: "note" }, "sits out") : null,
     state?.folded ? make("span", { class: "note" }, "folded") : null,
     ...notes.map((note) => make("span", { class: "note" }, note)),
     won ? make("span", { class: "won" }, signed(won)) : null,
-    acting && event ? make("span", { class: "said" }, pretty(event.label)) : null,
+    acting && event ? make("span", { class: "said" }, formatLabel(event.label)) : null,
   ];
   item.append(make("div", { class: "box" }, ...shown));
   if (state?.notes.includes("button"))
@@ -253,39 +253,39 @@ function seat(scene, place, i, event) {
 
 /** Draw the person's cards; in games whose moves are cards, each card is a button that selects it. */
 function drawOwn(cards) {
-  const choose = view.phase === "act" && plays().length > 0;
+  const choose = view.phase === "act" && listCardMoves().length > 0;
   const made = cards.map((code) =>
     choose
-      ? card(code, "button", { "aria-pressed": String(picked.has(code)), click: () => pick(code), "data-card": code })
+      ? card(code, "button", { "aria-pressed": String(selectedCards.has(code)), click: () => toggleCard(code), "data-card": code })
       : card(code),
   );
   $("own").className = `own${cards.length > 5 ? " fan" : ""}`;
   $("own").replaceChildren(...made);
 }
 
-function pick(code) {
-  if (!picked.delete(code)) picked.add(code);
-  mark();
+function toggleCard(code) {
+  if (!selectedCards.delete(code)) selectedCards.add(code);
+  markSelection();
 }
 
 /** Mark the selected cards, and enable the button to play them if they are a legal move. */
-function mark() {
+function markSelection() {
   for (const one of $("own").children)
-    one.setAttribute("aria-pressed", String(picked.has(one.dataset.card)));
-  const move = chosen();
+    one.setAttribute("aria-pressed", String(selectedCards.has(one.dataset.card)));
+  const move = findSelectedMove();
   const play = $("play");
   if (!play) return; // there is no button while moves of opponents are shown
   play.disabled = !move;
-  play.firstChild.textContent = move ? pretty(move.label) : picked.size ? "No legal play" : "Choose cards";
+  play.firstChild.textContent = move ? formatLabel(move.label) : selectedCards.size ? "No legal play" : "Choose cards";
 }
 
-const plays = () => view.moves.filter((move) => move.cards.length);
-const chosen = () =>
-  plays().find((move) => move.cards.length === picked.size && move.cards.every((one) => picked.has(one)));
+const listCardMoves = () => view.moves.filter((move) => move.cards.length);
+const findSelectedMove = () =>
+  listCardMoves().find((move) => move.cards.length === selectedCards.size && move.cards.every((one) => selectedCards.has(one)));
 
-function take(move) {
-  picked = new Set(move.cards);
-  mark();
+function selectCards(move) {
+  selectedCards = new Set(move.cards);
+  markSelection();
 }
 
 // Legal moves and hints.
@@ -299,21 +299,21 @@ function drawMoves() {
   const sized = (move) => view.amounts && move.raise_to !== null;
   const others = view.moves.filter((move) => !move.cards.length && !sized(move));
   const made = others.map((move) => button(move.label, move.key ?? "", () => act(move), { class: move.action_type }));
-  if (plays().length) made.push(button("Choose cards", "enter", () => act(chosen()), { id: "play", class: "main" }));
-  if (view.session.adviser || plays().length) made.push(button("Hint", "h", hint, { class: "quiet" }));
-  if (plays().length) made.push(combinations());
-  if (view.amounts) made.push(amounts(view.moves.filter(sized)));
+  if (listCardMoves().length) made.push(button("Choose cards", "enter", () => act(findSelectedMove()), { id: "play", class: "main" }));
+  if (view.session.adviser || listCardMoves().length) made.push(button("Hint", "h", showHint, { class: "quiet" }));
+  if (listCardMoves().length) made.push(createCombinationButtons());
+  if (view.amounts) made.push(createAmountControls(view.moves.filter(sized)));
   area.replaceChildren(...made);
-  if (plays().length) mark();
+  if (listCardMoves().length) markSelection();
 }
 
 /** Return a button for each combination of cards; each click selects its next legal play. */
-function combinations() {
+function createCombinationButtons() {
   const kinds = new Map();
-  for (const move of plays()) kinds.set(move.action_type, [...(kinds.get(move.action_type) ?? []), move]);
+  for (const move of listCardMoves()) kinds.set(move.action_type, [...(kinds.get(move.action_type) ?? []), move]);
   const walk = (moves) => {
-    const at = moves.indexOf(chosen());
-    take(moves[(at + 1) % moves.length]);
+    const at = moves.indexOf(findSelectedMove());
+    selectCards(moves[(at + 1) % moves.length]);
   };
   const each = [...kinds].map(([kind, moves]) =>
     button(`${title(kind)} (${moves.length})`, "", () => walk(moves), { class: "quiet" }),
@@ -321,7 +321,7 @@ function combinations() {
   return make("div", { class: "kinds", role: "group", "aria-label": "Combinations" }, ...each);
 }
 
-function amounts(sizes) {
+function createAmountControls(sizes) {
   const { low, high, unit_chips: step } = view.amounts;
   const bounds = { min: low, max: high, step: 1, value: amount };
   const field = make("input", { type: "number", id: "amount", "aria-label": "Amount", ...bounds });
@@ -346,54 +346,54 @@ function amounts(sizes) {
 
 const shift = (steps, fine) => document.querySelector(".amounts")?.shift(steps, fine);
 
-async function hint() {
+async function showHint() {
   if (busy) return;
-  if (suggested.length) {
-    suggested.push(suggested.shift());
+  if (suggestedMoves.length) {
+    suggestedMoves.push(suggestedMoves.shift());
   } else {
-    suggested = plays();
+    suggestedMoves = listCardMoves();
     if (view.session.adviser) {
-      const asked = view.turn;
+      const turnOfRequest = view.turn;
       $("hint-title").textContent = `${view.session.adviser} would`;
       $("hint-title").title = view.session.adviser_full_name;
-      $("hint-body").replaceChildren(working("Computing the hint"));
+      $("hint-body").replaceChildren(createStatus("Computing the hint"));
       $("hint").hidden = false;
       const { ok, answer } = await ask("hint", { turn: view.turn });
-      if (view.turn !== asked) return;
+      if (view.turn !== turnOfRequest) return;
       $("hint").hidden = !ok;
       if (!ok) $("error").textContent = answer.error;
       else {
         drawHint(answer);
         const rank = new Map(answer.probs.map((one) => [one.name, one.prob]));
-        suggested = suggested.sort((a, b) => (rank.get(b.name) ?? 0) - (rank.get(a.name) ?? 0));
+        suggestedMoves = suggestedMoves.sort((a, b) => (rank.get(b.name) ?? 0) - (rank.get(a.name) ?? 0));
       }
     }
   }
-  if (suggested.length) take(suggested[0]);
+  if (suggestedMoves.length) selectCards(suggestedMoves[0]);
 }
 
-const working = (text) => make("p", { class: "working", role: "status" }, `${text} …`);
+const createStatus = (text) => make("p", { class: "working", role: "status" }, `${text} …`);
 
 function drawHint(advice) {
-  $("hint-body").replaceChildren(bars(advice.probs));
+  $("hint-body").replaceChildren(createProbBars(advice.probs));
   if (advice.value !== null) {
     const unit = view.stats.unit.split("/")[0];
     $("hint-body").append(make("p", { class: "more" },
-      `It expects ${signed(advice.value, fine(advice.value))} ${unit === "mbb" ? unit : `${unit}s`} from the whole ${view.session.hand_noun}.`));
+      `It expects ${signed(advice.value, countDecimals(advice.value))} ${unit === "mbb" ? unit : `${unit}s`} from the whole ${view.session.hand_noun}.`));
   }
   if (view.session.grid) {
     const grid = make("details", {}, make("summary", {}, "With every starting hand"));
     grid.addEventListener("toggle", async () => {
       if (!grid.open || grid.children.length > 1) return;
       const { ok, answer } = await ask("grid", { turn: view.turn });
-      if (grid.children.length === 1) grid.append(ok ? hands(answer) : make("p", {}, answer.error));
+      if (grid.children.length === 1) grid.append(ok ? createHandGrid(answer) : make("p", {}, answer.error));
     });
     $("hint-body").append(grid);
   }
 }
 
 /** Return a player's policy with every starting hand as a grid: suited hands above the diagonal, offsuit below. */
-function hands({ ranks, action_types: kinds, probs: chances }) {
+function createHandGrid({ ranks, action_types: kinds, probs }) {
   const name = (row, column) => {
     const [high, low] = row < column ? [row, column] : [column, row];
     return ranks[high] + ranks[low] + (row === column ? "" : row < column ? "s" : "o");
@@ -407,15 +407,15 @@ function hands({ ranks, action_types: kinds, probs: chances }) {
     } else one.className = "gone";
     return one;
   };
-  const rows = chances.map((of, row) => make("tr", {}, ...of.map((one, column) => cell(one ?? [], row, column))));
+  const rows = probs.map((of, row) => make("tr", {}, ...of.map((one, column) => cell(one ?? [], row, column))));
   return make("div", {}, make("table", { class: "hands" }, make("tbody", {}, ...rows)),
     make("p", { class: "key" }, ...["raise", "call", "fold"].map((kind) =>
       make("span", { class: kind }, kind === "call" ? "check or call" : kind === "raise" ? "bet or raise" : kind))));
 }
 
 /** Return probabilities as bars, the largest first; bets by size come after their total. The taken move is marked. */
-function bars(groups) {
-  const sized = groups.some((one) => one.is_part);
+function createProbBars(groups) {
+  const sized = groups.some((one) => one.is_subgroup);
   const isListed = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
   const rows = groups.filter(isListed).sort((a, b) => (sized ? 0 : b.prob - a.prob))
     .filter((one, i) => i < 8 || one.is_taken);
@@ -424,8 +424,8 @@ function bars(groups) {
     bar.style.setProperty("--share", one.prob);
     const value = one.value === null ? "" : `expects ${signed(one.value, 2)}`;
     const facts = [one.amounts, value].filter(Boolean).join(" · ");
-    return make("li", { class: `${one.is_taken ? "mine" : ""} ${one.is_part ? "part" : ""}` },
-      make("span", {}, one.is_taken ? `${pretty(one.label)} ◂` : pretty(one.label), make("small", {}, facts)),
+    return make("li", { class: `${one.is_taken ? "mine" : ""} ${one.is_subgroup ? "part" : ""}` },
+      make("span", {}, one.is_taken ? `${formatLabel(one.label)} ◂` : formatLabel(one.label), make("small", {}, facts)),
       make("b", {}, percent(one.prob)), bar);
   }));
 }
@@ -433,26 +433,26 @@ function bars(groups) {
 // Review of a finished hand.
 
 async function showReview(hand) {
-  const asked = view.turn;
+  const turnOfRequest = view.turn;
   $("review-title").textContent = title(`${view.session.hand_noun} ${hand}`);
-  $("review-body").replaceChildren(working("Computing the grades"));
+  $("review-body").replaceChildren(createStatus("Computing the grades"));
   $("review").hidden = false;
   const { ok, answer } = await ask(`review/${hand}`);
-  if (view.turn !== asked || view.phase !== "over") return;
+  if (view.turn !== turnOfRequest || view.phase !== "over") return;
   if (!ok) return $("review-body").replaceChildren(make("p", {}, answer.error));
   const { steps, before, after } = answer;
-  dealt = answer;
+  shownHand = answer;
   const body = make("div", {});
   const slide = make("input", { type: "range", min: 0, max: steps.length, value: steps.length, "aria-label": "Replay" });
   const turn = () => {
     const at = Number(slide.value);
     const step = steps[at];
     slide.setAttribute("aria-valuetext", step ? `decision ${at + 1} of ${steps.length}` : "the end");
-    body.replaceChildren(...(step ? judged(step, at, steps.length) : graded(steps, answer.grades)));
-    if (step) draw(step.table, { seat: step.seat, label: step.label });
+    body.replaceChildren(...(step ? describeDecision(step, at, steps.length) : describeGrades(steps, answer.grades)));
+    if (step) drawTable(step.table, { seat: step.seat, label: step.label });
     else {
-      draw(answer.hand === view.hand ? { ...answer.shown, hand_name: view.table.hand_name } : answer.shown, null);
-      $("turn").textContent = situation();
+      drawTable(answer.hand === view.hand ? { ...answer.shown, hand_name: view.table.hand_name } : answer.shown, null);
+      $("turn").textContent = describeState();
     }
   };
   slide.addEventListener("input", turn);
@@ -481,31 +481,31 @@ async function showReview(hand) {
   turn();
 }
 
-function judged(step, at, count) {
-  const place = dealt.players[step.player_index];
-  const who = place.you ? "You" : place.name;
-  const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${pretty(step.label)}`)];
-  const whose = place.you ? view.session.adviser : place.name;
-  if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), bars(step.probs));
-  if (step.grade) made.push(make("p", {}, verdict(step.grade)));
+function describeDecision(step, at, count) {
+  const player = shownHand.players[step.player_index];
+  const who = player.you ? "You" : player.name;
+  const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${formatLabel(step.label)}`)];
+  const whose = player.you ? view.session.adviser : player.name;
+  if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), createProbBars(step.probs));
+  if (step.grade) made.push(make("p", {}, formatGrade(step.grade)));
   if (step.equilibrium)
-    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), bars(step.equilibrium));
+    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), createProbBars(step.equilibrium));
   return made;
 }
 
-function verdict(grade) {
+function formatGrade(grade) {
   const mark = { fine: "✓", inaccuracy: "?", mistake: "✗" }[grade.word];
   const cost = grade.cost < 0.005 ? "nothing" : `${number(grade.cost, 2)} ${view.session.cost_unit}s`;
   return `${mark} ${grade.word}: ${grade.cost === null ? "" : `costs ${cost}, `}probability ${percent(grade.prob)}`;
 }
 
 /** Return the person's decisions with their grades; decisions with a single legal move are left out. */
-function graded(steps, rule) {
+function describeGrades(steps, rule) {
   const mine = steps.filter((step) => step.grade && step.choices > 1);
   if (!mine.length) return [make("p", {}, "Move the slider to replay it, with every player's probabilities.")];
   const graders = [...new Set(mine.map(({ grade }) => grade.grader))].join(" and ");
   const grades = mine.map(({ label, grade }) =>
-    make("li", { class: grade.word }, make("b", {}, pretty(label)), " ", verdict(grade)));
+    make("li", { class: grade.word }, make("b", {}, formatLabel(label)), " ", formatGrade(grade)));
   return [make("p", { class: "whose" }, `Graded by ${graders}`),
     make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
 }
@@ -514,7 +514,7 @@ function graded(steps, rule) {
 
 function drawStats(stats) {
   const unit = stats.unit.split("/")[0];
-  const range = (one) => `${signed(one.mean, fine(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, fine(one.mean))}`}`;
+  const range = (one) => `${signed(one.mean, countDecimals(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, countDecimals(one.mean))}`}`;
   const word = view.session.hand_noun;
   const rows = [
     [`${title(word)}s`, number(stats.hands)],
@@ -534,7 +534,7 @@ function drawStats(stats) {
     click: () => (explained.textContent = `${name}: ${meaning}.`) }, name);
   const table = make("dl", {}, ...rows.flatMap(([name, value, meaning]) =>
     [make("dt", {}, meaning ? term(name, meaning) : name), make("dd", {}, value)]));
-  const made = [table, explained, curve(stats.curve, unit, stats.hands)];
+  const made = [table, explained, createCurve(stats.curve, unit, stats.hands)];
   const kinds = [["text", "hands.txt", "Save all hands as text"], ...(view.session.phh ? [["phh", "hands.phhs", "as PHH"]] : [])];
   if (stats.hands)
     made.push(make("p", { class: "more" }, ...kinds.flatMap(([kind, download, text]) => [make("a", { href: `hands/${kind}`, download }, text), " "])));
@@ -542,7 +542,7 @@ function drawStats(stats) {
 }
 
 /** Draw the cumulative winnings over the hands as a line. */
-function curve(all, unit, hands) {
+function createCurve(all, unit, hands) {
   if (all.length < 3) return null;
   const low = Math.min(...all), high = Math.max(...all), span = high - low || 1;
   const at = (value, i) => `${((300 * i) / (all.length - 1)).toFixed(1)},${(90 - (80 * (value - low)) / span).toFixed(1)}`;
@@ -562,14 +562,14 @@ document.addEventListener("keydown", (event) => {
   const typing = target.matches("input[type=number]");
   if (busy && (key === " " || key === "enter")) {
     event.preventDefault();
-    return hurry();
+    return endPause();
   }
   if (typing && key !== "r" && key !== "f" && key !== "c") return;
   const cards = target.matches(".own button");
   if (key === "arrowleft" || key === "arrowright") {
     const by = key === "arrowright" ? 1 : -1;
     if (cards) (by > 0 ? target.nextElementSibling : target.previousElementSibling)?.focus();
-    else if (!target.matches("input[type=range]") && plays().length) $("own").firstChild?.focus();
+    else if (!target.matches("input[type=range]") && listCardMoves().length) $("own").firstChild?.focus();
     else if (!target.matches("input[type=range]")) shift(by, event.shiftKey);
     return;
   }
@@ -594,5 +594,5 @@ document.addEventListener("click", (event) => {
   if (event.detail) event.target.closest("button:not(.card)")?.blur();
 });
 
-$("table").addEventListener("click", () => hurry());
+$("table").addEventListener("click", () => endPause());
 $("help-button").addEventListener("click", () => $("help").showModal());

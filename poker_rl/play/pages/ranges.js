@@ -2,24 +2,24 @@
 // The range explorer: choose actions one by one, and see players' policies with every starting hand.
 
 let position = null; // the last position from the server
-let shown = []; // names of the players whose grids are shown
+let shownPlayers = []; // names of the players whose grids are shown
 
 /** Show the position after these actions; without `actions`, the position of the present hand. */
 async function explore(actions = null, board = "") {
-  $("ranges-error").replaceChildren(working("Computing the ranges"));
-  const { ok, answer } = await ask("ranges", { actions, board, names: shown });
+  $("ranges-error").replaceChildren(createStatus("Computing the ranges"));
+  const { ok, answer } = await ask("ranges", { actions, board, names: shownPlayers });
   $("ranges-error").textContent = ok ? "" : answer.error;
   if (!ok) return;
   position = answer;
-  if (!shown.length) shown = answer.players.slice(0, 1);
+  if (!shownPlayers.length) shownPlayers = answer.players.slice(0, 1);
   drawRanges();
 }
 
 function drawRanges() {
   const { actions, path, board, moves, grids, seat } = position;
-  const again = (count) => explore(actions.slice(0, count), board);
-  const steps = [button("Start", "", () => again(0), { class: "quiet" }),
-    ...path.map((step, i) => button(step.label, "", () => again(i + 1), { class: "quiet", title: step.seat }))];
+  const exploreFirst = (count) => explore(actions.slice(0, count), board);
+  const steps = [button("Start", "", () => exploreFirst(0), { class: "quiet" }),
+    ...path.map((step, i) => button(step.label, "", () => exploreFirst(i + 1), { class: "quiet", title: step.seat }))];
   $("ranges-path").replaceChildren(...steps.flatMap((step, i) => (i ? ["›", step] : [step])));
   $("ranges-where").textContent = `${position.street}, pot ${position.pot}${seat ? `; ${seat} to act` : "; the hand is over"}`;
   $("ranges-moves").replaceChildren(...moves.map((move) =>
@@ -28,12 +28,12 @@ function drawRanges() {
   $("ranges-cards").value = board;
   $("ranges-cards").maxLength = 2 * position.board_count;
   const menu = (i) => {
-    const none = i ? [option("", "no second player", shown[i] ?? "")] : [];
+    const none = i ? [createOption("", "no second player", shownPlayers[i] ?? "")] : [];
     const made = make("select", { "aria-label": i ? "Second player" : "Player" }, ...none,
-      ...position.players.map((name) => option(name, name, shown[i])));
+      ...position.players.map((name) => createOption(name, name, shownPlayers[i])));
     made.onchange = () => {
-      shown[i] = made.value;
-      shown = shown.filter(Boolean);
+      shownPlayers[i] = made.value;
+      shownPlayers = shownPlayers.filter(Boolean);
       explore(actions, board);
     };
     return made;
@@ -41,7 +41,7 @@ function drawRanges() {
   const total = (grid) => ["raise", "call", "fold"].map((kind) =>
     `${kind === "raise" ? "bet or raise" : kind === "call" ? "check or call" : kind} ${percent(grid.mean[["fold", "call", "raise"].indexOf(kind)])}`).join(", ");
   $("ranges-grids").replaceChildren(...[0, 1].map((i) =>
-    make("section", {}, menu(i), ...(grids[i] ? [make("p", { class: "more" }, total(grids[i])), hands(grids[i])] : []))));
+    make("section", {}, menu(i), ...(grids[i] ? [make("p", { class: "more" }, total(grids[i])), createHandGrid(grids[i])] : []))));
 }
 
 $("ranges-button").addEventListener("click", () => {

@@ -12,8 +12,8 @@ function showRules(game) {
   $("rules").showModal();
 }
 
-const plain = (name) => name.replaceAll("_", " ");
-const option = (value, text, chosen) => make("option", { value, selected: value === chosen }, text);
+const formatName = (name) => name.replaceAll("_", " ");
+const createOption = (value, text, chosen) => make("option", { value, selected: value === chosen }, text);
 
 async function showStart() {
   const { ok, answer } = await ask("start");
@@ -22,7 +22,7 @@ async function showStart() {
   $("game").textContent = document.title;
   $("start").hidden = false;
   const games = $("start-game");
-  games.replaceChildren(...answer.games.map((one) => option(one.name, plain(one.name), answer.game)));
+  games.replaceChildren(...answer.games.map((one) => createOption(one.name, formatName(one.name), answer.game)));
   const choose = async () => {
     $("start-about").textContent = answer.games.find((one) => one.name === games.value).about;
     await showOpponents(games.value);
@@ -33,7 +33,7 @@ async function showStart() {
   if (last)
     $("start-last").replaceChildren(
       button("Continue the last session", "", resume, { class: "main" }),
-      make("span", {}, `${plain(last.game)} against ${names(last.against)}, finished ${last.hands}`));
+      make("span", {}, `${formatName(last.game)} against ${joinNames(last.against)}, finished ${last.hands}`));
   await choose();
 }
 
@@ -41,15 +41,15 @@ async function showStart() {
 async function showOpponents(game) {
   const area = $("start-seats");
   $("start-play").disabled = true;
-  area.replaceChildren(working("Loading the players of this game"));
+  area.replaceChildren(createStatus("Loading the players of this game"));
   const { ok, answer } = await ask(`players/${game}`);
   if (game !== $("start-game").value) return;
   if (!ok) return area.replaceChildren(make("p", {}, answer.error));
   const short = (spec) => spec.split("/").at(-1);
   const rows = Array.from({ length: answer.seats - 1 }, (_, i) => {
-    const menu = make("select", { name: "against" }, ...answer.players.map((one) => option(one.spec, short(one.spec))));
+    const menu = make("select", { name: "against" }, ...answer.players.map((one) => createOption(one.spec, short(one.spec))));
     const about = make("small", {});
-    const tell = () => (about.textContent = answer.players.find((one) => one.spec === menu.value).about);
+    const showAbout = () => (about.textContent = answer.players.find((one) => one.spec === menu.value).about);
     menu.addEventListener("change", () => {
       menu.dataset.changed = "";
       const others = i ? [] : [...area.querySelectorAll("select:not([data-changed])")];
@@ -57,24 +57,24 @@ async function showOpponents(game) {
         other.value = menu.value;
         other.dispatchEvent(new Event("tell"));
       }
-      tell();
+      showAbout();
     });
-    menu.addEventListener("tell", tell);
-    tell();
+    menu.addEventListener("tell", showAbout);
+    showAbout();
     return make("label", {}, answer.seats > 2 ? `Opponent ${i + 1}` : "Opponent", menu, about);
   });
   area.replaceChildren(...rows);
   $("start-play").disabled = !answer.players.length;
 }
 
-function leaveStart() {
+function hideStart() {
   sessionStorage.playing = "yes";
   document.body.classList.remove("choosing");
   $("start").hidden = true;
 }
 
 async function resume() {
-  leaveStart();
+  hideStart();
   const { ok, answer } = await ask("view");
   if (ok && answer) return showView(answer, false);
   $("wait").textContent = ok ? "This session is gone." : `${answer.error} “New session” begins another one.`;
@@ -84,12 +84,12 @@ $("start").addEventListener("submit", async (event) => {
   event.preventDefault();
   const against = [...$("start-seats").querySelectorAll("select")].map((one) => one.value);
   $("start-play").disabled = true;
-  $("start-error").replaceChildren(working("Setting up the table"));
+  $("start-error").replaceChildren(createStatus("Setting up the table"));
   const { ok, answer } = await ask("begin", { game: $("start-game").value, against });
   $("start-error").textContent = ok ? "" : answer.error;
   $("start-play").disabled = false;
   if (!ok) return;
-  leaveStart();
+  hideStart();
   $("log").replaceChildren();
   await showView(answer);
 });
@@ -103,12 +103,12 @@ $("fresh").addEventListener("click", () => {
 });
 
 $("results-button")?.addEventListener("click", async () => {
-  $("results-body").replaceChildren(working("Reading the sessions"));
+  $("results-body").replaceChildren(createStatus("Reading the sessions"));
   $("results").showModal();
   const { ok, answer } = await ask("results");
   if (!ok) return $("results-body").replaceChildren(make("p", {}, answer.error));
-  const mean = (one) => (one ? `${signed(one.mean, fine(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, fine(one.mean))}`}` : "–");
-  const cells = (one) => [plain(one.game), names(one.against), number(one.sessions), number(one.hands), `${mean(one)} ${one.unit}`, mean(one.ev_adjusted)];
+  const mean = (one) => (one ? `${signed(one.mean, countDecimals(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, countDecimals(one.mean))}`}` : "–");
+  const cells = (one) => [formatName(one.game), joinNames(one.against), number(one.sessions), number(one.hands), `${mean(one)} ${one.unit}`, mean(one.ev_adjusted)];
   const heads = ["Game", "Against", "Sessions", "Hands", "Won", "EV-adjusted"];
   $("results-body").replaceChildren(answer.length
     ? make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
@@ -117,7 +117,7 @@ $("results-button")?.addEventListener("click", async () => {
 });
 
 /** Show the visitor's session; if there is none, the start screen or a new session. */
-async function open() {
+async function openPage() {
   if (hasStart && !sessionStorage.playing) return showStart();
   const { ok, status, answer } = await ask("view");
   if (ok && answer) await showView(answer, false);
@@ -126,4 +126,4 @@ async function open() {
   else $("wait").textContent = status ? `${answer.error} “New session” begins another one.` : answer.error;
 }
 
-open();
+openPage();

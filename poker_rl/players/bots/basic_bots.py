@@ -16,7 +16,7 @@ from poker_rl.players.player import Player, get_class_path
 
 @dataclass(kw_only=True)
 class Bot(Player):
-    """Base class of players that are defined by their settings; subclasses add `action_probs`."""
+    """Base class of bots, whose settings are dataclass fields; subclasses add `action_probs`."""
 
     game: InitVar[Game]
 
@@ -24,11 +24,11 @@ class Bot(Player):
         self._game = game
 
     def legal_mask(self, records: np.ndarray) -> np.ndarray:
-        """Return a mask [B, A] of the legal actions of each seat to act."""
+        """Return which of A actions are legal for the seat to act at each of B tables, [B, A]."""
         return self.to_tables(records).legal_mask()
 
     def to_tables(self, records: np.ndarray) -> Tables:
-        """Return new `Tables` with these records; threads that share the bot can't share tables."""
+        """Return new `Tables` with these records; threads may share the bot, but no `Tables`."""
         return tables_from_records(self._game, records)
 
     def to_dict(self) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Bot(Player):
 
 @dataclass(kw_only=True)
 class PokerBot(Bot):
-    """Base class of bots for any poker game; raises ConfigError for another game."""
+    """Base class of bots for any poker game; building one for another game raises ConfigError."""
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
@@ -64,10 +64,10 @@ class UniformBot(Bot):
 
 @dataclass(kw_only=True)
 class PreferenceBot(Bot):
-    """Bot that takes the first legal action in the list `prefer`.
+    """Bot that takes the first legal action in the list `prefer`, which holds names of actions.
 
-    If none is legal, it takes the legal action with the lowest number. In the list, `raise` stands
-    for all raises of a no-limit game, the smallest first.
+    If none of them is legal, it takes the legal action with the lowest number. In the list, `raise`
+    stands for all raises of a no-limit game, the smallest first.
     """
 
     is_suit_invariant = True
@@ -95,7 +95,7 @@ class PreferenceBot(Bot):
 
 @dataclass(kw_only=True)
 class AllInBot(PokerBot):
-    """Bot that makes the largest legal raise, in no-limit all-in; it calls if no raise is legal."""
+    """Bot that makes the largest legal raise (all-in in no-limit games), or calls without one."""
 
     is_suit_invariant = True
 
@@ -106,7 +106,7 @@ class AllInBot(PokerBot):
 
 
 def to_one_hot(actions: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-    """Return probabilities [B, A] that are 1 for the given actions [B] and 0 for all others."""
+    """Return probabilities of the shape of `legal_mask` [B, A]: 1 for the actions [B], else 0."""
     probs = np.zeros(legal_mask.shape)
     probs[np.arange(len(probs)), actions] = 1
     return probs

@@ -3,16 +3,17 @@
 When the last street begins, both seats have a range: the probability that they would hold each hand
 after their actions so far, if both had played as the trained player. With these ranges the betting
 of the last street is a small game, in which discounted CFR (arXiv:1809.04040) approximates an
-equilibrium. The bot plays it with every hand, whatever its own hand is. Solving endgames with the
-ranges of a precomputed strategy is from Ganzfried and Sandholm, "Endgame solving in large
-imperfect-information games" (2015).
+equilibrium. The game is the same for each hand of the bot, which plays by the equilibrium. Solving
+endgames with the ranges of a precomputed strategy is from Ganzfried and Sandholm, "Endgame solving
+in large imperfect-information games" (2015).
 
-The other seat may have another range, and could then win more from the solution than from the
+If the other seat's real range is different, it could win more from the solution than from the
 trained player. Re-solving (Burch et al., arXiv:1303.4441) prevents this: the other seat is dealt
-any hand, and may refuse to play the street with it, for what a best response to the trained player
-would win. Such a solution is safe, but need not be better than the trained player. So the solved
-game mixes both: with probability `range_share` the other seat has a hand of its range, else any.
-The mix, and a finite number of iterations, make the solution only approximately safe.
+any hand and may opt out of the street, in return for what a best response to the trained player
+would win with this hand. Such a solution is safe, but need not be better than the trained player.
+So the solved game mixes both: with probability `range_share` the other seat is dealt a hand of its
+range and can't opt out, else any hand. The mix, and a finite number of iterations, make the
+solution only approximately safe.
 """
 
 # mypy can't check functions that numba compiles, because their arguments have no annotations.
@@ -44,30 +45,31 @@ from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.player import compute_checked_probs
 from poker_rl.players.player_loader import load_base_player
-from poker_rl.players.range_policy import RangePolicy
+from poker_rl.players.range_policy import RangePolicyQuery
 
-MAX_CACHED_BYTES = 2**28  # of solutions that are kept for later decisions
-EXPLORATION = 1e-3  # share of uniform play in the past actions, so that no range is empty
+MAX_CACHED_BYTES = 2**28  # size of the solutions that are cached for later decisions
+EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no range is empty
 NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
 
 
 @dataclass(frozen=True)
 class EndgameSolution:
-    """The last street, solved for the seat to act."""
+    """Solution of the last street for one seat; a line is a sequence of actions on the street."""
 
     start_move: int  # number of actions before the street
     street: StreetLines
-    line_after_action: dict[tuple[int, int], int]  # index of the line after a line and an action
-    policy: np.ndarray  # policy of the seat at its decision lines with each hand, [D, H, A] float32
+    line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
+    # Probabilities of A actions after D decision lines with each of H hands, [D, H, A] float32.
+    policy: np.ndarray
 
 
 @dataclass(kw_only=True)
 class EndgameSolverBot(Bot):
     """Bot for heads-up poker that solves the last street; before it, it plays as `policy`."""
 
-    policy: str  # the player of the earlier streets, whose ranges are assumed for both seats
-    iterations: PositiveInt  # of discounted CFR
-    range_share: Probability  # how often the other seat has a hand of its range; else any hand
+    policy: str  # spec of the player of the earlier streets, which determines both seats' ranges
+    iterations: PositiveInt  # number of iterations of discounted CFR
+    range_share: Probability  # probability that the other seat has a hand of its range, else any
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
@@ -78,7 +80,7 @@ class EndgameSolverBot(Bot):
         self._player = load_base_player(self.policy, game, self)
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
         self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
-        self._range_policy = RangePolicy(game, self._ranges, self._boards)
+        self._range_query = RangePolicyQuery(game, self._ranges, self._boards)
         self._last_street = len(poker_game.board_cards) - 1
         self._solutions: dict[bytes, EndgameSolution] = {}
 
@@ -90,19 +92,19 @@ class EndgameSolverBot(Bot):
         is_endgame = records["street"] == self._last_street
         probs = np.empty((len(records), self._game.action_count))
         if is_endgame.any():
-            probs[is_endgame] = self._solve_endgames(records[is_endgame])
+            probs[is_endgame] = self._compute_endgame_probs(records[is_endgame])
         if not is_endgame.all():
             earlier = records[~is_endgame]
             probs[~is_endgame] = compute_checked_probs(self._game, self._player, earlier)
         return probs
 
-    def _solve_endgames(self, records: np.ndarray) -> np.ndarray:
-        """Return the solution's probabilities at tables on the last street, [B, A]."""
+    def _compute_endgame_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the solutions' action probabilities at B tables on the last street, [B, A]."""
         game = self._poker_game
         board_start = game.seats * game.hole_cards
         public_cards = records["deck"][:, board_start : game.cards_dealt]
         is_played = np.arange(records["line"].shape[1]) < records["moves"][:, None]
-        line = records["line"] * is_played  # without actions of an earlier hand
+        line = records["line"] * is_played  # clears cells with actions of an earlier hand
         public_states = np.hstack([line, records["moves"][:, None], public_cards])
         _, first_row, state_of_row = np.unique(
             public_states, axis=0, return_index=True, return_inverse=True
@@ -122,7 +124,7 @@ class EndgameSolverBot(Bot):
         return probs
 
     def _get_solution(self, record: np.ndarray) -> EndgameSolution:
-        """Return the solution of the last street of a table, [1]."""
+        """Return the solution of the last street for the seat to act at a table, [1]; cache it."""
         states = int(record["moves"][0]) + 1
         tables = Tables(self._game, states, 0)
         tables.deal(decks=np.repeat(record["deck"], states, axis=0))
@@ -137,15 +139,15 @@ class EndgameSolverBot(Bot):
             if cached_bytes > MAX_CACHED_BYTES:
                 self._solutions.clear()
             past_tables, cards = tables.records[: start_move + 1], board_cards.astype(np.int64)
-            self._solutions[key] = self._solve(own_seat, past_tables, actions, cards)
+            self._solutions[key] = self._solve_last_street(own_seat, past_tables, actions, cards)
         return self._solutions[key]
 
-    def _solve(
+    def _solve_last_street(
         self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> EndgameSolution:
-        """Solve the last street, which begins at the last of `past_tables`.
+        """Solve the last street for `own_seat`, after the M actions [M] on the earlier streets.
 
-        These are the tables before and after the M actions of the earlier streets, [M + 1].
+        `past_tables` [M + 1] are the tables before these actions and at the last street's start.
         """
         ranges = self._compute_ranges(past_tables[:-1], actions, board_cards)
         street, _ = extend_over_street(self._game, past_tables[-1:].copy(), self._last_street)
@@ -154,16 +156,16 @@ class EndgameSolverBot(Bot):
         board = self._boards.list_boards_by_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
         query = self._player, street.decision_records[own_decisions], [board], lambda rows: None
-        ((own_policy,),) = self._range_policy.iterate_board_policies(*query)
+        ((own_policy,),) = self._range_query.iterate_board_policies(*query)
         policy = np.zeros((len(street.legal_mask), *own_policy.probs.shape[1:]))
         policy[own_decisions] = own_policy.probs
         rows = np.maximum(own_policy.row_of_hand, 0)
-        refusal_values = _compute_best_response_values(*arrays, policy, rows, ranges, own_seat)
+        opt_out_values = _compute_best_response_values(*arrays, policy, rows, ranges, own_seat)
         possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
         row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
         game = *arrays, street.legal_mask, possible_hands, row_of_hand
-        other_seat = ranges, own_seat, self.range_share, refusal_values
+        other_seat = ranges, own_seat, self.range_share, opt_out_values
         probs = _run_discounted_cfr(*game, *other_seat, self.iterations)
         children = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
         line_after_action = {child: line for line, child in enumerate(children)}
@@ -173,7 +175,7 @@ class EndgameSolverBot(Bot):
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> np.ndarray:
-        """Return the probability of each seat to play the past actions with each hand, [2, H]."""
+        """Return each seat's range, [2, H]: its probability of each hand after the past actions."""
         reach = np.ones((2, len(self._ranges.hands)))
         reach *= self._ranges.mask_compatible_hands(board_cards)
         legal_mask = tables_from_records(self._game, past_tables.copy()).legal_mask()
@@ -182,7 +184,7 @@ class EndgameSolverBot(Bot):
         for street in np.unique(past_tables["street"]):
             moves = np.flatnonzero(past_tables["street"] == street)
             query = self._player, past_tables[moves], [boards[street]], lambda rows: None
-            for (policy,) in self._range_policy.iterate_board_policies(*query):
+            for (policy,) in self._range_query.iterate_board_policies(*query):
                 for move, probs in zip(moves, policy.probs, strict=True):
                     prob_of_hand = probs[policy.row_of_hand, actions[move]]
                     prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
@@ -193,9 +195,10 @@ class EndgameSolverBot(Bot):
 
 @jit
 def _compute_best_response_values(lines, terminal_arrays, policy, row_of_hand, ranges, own_seat):
-    """Return what a best response of the other seat to a policy wins with each hand, [H].
+    """Return what the other seat's best response to a policy wins with each of its H hands, [H].
 
-    These are counterfactual values, weighted by `ranges` [2, H] of the own seat.
+    These are counterfactual values in chips: the payoffs against each hand of the own seat are
+    weighted by its range, a row of `ranges` [2, H]. See `betting_lines` for the other arguments.
     """
     reach = np.empty((len(lines[1]), *ranges.shape))
     reach[0] = ranges
@@ -217,20 +220,22 @@ def _run_discounted_cfr(
     ranges,
     own_seat,
     range_share,
-    refusal_values,
+    opt_out_values,
     iterations,
 ):
-    """Return the average policy on one street with one entering line, [D, R, A].
+    """Return the average policy after the D decision lines of the street with R hands, [D, R, A].
 
     Args:
-        hands: the R hands that share no card with the board, as indices.
+        hands: indices of the R hands that share no card with the board.
         ranges: the range of each seat, [2, H]; 0 for impossible hands.
-        refusal_values: what the other seat wins if it refuses to play the street, [H].
-        See `betting_lines` for the others.
+        opt_out_values: chips that the other seat gets with each hand if it opts out, [H],
+            counterfactual values like those of the street.
+        See `EndgameSolverBot` for the settings, and `betting_lines` for the other arguments.
     """
     shape = legal_mask.shape[0], len(hands), legal_mask.shape[1]
     regrets, policy_sums, policy = np.zeros(shape), np.zeros(shape), np.empty(shape)
-    # The other seat plays (0) or refuses (1) the street with each hand.
+    # Re-solving gadget: with each hand, the other seat chooses to play the street (action 0) or to
+    # opt out and receive `opt_out_values` (action 1).
     entry_mask = np.ones((1, 2), np.bool_)
     entry_regrets, entry_policy = np.zeros((1, len(hands), 2)), np.empty((1, len(hands), 2))
     reach = np.empty((len(lines[1]), *ranges.shape))
@@ -254,7 +259,7 @@ def _run_discounted_cfr(
             update_regrets(lines, hands, policy, seat, weights, *arrays)
             if seat != own_seat:
                 for r in range(len(hands)):
-                    entry_values = values[0, hands[r]], refusal_values[hands[r]]
+                    entry_values = values[0, hands[r]], opt_out_values[hands[r]]
                     mean = entry_policy[0, r, 0] * entry_values[0]
                     mean += entry_policy[0, r, 1] * entry_values[1]
                     for k in range(2):

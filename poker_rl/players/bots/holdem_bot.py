@@ -1,8 +1,8 @@
 """Base class of the bots for hold'em, whose three choices are fold, call and bet.
 
-A bet is the smallest legal raise unless a bot chooses another; in limit poker there is only one. If
-a bot chooses to bet and no raise is legal, it calls. If it chooses to fold and there is no bet to
-call, it checks.
+A bet is the smallest legal raise, unless a bot overrides `find_bet_actions`; limit poker has only
+one size. A bot that chooses to bet calls if no raise is legal. A bot that chooses to fold checks if
+there is no bet to call.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class HoldemBot(Bot):
             raise ConfigError(f"a bot that reads hold'em hands needs {needed}, not {game.name}")
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the probabilities [B, 3] of fold, call and bet at tables [B]."""
+        """Return the probabilities of fold, call and bet at each of B tables, [B, 3]."""
         raise NotImplementedError
 
-    def get_known_cards(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cards that each seat to act sees, [B, 7], and the number of board cards, [B].
+    def get_cards_and_board_count(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the cards that each seat to act sees [B, 7], and the number of board cards [B].
 
-        The two hole cards come first, then the board; cards to come are -1.
+        A row has the two hole cards, then the five board cards, of which those to come are -1.
         """
         definitions, own_seat = self.to_tables(records).gather_definitions(), records["to_act"]
         rows, board_positions = np.arange(len(records)), np.arange(MAX_BOARD_CARDS)
@@ -66,7 +66,7 @@ class HoldemBot(Bot):
         return cards, board_count
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the raise [B] with which the bot would bet; arbitrary if no raise is legal."""
+        """Return the raise that the bot takes as its bet, as actions [B]; any if none is legal."""
         return find_smallest_raises(legal_mask)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -82,9 +82,9 @@ class StrongWeakBot(HoldemBot):
     """Bot with random choices, whose probabilities depend on whether its hand is strong.
 
     A hand is strong if `reference_bot` bets it at least half of the time. The bot bets a strong
-    hand with probability `strong_bet_prob` and else calls. It calls with a weak hand with
-    probability `weak_call_prob`, else it folds, or checks if there is no bet to call. The bots of a
-    published work on six-player hold'em play like this (docs/results/apu.md).
+    hand with probability `strong_bet_prob`, and else calls. It calls with a weak hand with
+    probability `weak_call_prob`, and else folds, or checks if there is no bet to call. The bots of
+    a published work on six-player hold'em play like this (docs/results/apu.md).
     """
 
     reference_bot: HoldemBot
@@ -103,8 +103,8 @@ class StrongWeakBot(HoldemBot):
         return np.asarray(self._choice_probs[is_strong.astype(np.int64)])
 
 
-def tabulate_holdings(function: Callable[[int, int], int]) -> np.ndarray:
-    """Return an array [card, card] with a symmetric function's value for each two hole cards."""
+def tabulate_by_hole_cards(function: Callable[[int, int], int]) -> np.ndarray:
+    """Return an array [52, 52] with the value of a symmetric function for each two hole cards."""
     table = np.zeros((MAX_DECK_SIZE, MAX_DECK_SIZE), np.int64)
     for first, second in combinations(range(MAX_DECK_SIZE), 2):
         table[first, second] = table[second, first] = function(first, second)
@@ -112,7 +112,7 @@ def tabulate_holdings(function: Callable[[int, int], int]) -> np.ndarray:
 
 
 def get_legal_choice_mask(legal_mask: np.ndarray) -> np.ndarray:
-    """Return a mask [B, 3] of whether fold, call and bet are legal, from action masks [B, A]."""
+    """Return whether fold, call and bet are legal, [B, 3], from masks of legal actions [B, A]."""
     return np.stack([legal_mask[:, FOLD], legal_mask[:, CALL], legal_mask[:, BET:].any(1)], axis=1)
 
 
@@ -122,16 +122,17 @@ def to_one_hot_choices(choice: np.ndarray) -> np.ndarray:
 
 
 def find_smallest_raises(legal_mask: np.ndarray) -> np.ndarray:
-    """Return the smallest legal raise [B] in each action mask [B, A]; `BET` if none is legal."""
+    """Return the smallest raise [B] in each mask of legal actions [B, A]; `BET` if it has none."""
     return np.asarray(BET + legal_mask[:, BET:].argmax(1))
 
 
 def to_legal_action_probs(
     legal_mask: np.ndarray, choice_probs: np.ndarray, bet_actions: np.ndarray
 ) -> np.ndarray:
-    """Convert probabilities of fold, call and bet [B, 3] to those of actions [B, A].
+    """Convert probabilities of fold, call and bet [B, 3] to probabilities of all actions [B, A].
 
-    The probability of an illegal choice goes to the call (or check), which is always legal.
+    A bet becomes the raise in `bet_actions` [B]. The probability of an illegal choice goes to the
+    call (or check), which is always legal.
     """
     legal_choice_probs = choice_probs * get_legal_choice_mask(legal_mask)
     out = np.zeros(legal_mask.shape)

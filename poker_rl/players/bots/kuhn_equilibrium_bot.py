@@ -28,7 +28,8 @@ class KuhnEquilibriumBot(Bot):
             raise ConfigError(f"known only of Kuhn poker, not of {game.name}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        bet_prob = compute_equilibrium_bet_probs(self.alpha)[find_situations(records)]  # [B]
+        indices = find_situations_and_cards(records)
+        bet_prob = compute_equilibrium_bet_probs(self.alpha)[indices]  # [B]
         rows, facing_bet = np.arange(len(records)), self.legal_mask(records)[:, FOLD]
         out = np.zeros((len(records), RAISE + 1))
         out[rows, np.where(facing_bet, CALL, RAISE)] = bet_prob
@@ -36,15 +37,15 @@ class KuhnEquilibriumBot(Bot):
         return out
 
 
-def find_situations(records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the situation [B], such as `AFTER_BET`, and the card of each seat to act [B]."""
+def find_situations_and_cards(records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return two indices for each seat to act, [B]: situation, such as `AFTER_BET`, and card."""
     second_move = np.where(records["line"][:, 0] == RAISE, AFTER_BET, AFTER_CHECK)
     situation = np.choose(records["moves"], [FIRST_MOVE, second_move, AFTER_CHECK_BET])
     return situation, records["deck"][np.arange(len(records)), records["to_act"]]
 
 
 def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:
-    """Return the probabilities [..., situations, cards] to bet or call a bet, for alpha [...]."""
+    """Return the probabilities to bet or call a bet for each alpha, [..., situations, cards]."""
     a = np.asarray(alpha, float)[..., None, None]
     start = np.array([[0, 0, 0], [1 / 3, 0, 1], [0, 1 / 3, 1], [0, 1 / 3, 1]])
     slope = np.array([[1, 0, 3], [0, 0, 0], [0, 1, 0], [0, 0, 0]])

@@ -1,10 +1,10 @@
-"""Bot that improves a trained player by looking ahead to its next decision.
+"""Bot that improves the policy of a trained player by looking ahead to the seat's next decision.
 
-At a decision the hidden cards are dealt again many times; all deals consistent with the information
-set are equally likely. Each deal is called a world. In each world every sufficiently likely action
-of the player is tried: all seats then play the same policy until the bot's seat decides again,
-where the critic estimates the value, or until the hand ends. With Q(a) the mean value of action a
-over the worlds, the bot plays
+At a decision, the hidden cards are dealt again many times; all deals consistent with the
+information set are equally likely. Each such deal is called a world. In each world, every
+sufficiently likely action of the trained player is tried: then all seats play the trained player's
+policy until the hand ends, or until the bot's seat decides again, where the critic estimates the
+value. With Q(a) the mean value of action a over the worlds, the bot plays
 
     policy'(a)  ~  policy(a) exp(Q(a) / temperature)
 
@@ -34,17 +34,17 @@ from poker_rl.players.successor_values import MAX_TABLES, compute_successor_valu
 
 WorldCount = Annotated[int, Range(1, 1e4)]
 Temperature = Annotated[float, Range(0, 1e9, exclude_low=True)]
-MAX_PROBS = 2**24  # most probabilities (tables times actions) in memory at once, 128 MB
+MAX_PROBS = 2**24  # most action probabilities of all tables in memory at once, 128 MB
 
 
 @dataclass(kw_only=True)
 class LookaheadBot(Bot):
-    """Bot that plays out the likely actions of a player in sampled deals, and prefers the best."""
+    """Bot that tries the likely actions of a player in sampled deals, and prefers the best ones."""
 
-    policy: str  # the player whose policy and critic are used
+    policy: str  # spec of the player whose policy and critic are used
     worlds: WorldCount  # number of deals in which each action is tried
     temperature: Temperature  # in the game's unit; low values depart further from `policy`
-    min_action_prob: Probability  # lowest one to be tried; the likeliest action always is
+    min_action_prob: Probability  # less probable actions are not tried, except the likeliest one
     seed: Seed
 
     def __post_init__(self, game: Game) -> None:
@@ -65,7 +65,8 @@ class LookaheadBot(Bot):
         has_choice = is_tried.any(1)
         decision, action = np.nonzero(is_tried)
         action_values = np.full(probs.shape, -np.inf)
-        chunk_size = min(MAX_TABLES, MAX_PROBS // probs.shape[1]) // self.worlds or 1  # in actions
+        max_tables = min(MAX_TABLES, MAX_PROBS // probs.shape[1])
+        chunk_size = max_tables // self.worlds or 1  # number of actions that are tried at once
         for start in range(0, len(decision), chunk_size):
             chunk = decision[start : start + chunk_size], action[start : start + chunk_size]
             action_values[chunk] = self._estimate_action_values(records.take(chunk[0]), chunk[1])
@@ -76,11 +77,11 @@ class LookaheadBot(Bot):
         return probs
 
     def _estimate_action_values(self, records: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """Return the estimated values [N] of one action at each table, in the game's unit."""
+        """Return the estimated value of one action at each of N tables, [N], in the game's unit."""
         tables = self.to_tables(records)
         keys = tables.infoset_keys().view(np.uint8).reshape(len(records), -1)
         tables.load_records(records.take(np.repeat(np.arange(len(records)), self.worlds)))
-        seed_world_tables(keys, np.uint64(self.seed), self.worlds, tables.records)
+        seed_random_states(keys, np.uint64(self.seed), self.worlds, tables.records)
         tables.resample_hidden_cards()
 
         def choose_responses(rows: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
@@ -92,7 +93,7 @@ class LookaheadBot(Bot):
 
         def estimate_state_values(rows: np.ndarray) -> np.ndarray:
             state_values = self._player.state_values(tables.records.take(rows))
-            assert state_values is not None  # checked in __post_init__
+            assert state_values is not None  # since `__post_init__` requires a critic
             return state_values
 
         successor_values = compute_successor_values(
@@ -103,8 +104,11 @@ class LookaheadBot(Bot):
 
 
 @jit
-def seed_world_tables(keys, seed, worlds, tables):  # type: ignore[no-untyped-def]
-    """Seed the N * worlds tables by `seed` and the keys [N, bytes] of information sets."""
+def seed_random_states(keys, seed, worlds, tables):  # type: ignore[no-untyped-def]
+    """Set the random states of N * `worlds` tables, `worlds` consecutive ones per information set.
+
+    A state depends on `seed`, the key of the information set, `keys` [N, bytes], and the world.
+    """
     for i in range(len(tables)):
         tables[i].key = hash_bytes(keys[i // worlds], seed)
         tables[i].draws = (i % worlds) << 32
@@ -112,6 +116,6 @@ def seed_world_tables(keys, seed, worlds, tables):  # type: ignore[no-untyped-de
 
 @jit
 def sample_uniform(tables, rows, out):  # type: ignore[no-untyped-def]
-    """Sample a uniform number in [0, 1) for each row from the random state of its table."""
+    """Write a number in [0, 1), sampled by the random state of each table in `rows`, into `out`."""
     for i in range(len(rows)):
         out[i] = random_uniform(tables[rows[i]])

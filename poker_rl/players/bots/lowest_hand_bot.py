@@ -22,8 +22,9 @@ from poker_rl.players.bots.basic_bots import Bot, to_one_hot
 class LowestHandBot(Bot):
     """Bot that plays the lowest legal combination, and passes only if there is none.
 
-    The lowest combination is the weakest of those with the fewest cards; of equally strong ones the
-    first action is taken. So the bot plays a single card when it may play anything.
+    The lowest combination is the weakest of the legal ones with the fewest cards; if several are
+    equally weak, the bot takes the action with the lowest number. So it plays a single card when it
+    may play any combination.
     """
 
     def __post_init__(self, game: Game) -> None:

@@ -1,7 +1,7 @@
 """Determinized Monte Carlo tree search: each simulation deals the hidden cards again.
 
 This is information set MCTS with one tree (P. Cowling, E. Powley, D. Whitehouse, IEEE TCIAIG 4,
-2012). Nodes are betting lines, and each seat selects fold, call or bet by UCB1 (P. Auer,
+2012). Its nodes are sequences of actions, and each seat selects fold, call or bet by UCB1 (P. Auer,
 N. Cesa-Bianchi, P. Fischer, 2002) to maximize its own payoff in chips. A simulation adds one node
 and continues with a rollout, in which seats call or bet with equal probability and sometimes fold.
 The bot takes the choice with the most visits. UCB1 assumes rewards between 0 and 1, so the
@@ -9,8 +9,8 @@ exploration term is scaled by the mean final pot of the simulations so far. If i
 pot at the node, a few chips before the flop, the bot would explore too little
 (docs/results/bots.md compares both).
 
-Hidden cards are overwritten before they are read. Random numbers depend only on the seed and the
-information set, so the bot is a fixed policy.
+The search replaces all hidden cards before it uses them. Random numbers depend only on the seed
+and the information set, so the bot is a fixed policy.
 """
 
 # The arguments of the compiled functions are NumPy records, which have no type for mypy.
@@ -54,11 +54,11 @@ SimulationCount = Annotated[int, Range(1, 1e6)]
 
 @dataclass(kw_only=True)
 class MCTSBot(PokerBot):
-    """Bot that takes the choice that its simulations visited most often."""
+    """Bot that takes the choice (fold, call or bet) that its simulations visited most often."""
 
     simulations: SimulationCount
-    exploration: NonNegativeFloat
-    rollout_fold_prob: Probability
+    exploration: NonNegativeFloat  # factor of the exploration term of UCB1
+    rollout_fold_prob: Probability  # probability to fold at a move of a rollout
     seed: Seed
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ class MCTSBot(PokerBot):
         return to_legal_action_probs(legal_mask, choice_probs, find_smallest_raises(legal_mask))
 
     def count_visits(self, records: np.ndarray) -> np.ndarray:
-        """Return how many simulations began with fold, with call and with bet, [B, 3]."""
+        """Return how many simulations at each of B tables began with fold, call and bet, [B, 3]."""
         tables, game = self.to_tables(records), self._game
         visits = np.empty((len(records), CHOICE_COUNT), np.int64)
         legal_mask = np.empty(game.action_count, np.bool_)
@@ -80,19 +80,20 @@ class MCTSBot(PokerBot):
 
 @jit
 def run_searches(definitions, tables, scratch, settings, out):
-    """Run the simulations for each table, and write each choice's visits into `out` [B, 3].
+    """Search at each of B tables; write the visits of fold, call and bet into `out` [B, 3].
 
-    `definitions` [B] are the parameters of the game at the `tables` [B].
+    `definitions` [B] are the parameters of the game at the `tables` [B], `scratch` is a table, a
+    mask of actions and an information-set key, `settings` are those of `MCTSBot` in their order.
     """
     scratch_tables, legal_mask, infoset_key = scratch
     simulations, exploration, rollout_fold_prob, seed = settings
     # Index of the child node after each choice at each node; 0 if there is none.
     child = np.empty((simulations, CHOICE_COUNT), np.int64)
     visits = np.empty((simulations, CHOICE_COUNT), np.int64)
-    chips_won = np.empty((simulations, CHOICE_COUNT))  # summed payoffs of the seat to act
+    chips_won = np.empty((simulations, CHOICE_COUNT))  # sum of payoffs of the seat that chose
     path = np.empty((MAX_MOVES, 3), np.int64)  # node, seat and choice of each move
     winnings = np.empty(MAX_SEATS, np.int64)
-    is_legal = np.empty(CHOICE_COUNT, np.bool_)  # of the three choices
+    is_legal = np.empty(CHOICE_COUNT, np.bool_)
     hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
     for i in range(len(tables)):
@@ -143,7 +144,7 @@ def run_searches(definitions, tables, scratch, settings, out):
 
 @jit
 def find_smallest_raise(game, table, legal_mask):
-    """Write `legal_mask`, and return the smallest legal raise, or 0 if no raise is legal."""
+    """Write the legal actions into `legal_mask`; return the smallest legal raise, or 0."""
     legal(game, table, legal_mask)
     for action in range(BET, len(legal_mask)):
         if legal_mask[action]:
@@ -162,7 +163,7 @@ def sample_rollout_choice(table, is_legal, fold_prob):
 
 @jit
 def select_by_ucb(table, is_legal, visits, chips_won, exploration_chips):
-    """Return the choice with the highest upper confidence bound, or a random untried choice."""
+    """Return a random unvisited choice; if there is none, the one with the best upper bound."""
     total_visits, untried_count = 0, 0
     for choice in range(CHOICE_COUNT):
         if is_legal[choice]:

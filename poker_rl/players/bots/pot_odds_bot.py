@@ -2,10 +2,10 @@
 
 Equity is the share of the pot that a seat wins on average if all remaining hands go to the
 showdown. Each sample deals every live opponent a hand of its range, and the board cards to come. A
-range contains the best hands; the more an opponent raised, the smaller is its range. For raises
-before the flop, the best hands are those with the most points by B. Chen's formula; for later
-raises, those that are the strongest on the current board. Some of the samples ignore the ranges,
-because a raise may also be a bluff or a draw.
+range contains the best hands; the more often an opponent raised, the smaller is its range. For
+raises before the flop, the best hands are those with the most points by B. Chen's formula; for
+later raises, those that are the strongest on the current board. Some of the samples ignore the
+ranges, because a raise may also be a bluff or a draw.
 
 The bot bets if its equity is large compared with an even share of the pot among the live seats.
 Else it calls if its equity exceeds the pot odds by a margin. All settings are our choice.
@@ -54,8 +54,8 @@ from poker_rl.players.bots.holdem_bot import (
 )
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
-HOLDING_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of pairs of hole cards
-MAX_TRIES = 50  # after so many hands that contain dealt cards, the range is ignored
+HOLE_CARD_PAIR_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of pairs of hole cards
+MAX_TRIES = 50  # most samples from a range to find a hand without dealt cards; then any is dealt
 SampleCount = Annotated[int, Range(1, 1e6)]
 Margin = Annotated[float, Range(-1, 1)]
 
@@ -64,14 +64,15 @@ Margin = Annotated[float, Range(-1, 1)]
 class PotOddsBot(HoldemBot):
     """Bot that bets with a large equity, calls if the pot odds allow it and folds the rest.
 
-    `share_after_raises` has the share of hands in an opponent's range after 0, 1, 2 ... raises; the
-    last share is also used after more raises. Raises before the flop and later ones are counted
-    separately. With probability `any_hand_prob`, an opponent's hand is sampled from all hands,
-    however often the opponent raised. The bot bets if its equity times the number of live seats is
-    at least `bet_threshold`, and calls if its equity exceeds the pot odds by `call_margin`.
+    `share_after_raises` lists the share of hands that are in an opponent's range after 0, 1, 2 ...
+    raises; the last share also holds after more raises. Raises before the flop and later ones are
+    counted separately. With probability `any_hand_prob`, an opponent's hand is sampled from all
+    hands, however often the opponent raised. `samples` is the number of deals for each estimate.
+    The bot bets if its equity times the number of live seats is at least `bet_threshold`, and calls
+    if its equity is at least the pot odds plus `call_margin`.
 
-    A no-limit bet is the legal raise that is nearest to the share `bet_pot_share` of the pot after
-    calling. A bet of at least the share `all_in_share` of the seat's chips becomes all-in.
+    A no-limit bet is the legal raise by about `bet_pot_share` times the pot after calling. A bet of
+    at least the share `all_in_share` of the seat's chips becomes all-in.
     """
 
     share_after_raises: list[PositiveShare]
@@ -90,23 +91,25 @@ class PotOddsBot(HoldemBot):
         self._percentiles = compute_chen_percentiles()
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        equity, pot_odds = self.estimate_equity(records)
+        equity, pot_odds = self.estimate_equity_and_pot_odds(records)
         is_bet = equity * records["live"] >= self.bet_threshold
         is_call = equity >= pot_odds + self.call_margin
         return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
 
-    def estimate_equity(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the equity [B] and the pot odds [B] of each seat to act.
+    def estimate_equity_and_pot_odds(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the estimated equity [B] and the pot odds [B] of the seat to act at each table.
 
-        The pot odds are the chips of a call as a share of the pot that could then be won.
+        The pot odds are the chips of a call divided by the pot after the call.
         """
-        # Suits are renamed in a copy, so that equivalent situations get equal random numbers.
+        # Suits are sorted in a copy, so that positions that differ by a permutation of suits get
+        # equal random numbers.
         tables = self.to_tables(copy_records(records))
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
         equity, infoset_key = np.empty(len(records)), np.empty(self._game.infoset_key_size, "u1")
-        estimate_equities(
-            *(definitions, tables.records, *self.get_known_cards(tables.records), infoset_key),
+        cards_and_board_count = self.get_cards_and_board_count(tables.records)
+        fill_equities(
+            *(definitions, tables.records, *cards_and_board_count, infoset_key),
             *(self._percentiles, np.array(self.share_after_raises), self.any_hand_prob),
             *(self.samples, np.uint64(self.seed), equity),
         )
@@ -118,7 +121,7 @@ class PotOddsBot(HoldemBot):
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         smallest_raises = find_smallest_raises(legal_mask)
-        if not records["raise_by"].shape[1]:  # limit
+        if not records["raise_by"].shape[1]:  # fixed-limit games have one size
             return smallest_raises
         definitions = self.to_tables(records).gather_definitions()
         own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
@@ -129,15 +132,16 @@ class PotOddsBot(HoldemBot):
         if not definitions["sizes"].any():
             return np.asarray(np.maximum(target.astype(np.int64), smallest_raises))
         raise_targets = compute_raise_targets(self._game, records).astype(float)
-        raise_targets[raise_targets == 0] = np.inf  # illegal
+        raise_targets[raise_targets == 0] = np.inf  # illegal raises are never the nearest
         return np.asarray(RAISE + np.abs(raise_targets - target[:, None]).argmin(1))
 
     def _get_paid_and_stacks(
         self, records: np.ndarray, definitions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what the seat to act has paid and could pay at most [B], and what all seats have.
+        """Return chips: paid by the seat to act, its stack, and paid by each seat.
 
-        The chips of the seats are [B, seats], 0 for a seat that is not part of the game.
+        Their shapes are [B], [B] and [B, seats]. The stack is that at the start of the hand, and
+        infinite if the game has none. Seats that are not part of the game have paid 0.
         """
         rows, seat = np.arange(len(records)), records["to_act"]
         is_seat = np.arange(MAX_SEATS) < definitions["seats"][:, None]
@@ -146,7 +150,7 @@ class PotOddsBot(HoldemBot):
 
 
 @jit
-def estimate_equities(
+def fill_equities(
     definitions,
     tables,
     known_cards,
@@ -161,10 +165,10 @@ def estimate_equities(
 ):
     """Write the equity of each seat to act into `equity` [B]; see `PotOddsBot` for the settings.
 
-    `known_cards` and `board_counts` are those of `HoldemBot.get_known_cards`, `percentiles` those
-    of `compute_chen_percentiles`; `infoset_key` is scratch memory.
+    `known_cards` and `board_counts` come from `get_cards_and_board_count`, `percentiles` from
+    `compute_chen_percentiles`. `infoset_key` and the unknown cards serve as scratch memory.
     """
-    ranges = np.empty((MAX_SEATS, HOLDING_COUNT), np.int64)
+    ranges = np.empty((MAX_SEATS, HOLE_CARD_PAIR_COUNT), np.int64)
     range_sizes = np.empty(MAX_SEATS, np.int64)
     raise_counts = np.empty((MAX_SEATS, 2), np.int64)
     hands = np.empty((MAX_SEATS, MAX_HOLE_CARDS), np.int64)
@@ -184,29 +188,29 @@ def estimate_equities(
                 preflop_share = share_after_raises[min(raise_counts[seat, 0], last)]
                 board_share = share_after_raises[min(raise_counts[seat, 1], last)]
                 shares = preflop_share, board_share if board_count else 1.0
-                range_sizes[opponents] = write_range_hands(
+                range_sizes[opponents] = fill_range(
                     shares, percentiles, known_bits, cards, board_count, ranges[opponents]
                 )
                 opponents += 1
         final_count = game.shown[game.streets - 1]
         pot_shares = 0.0
         for _ in range(samples):
-            dealt_cards = known_bits
+            dealt_bits = known_bits
             for opponent in range(opponents):
-                hole_cards = ranges[opponent][: range_sizes[opponent]]
-                dealt_cards = deal_opponent(
-                    table, dealt_cards, hole_cards, any_hand_prob, hands[1 + opponent]
+                range_hands = ranges[opponent][: range_sizes[opponent]]
+                dealt_bits = deal_opponent_hand(
+                    table, dealt_bits, range_hands, any_hand_prob, hands[1 + opponent]
                 )
             for j in range(board_count, final_count):
-                cards[MAX_HOLE_CARDS + j] = draw_undealt_card(table, dealt_cards)
-                dealt_cards |= np.int64(1) << cards[MAX_HOLE_CARDS + j]
-            pot_shares += compute_showdown_share(hands, 1 + opponents, cards, final_count)
+                cards[MAX_HOLE_CARDS + j] = draw_undealt_card(table, dealt_bits)
+                dealt_bits |= np.int64(1) << cards[MAX_HOLE_CARDS + j]
+            pot_shares += compute_first_hand_share(hands, 1 + opponents, cards, final_count)
         equity[i] = pot_shares / samples
 
 
 @jit
 def count_raises(game, table, out):
-    """Write into `out` [seats, 2] each seat's number of raises before the flop and later."""
+    """Write each seat's number of raises before the flop and after it into `out` [seats, 2]."""
     blinds = 0
     for seat in range(game.seats):
         out[seat, 0] = out[seat, 1] = 0
@@ -220,15 +224,15 @@ def count_raises(game, table, out):
 
 
 @jit
-def write_range_hands(shares, percentiles, known_bits, cards, board_count, hole_cards):
-    """Write the pairs of hole cards of a range; return their number, or 0 for any hole cards.
+def fill_range(shares, percentiles, known_bits, scratch_and_board, board_count, range_out):
+    """Write the pairs of hole cards in a range into `range_out`, cards a and b as 52 a + b.
 
-    Args:
-        shares: share of all hole cards that is selected, the best before the flop, and share of
-            these that is in the range, the strongest on the current board.
-        cards: two cards that are overwritten, then the board cards.
-        hole_cards: output, in which cards a and b are 52 a + b.
+    Return their number; 0 stands for a range of all hands. The range is made in two steps:
+    `shares[0]` of all hands are selected, the best before the flop; of these, `shares[1]` are in
+    the range, the strongest on the current board. Bit c of `known_bits` is 1 for a known card c,
+    which no hand of the range contains. `scratch_and_board` has two scratch cells, then the board.
     """
+    cards = scratch_and_board
     preflop_share, board_share = shares
     if preflop_share == 1 and board_share == 1:
         return 0
@@ -237,56 +241,58 @@ def write_range_hands(shares, percentiles, known_bits, cards, board_count, hole_
         for second in range(first):
             is_known = (known_bits >> first | known_bits >> second) & 1
             if not is_known and percentiles[first, second] >= 1 - preflop_share:
-                hole_cards[count] = MAX_DECK_SIZE * first + second
+                range_out[count] = MAX_DECK_SIZE * first + second
                 count += 1
     if board_share == 1 or count == 0:
         return count
     strengths = np.empty(count, np.int64)
     for j in range(count):
-        cards[0], cards[1] = divmod(hole_cards[j], MAX_DECK_SIZE)
+        cards[0], cards[1] = divmod(range_out[j], MAX_DECK_SIZE)
         strengths[j] = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
     min_strength = np.sort(strengths)[min(int((1 - board_share) * count), count - 1)]
     strong_count = 0
     for j in range(count):
         if strengths[j] >= min_strength:
-            hole_cards[strong_count] = hole_cards[j]
+            range_out[strong_count] = range_out[j]
             strong_count += 1
     return strong_count
 
 
 @jit
-def deal_opponent(table, dealt_cards, hole_cards, any_hand_prob, out):
-    """Deal an opponent two hole cards of its range, or with probability `any_hand_prob` any two.
+def deal_opponent_hand(table, dealt_bits, range_hands, any_hand_prob, out):
+    """Write random hole cards of an opponent into `out`; return `dealt_bits` with their bits set.
 
-    Write them into `out`, and return the set of dealt cards including them.
+    They are from the range `range_hands` (see `fill_range`), with probability `any_hand_prob` any.
     """
-    if len(hole_cards) and random_uniform(table) >= any_hand_prob:
+    count = len(range_hands)
+    if count and random_uniform(table) >= any_hand_prob:
         for _ in range(MAX_TRIES):
-            out[0], out[1] = divmod(hole_cards[random_below(table, len(hole_cards))], MAX_DECK_SIZE)
+            out[0], out[1] = divmod(range_hands[random_below(table, count)], MAX_DECK_SIZE)
             hand = np.int64(1) << out[0] | np.int64(1) << out[1]
-            if not dealt_cards & hand:
-                return dealt_cards | hand
+            if not dealt_bits & hand:
+                return dealt_bits | hand
     for j in range(MAX_HOLE_CARDS):
-        out[j] = draw_undealt_card(table, dealt_cards)
-        dealt_cards |= np.int64(1) << out[j]
-    return dealt_cards
+        out[j] = draw_undealt_card(table, dealt_bits)
+        dealt_bits |= np.int64(1) << out[j]
+    return dealt_bits
 
 
 @jit
-def draw_undealt_card(table, dealt_cards):
-    """Return a random card that has not been dealt."""
+def draw_undealt_card(table, dealt_bits):
+    """Return a random card whose bit in `dealt_bits` is 0."""
     card = random_below(table, MAX_DECK_SIZE)
-    while dealt_cards >> card & 1:
+    while dealt_bits >> card & 1:
         card = random_below(table, MAX_DECK_SIZE)
     return card
 
 
 @jit
-def compute_showdown_share(hands, hand_count, cards, board_count):
-    """Return the share of the pot that the first of the hands wins; equal hands divide it.
+def compute_first_hand_share(hands, hand_count, scratch_and_board, board_count):
+    """Return the share of the pot that `hands[0]` wins at a showdown of `hand_count` hands.
 
-    `cards` are two cards that are overwritten, then the board cards.
+    Equal hands divide the pot. `scratch_and_board` has two scratch cells, then the board cards.
     """
+    cards = scratch_and_board
     cards[0], cards[1] = hands[0, 0], hands[0, 1]
     own_strength = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
     winners = 1

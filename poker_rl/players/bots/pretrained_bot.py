@@ -12,7 +12,7 @@ import torch
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.players.bots.basic_bots import Bot
-from poker_rl.players.player_loader import load_players
+from poker_rl.players.player_loader import load_snapshot_players
 
 PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "released"
 CHECKSUM_FILE = "SHA256SUMS"  # in PRETRAINED_FOLDER, as written by `sha256sum`
@@ -22,8 +22,8 @@ CHECKSUM_FILE = "SHA256SUMS"  # in PRETRAINED_FOLDER, as written by `sha256sum`
 class PretrainedBot(Bot):
     """Bot that plays as the only player of a snapshot in `poker_rl/released`, on the CPU.
 
-    The file stores weights in 16 bits, which halves its size; computations use 32 bits.
-    `scripts/release.py` makes such files.
+    The setting `file` is the name of the snapshot. It stores weights in 16 bits, which halves its
+    size; computations use 32 bits. `scripts/release.py` makes such files.
     """
 
     file: str
@@ -32,7 +32,7 @@ class PretrainedBot(Bot):
         super().__post_init__(game)
         check_bundled_file(self.file)
         path = PRETRAINED_FOLDER / self.file
-        (self._player,) = load_players(path, game, torch.device("cpu")).values()
+        (self._player,) = load_snapshot_players(path, game, torch.device("cpu")).values()
 
     @property
     def is_suit_invariant(self) -> bool:

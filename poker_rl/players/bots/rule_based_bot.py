@@ -1,7 +1,7 @@
 """Bot that compares its hole cards with the board by simple rules.
 
-It bets with top pair or better. It calls with any pair and, while board cards are still to come,
-with a draw. Else it checks or folds. The terms mean:
+After the flop it bets with top pair or better. It calls with any pair and, while board cards are
+still to come, with a draw. Else it checks or folds. The terms mean:
 
     top pair   a hole card pairs the highest rank of the board, or both are a pair above it
     better     two pair with both hole cards, or three of a kind or better, of a higher category
@@ -44,12 +44,12 @@ class RuleBasedBot(HoldemBot):
     """Bot that bets, calls and folds by the rules in the module's docstring."""
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        cards, board_count = self.get_known_cards(records)
+        cards, board_count = self.get_cards_and_board_count(records)
         ranks, final_count = cards // MAX_SUITS, self._game.definitions["shown"].max()
         hole_ranks, board_ranks = ranks[:, :MAX_HOLE_CARDS], ranks[:, MAX_HOLE_CARDS:]
         top_board_rank = board_ranks.max(1)
         is_hole_pair = hole_ranks[:, 0] == hole_ranks[:, 1]
-        # Without a board, each pair is a pair above it.
+        # Before the flop `top_board_rank` is below all ranks, so the bot bets every pair.
         is_bet = (hole_ranks == top_board_rank[:, None]).any(1)
         is_bet |= is_hole_pair & (hole_ranks[:, 0] > top_board_rank)
         is_bet |= is_better_than_top_pair(cards, board_count)
@@ -60,7 +60,7 @@ class RuleBasedBot(HoldemBot):
 
 
 def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.ndarray:
-    """Return whether each hand [B, 7] of two hole cards and a board is better than top pair."""
+    """Return whether each hand of hole cards and board [B, 7] is better than top pair, [B]."""
     hand_strength, board_strength = np.zeros((2, len(cards)), np.int64)
     _evaluate_hands_and_boards(cards, board_count, hand_strength, board_strength)
     hand_category, board_category = (x >> CATEGORY_SHIFT for x in (hand_strength, board_strength))
@@ -75,8 +75,9 @@ def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.nd
 
 
 def has_draw(cards: np.ndarray) -> np.ndarray:
-    """Return whether each hand [B, 7] of two hole cards and a board has a draw; -1 is no card."""
-    is_held = np.zeros((2, len(cards), MAX_RANKS, MAX_SUITS), bool)  # by the board, and by the seat
+    """Return whether each hand of hole cards and board [B, 7] has a draw, [B]; -1 is no card."""
+    # Whether the board alone (index 0), and the seat with the board (1), has each card.
+    is_held = np.zeros((2, len(cards), MAX_RANKS, MAX_SUITS), bool)
     row, position = np.nonzero(cards >= 0)
     card = cards[row, position]
     is_held[1, row, card // MAX_SUITS, card % MAX_SUITS] = True
@@ -94,7 +95,7 @@ def has_draw(cards: np.ndarray) -> np.ndarray:
 
 @jit
 def _evaluate_hands_and_boards(cards, board_count, hand_out, board_out):  # type: ignore[no-untyped-def]
-    """Write the strength of each hand and of its board alone, if there is a board, [B]."""
+    """Write the strengths of each hand and its board into the outputs [B], if there is a board."""
     for i in range(len(cards)):
         if board_count[i]:
             hand_out[i] = evaluate_best_five(cards[i], MAX_HOLE_CARDS + board_count[i], MAX_SUITS)

@@ -1,4 +1,4 @@
-"""Bots that play by their two hole cards alone, so they bet a good hand whatever the board is.
+"""Bots that play every street by their two hole cards alone, whatever the board is.
 
 B. Chen's points for two hole cards are from L. Krieger, Hold'em Excellence (2000). D. Sklansky,
 Hold'em Poker (1976), has five nested ranges of starting hands:
@@ -9,7 +9,7 @@ Hold'em Poker (1976), has five nested ranges of starting hands:
     loose       AA-22, AK-A5, any two of ten or higher, K9s-T9s               25.19 %
     very loose  AA-22, AK-A2, any two of seven or higher, K6-K4, K3s-K2s      49.92 %
 
-The choices for points and ranges are ours, and the same on every street.
+What the bots do with which points and ranges is our choice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from poker_rl.players.bots.holdem_bot import (
     BET,
     HoldemBot,
     get_legal_choice_mask,
-    tabulate_holdings,
+    tabulate_by_hole_cards,
     to_one_hot_choices,
 )
 from poker_rl.players.player import mix_with_uniform
@@ -40,10 +40,10 @@ FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, JACK, QUEEN, KING, ACE = range(2, 13)
 class ChenBot(HoldemBot):
     """Bot that plays every street by the points of its hole cards, with random deviations.
 
-    It bets with at least `bet_threshold` points, and calls with at least `call_thresholds`, which
-    depend on the position: early, middle or late. The positions are thirds of the seats, from the
-    left of the button (early) to the button (late). With probability `deviation_prob` it takes a
-    random legal choice instead.
+    It bets with at least `bet_threshold` of Chen's points, and calls with at least the value of
+    `call_thresholds` for its position: early, middle or late. The positions are thirds of the
+    seats, from the left of the button (early) to the button (late). With probability
+    `deviation_prob` the bot takes a uniformly random legal choice instead.
     """
 
     bet_threshold: int
@@ -55,18 +55,18 @@ class ChenBot(HoldemBot):
         if len(self.call_thresholds) != POSITION_COUNT:
             problem = f"{self.call_thresholds} has not three values: early, middle, late position"
             raise ConfigError(f"call_thresholds: {problem}")
-        self._points = tabulate_holdings(compute_chen_points)
+        self._points = tabulate_by_hole_cards(compute_chen_points)
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        points = self._points[tuple(self.get_known_cards(records)[0][:, :2].T)]
-        is_call = points >= np.array(self.call_thresholds)[self.find_position(records)]
+        points = self._points[tuple(self.get_cards_and_board_count(records)[0][:, :2].T)]
+        is_call = points >= np.array(self.call_thresholds)[self.classify_position(records)]
         is_bet = points >= self.bet_threshold
         planned_probs = to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
         return mix_with_uniform(
             planned_probs, get_legal_choice_mask(legal_mask), self.deviation_prob
         )
 
-    def find_position(self, records: np.ndarray) -> np.ndarray:
+    def classify_position(self, records: np.ndarray) -> np.ndarray:
         """Return the position of each seat to act, [B]: 0 early, 1 middle, 2 late."""
         button = self.to_tables(records).count_seats() - 1
         position: np.ndarray = POSITION_COUNT * records["to_act"] // button
@@ -74,7 +74,7 @@ class ChenBot(HoldemBot):
 
 
 def compute_chen_points(first: int, second: int) -> int:
-    """Return Chen's points for two cards, from 20 for two aces to -1."""
+    """Return Chen's points for two cards, from -1 to 20 (two aces)."""
     low_rank, high_rank = sorted((first // MAX_SUITS, second // MAX_SUITS))
     points = {12: 10.0, 11: 8.0, 10: 7.0, 9: 6.0}.get(high_rank, (high_rank + 2) / 2)
     gap = high_rank - low_rank - 1  # number of ranks between the cards
@@ -88,8 +88,8 @@ def compute_chen_points(first: int, second: int) -> int:
 
 
 def compute_chen_percentiles() -> np.ndarray:
-    """Return the percentile [card, card] of two hole cards by Chen points; ties count half."""
-    points = tabulate_holdings(compute_chen_points)
+    """Return the percentile of each two hole cards by Chen points, [52, 52]; ties count half."""
+    points = tabulate_by_hole_cards(compute_chen_points)
     sorted_points = np.sort(points[np.triu_indices(MAX_DECK_SIZE, 1)])
     lower, not_higher = (np.searchsorted(sorted_points, points, side) for side in ("left", "right"))
     percentiles: np.ndarray = (lower + not_higher) / 2 / len(sorted_points)
@@ -100,31 +100,32 @@ def compute_chen_percentiles() -> np.ndarray:
 class SklanskyBot(HoldemBot):
     """Bot that bets very high and tight hands, and calls with hands of looser ranges.
 
-    It bets a hand of the average range with probability `average_range_bet_prob` and else calls.
-    With very loose hands it calls while the street has at most one bet, the big blind included.
+    The ranges are in the module's docstring. It bets hands of the average range with probability
+    `average_range_bet_prob`, and else calls. It calls with very loose hands only while the street
+    has at most one bet, the big blind included, and folds all hands outside the ranges.
     """
 
     average_range_bet_prob: Probability
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        self._ranges = tabulate_holdings(find_sklansky_range)
+        self._ranges = tabulate_by_hole_cards(find_sklansky_range)
         bet_prob = self.average_range_bet_prob
         call, fold = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]
         bet, average = [0.0, 0.0, 1.0], [0.0, 1 - bet_prob, bet_prob]
         usual_plan = [bet, bet, average, call, call, fold]
         facing_more = [bet, bet, average, call, fold, fold]
-        # Axes: whether the street has more than one bet, the range, and the choice.
+        # Axes: 1 if the street has more than one bet, else 0; the range; the choice.
         self._choice_probs = np.array([usual_plan, facing_more])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        range_index = self._ranges[tuple(self.get_known_cards(records)[0][:, :2].T)]
+        range_index = self._ranges[tuple(self.get_cards_and_board_count(records)[0][:, :2].T)]
         has_more_bets = (records["raises"] > 1).astype(np.int64)
         return np.asarray(self._choice_probs[has_more_bets, range_index])
 
 
 def find_sklansky_range(first: int, second: int) -> int:
-    """Return the tightest range that contains the two cards, or `OUTSIDE_RANGES`."""
+    """Return the tightest range that contains two hole cards, or `OUTSIDE_RANGES`."""
     low, high = sorted((first // MAX_SUITS, second // MAX_SUITS))
     pair, suited = low == high, first % MAX_SUITS == second % MAX_SUITS
     ace, king = high == ACE, high == KING

@@ -1,10 +1,10 @@
 """Bot that raises strong hands, calls with medium hands and folds the rest.
 
-The strength of a hand is p^n, the probability to beat all n remaining opponents if they hold random
-cards. From the flop on, p is the share of an opponent's possible hole cards that the bot's hand
-beats on the current board. Before the flop, p is the share of hole cards with fewer points by B.
-Chen's formula (L. Krieger, Hold'em Excellence, 2000). Ties count half. Board cards to come and the
-actions of the opponents are ignored.
+The strength of a hand is p^n, an estimate of the probability to beat all n remaining opponents if
+they hold random cards. From the flop on, p is the share of an opponent's possible hole cards that
+the bot's hand beats on the current board. Before the flop, p is the share of all hole cards with
+fewer points by B. Chen's formula (L. Krieger, Hold'em Excellence, 2000). Ties count half. Board
+cards to come and the actions of the opponents are ignored.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class TightBot(HoldemBot):
         return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
 
     def compute_win_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability that the seat to act has the best hand at each table, [B]."""
-        cards, board_count = self.get_known_cards(records)
+        """Return the probability p^n that each of B seats to act has the best hand, [B]."""
+        cards, board_count = self.get_cards_and_board_count(records)
         win_probs: np.ndarray = self._preflop_win_probs[cards[:, 0], cards[:, 1]]
         _fill_board_win_probs(cards, board_count, win_probs)
         return np.asarray(win_probs ** (records["live"] - 1))
@@ -47,7 +47,7 @@ class TightBot(HoldemBot):
 
 @jit
 def _fill_board_win_probs(cards, board_count, out):  # type: ignore[no-untyped-def]
-    """Write the probability to beat one opponent into `out` [B], if there is a board."""
+    """Write the probability to beat one opponent into `out` [B] at tables that have a board."""
     is_known = np.zeros(MAX_DECK_SIZE, np.bool_)
     for i in range(len(cards)):
         if board_count[i] == 0:
@@ -57,7 +57,7 @@ def _fill_board_win_probs(cards, board_count, out):  # type: ignore[no-untyped-d
         is_known[:] = False
         for j in range(count):
             is_known[hand[j]] = True
-        win_count, tie_count, holding_count = 0, 0, 0
+        win_count, tie_count, pair_count = 0, 0, 0
         for a in range(1, MAX_DECK_SIZE):
             if not is_known[a]:
                 hand[0] = a
@@ -67,5 +67,5 @@ def _fill_board_win_probs(cards, board_count, out):  # type: ignore[no-untyped-d
                         opponent_strength = evaluate_best_five(hand, count, MAX_SUITS)
                         win_count += opponent_strength < own_strength
                         tie_count += opponent_strength == own_strength
-                        holding_count += 1
-        out[i] = (win_count + tie_count / 2) / holding_count
+                        pair_count += 1
+        out[i] = (win_count + tie_count / 2) / pair_count
