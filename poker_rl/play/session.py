@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import get_result_unit
+from poker_rl.evaluation.matches.duplicate_match import get_result_scale_and_unit
 from poker_rl.evaluation.matches.match_statistics import StyleCounter, is_holdem
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
@@ -220,7 +220,9 @@ class Session:
         payoffs, values = adviser.state_values(record.copy()), adviser.action_values(record.copy())
         return {
             "probs": [vars(group) for group in group_moves(game, record, probs, values)],
-            "value": None if payoffs is None else float(payoffs[0]) * get_result_unit(game)[0],
+            "value": None
+            if payoffs is None
+            else float(payoffs[0]) * get_result_scale_and_unit(game)[0],
         }
 
     def get_grid(self, turn_id: int) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.evaluation.matches.duplicate_match import (
     MIN_DEALS,
     compute_half_width,
-    get_result_unit,
+    get_result_scale_and_unit,
 )
 from poker_rl.evaluation.matches.match_statistics import compute_style
 from poker_rl.games.game import Game
@@ -147,7 +147,7 @@ def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None)
         style_counts: counts of the person's actions (`StyleCounter`), shape [6]; None if the game
             is not hold'em.
     """
-    scale, unit = get_result_unit(game)
+    scale, unit = get_result_scale_and_unit(game)
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands])
     points = np.linspace(0, len(hands), min(len(hands), CURVE_POINTS) + 1).round().astype(int)
     style = None

@@ -147,7 +147,7 @@ def play_match(
     blocks = play_deals(game, players, deals, seed, observers)[:, 0]
     if use_aivat:
         blocks = aivat.reduce_variance(game, blocks, np.concatenate(all_terms))
-    scale, unit = get_result_unit(game)
+    scale, unit = get_result_scale_and_unit(game)
     measure, kind = f"against/{opponent_name}", f"{AGAINST}{opponent_name}"
     return summarize_blocks(player_name, measure, blocks * scale, unit, kind)
 
@@ -197,7 +197,7 @@ def play_mixed_table(
     The results of each player are its number of seats, its mean winnings per hand and seat and, if
     `tree` is not None, their expected value.
     """
-    scale, unit = get_result_unit(game)
+    scale, unit = get_result_scale_and_unit(game)
     player_of_seat = [players[name] for name in seat_order]
     blocks, exact_by_seat = play_deals(game, player_of_seat, deals, seed) * scale, None
     if tree is not None:
@@ -228,7 +228,7 @@ def compute_half_width(blocks: np.ndarray) -> float:
     return float(quantile * blocks.std(ddof=1) / sqrt(len(blocks)))
 
 
-def get_result_unit(game: Game) -> tuple[float, str]:
+def get_result_scale_and_unit(game: Game) -> tuple[float, str]:
     """Return the factor that converts chips to the unit of results, and the unit's name."""
     if game.unit == "big blind":
         return 1000 / game.unit_chips, "mbb/hand"

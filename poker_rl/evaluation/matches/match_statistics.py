@@ -17,7 +17,7 @@ import numpy as np
 from poker_rl.evaluation.matches.duplicate_match import (
     average_by_deal,
     compute_exact_match_values,
-    get_result_unit,
+    get_result_scale_and_unit,
     play_match,
     summarize_blocks,
 )
@@ -137,7 +137,7 @@ def measure_match(
     results = [winnings]
     if tree is not None:
         values = compute_exact_match_values(tree, [player] + [opponent] * (game.seats - 1))
-        exact = float(values[0]) * get_result_unit(game)[0]
+        exact = float(values[0]) * get_result_scale_and_unit(game)[0]
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
     blocks, measure = np.concatenate(hands_won), f"hands_won/{opponent_name}"
     results.append(summarize_blocks(player_name, measure, blocks, "of hands", winnings.kind))

@@ -18,7 +18,7 @@ from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import (
     check_seat_count,
     compute_half_width,
-    get_result_unit,
+    get_result_scale_and_unit,
     summarize_blocks,
 )
 from poker_rl.evaluation.result import AGAINST, Result
@@ -131,7 +131,7 @@ def compute_tournament_results(
     For each table, `blocks` holds what its `list_scored_players` won in each deal, [players,
     deals] in chips a hand.
     """
-    scale, unit = get_result_unit(game)
+    scale, unit = get_result_scale_and_unit(game)
     blocks_of_player, blocks_of_pair = defaultdict(list), defaultdict(list)
     for seat_order, block in zip(seat_orders, blocks, strict=True):
         for player, winnings in zip(list_scored_players(seat_order), block * scale, strict=True):
