@@ -34,7 +34,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
     compute_half_width,
     get_result_scale_and_unit,
 )
-from poker_rl.evaluation.matches.match_statistics import compute_style
+from poker_rl.evaluation.matches.match_statistics import compute_style_statistics
 from poker_rl.games.game import Game
 from poker_rl.play.live_hand import PERSON_INDEX
 from poker_rl.play.table_setup import shorten_names
@@ -152,7 +152,7 @@ def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None)
     points = np.linspace(0, len(hands), min(len(hands), CURVE_POINTS) + 1).round().astype(int)
     style = None
     if style_counts is not None and hands:
-        all_statistics = compute_style(style_counts)
+        all_statistics = compute_style_statistics(style_counts)
         style = {name: all_statistics[name] for name in ("vpip", "pfr", "aggression")}
     return {
         "hands": len(hands),

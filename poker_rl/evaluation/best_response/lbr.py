@@ -81,7 +81,7 @@ class LocalBestResponse:
     def play_random_board(self, hand_count: int) -> float:
         """Sample a board and return the responder's mean winnings on it, in chips a hand.
 
-        The responder plays `hand_count` random hands (at most `possible_hand_count`) in both seats.
+        The responder plays `hand_count` random hands (at most `max_hand_count`) in both seats.
         """
         cards = self.generator.permutation(self.game.deck_size)
         board_cards = cards[: sum(self.game.board_cards)]
@@ -91,7 +91,7 @@ class LocalBestResponse:
         return float(np.mean([play.play_seat(seat) for seat in (0, 1)]))
 
     @property
-    def possible_hand_count(self) -> int:
+    def max_hand_count(self) -> int:
         """The number of different hands that can be dealt beside a complete board."""
         remaining_cards = self.game.deck_size - sum(self.game.board_cards)
         return comb(remaining_cards, self.game.hole_cards)

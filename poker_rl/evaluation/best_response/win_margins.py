@@ -75,11 +75,7 @@ def _fill_hand_ranks(hands, boards, suits, short_deck, ranks_blocked_high, ranks
 
 @jit
 def _count_net_wins_by_pair(own_hands, ranks_blocked_high, ranks_blocked_low, net_wins):
-    """Count the boards on which each own hand wins against every hand, minus those it loses.
-
-    The counts are added to `net_wins` [R, H]. `own_hands` [R] are indices among all H hands; the
-    ranks [N, H] are those of `_fill_hand_ranks`.
-    """
+    """Add the boards that each own hand wins against each hand minus those it loses, [R, H]."""
     for r in range(len(own_hands)):
         for i in range(len(ranks_blocked_high)):
             own_rank = ranks_blocked_low[i, own_hands[r]]

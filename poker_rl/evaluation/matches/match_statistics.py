@@ -45,33 +45,33 @@ class StyleCounter:
 
     def __init__(self) -> None:
         self.counts = np.zeros((2, 6), np.int64)
-        """Counts by player and by the indices `HAND_COUNT` to `SHOWDOWN_COUNT`."""
+        """Rows: first player, all opponents. Columns: `HAND_COUNT` to `SHOWDOWN_COUNT`."""
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
-        """Count finished hands [B], in which the first player has seat `rotation` [B]."""
-        records = copy_records(tables.records)  # a copy, because `_count_hands` changes it
-        _count_hands(tables.gather_definitions(), records, rotation, self.counts)
+        """Add finished hands [B], in which the first player has seat `rotation` [B]."""
+        records = copy_records(tables.records)  # the replay changes the records
+        _accumulate_style_counts(tables.gather_definitions(), records, rotation, self.counts)
 
-    def list_results(self, player: str, opponent: str) -> list[Result]:
-        """Return the statistics of the player and its opponent as results."""
+    def list_style_results(self, player: str, opponent: str) -> list[Result]:
+        """Return the style statistics of both as results; `player` and `opponent` are names."""
         names = (player, f"{AGAINST}{opponent}"), (opponent, f"{AGAINST}{player}")
         return [
             Result(name, statistic, value, None, STYLE_UNITS[statistic], kind)
             for (name, kind), counts in zip(names, self.counts, strict=True)
-            for statistic, value in compute_style(counts).items()
+            for statistic, value in compute_style_statistics(counts).items()
             if value is not None
         ]
 
 
-def compute_style(counts: np.ndarray) -> dict[str, float | None]:
-    """Compute the statistics of a player from its counts [6] over at least one hand."""
+def compute_style_statistics(counts: np.ndarray) -> dict[str, float | None]:
+    """Compute a player's style statistics, by name, from its counts [6] over at least one hand."""
     hands, vpip, pfr, raises, calls, showdowns = counts.tolist()
     values = hands, vpip / hands, pfr / hands, raises / calls if calls else None, showdowns / hands
     return dict(zip(STYLE_UNITS, values, strict=True))
 
 
 def is_holdem(game: Game) -> bool:
-    """Return whether the game has two hole cards and betting before a flop."""
+    """Return whether the game is poker with two hole cards and betting before a flop."""
     return (
         isinstance(game, PokerGame | VariableSeatsPoker)
         and game.hole_cards == 2
@@ -81,8 +81,8 @@ def is_holdem(game: Game) -> bool:
 
 
 @jit
-def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
-    """Replay finished hands, and add to the counts [2, 6] of the player and its opponents."""
+def _accumulate_style_counts(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
+    """Replay finished hands in `tables`, and add to the counts [2, 6] of `StyleCounter`."""
     hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # counts of one hand for each seat
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
@@ -107,7 +107,7 @@ def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-unty
                 counts[player_index, k] += hand_counts[seat, k]
 
 
-def measure_match(
+def measure_winnings_and_style(
     game: Game,
     tree: GameTree | None,
     player_name: str,
@@ -118,19 +118,20 @@ def measure_match(
     seed: int,
     use_aivat: bool,
 ) -> tuple[list[Result], list[Result]]:
-    """Play a match; return winnings and hands won, and in hold'em the styles of both players.
+    """Play a match and return two lists of results.
 
-    If `tree` is not None, the expected winnings are also computed. For the other arguments see
-    `play_match`.
+    The first holds the player's winnings, its share of hands won and, if `tree` is not None, its
+    exact expected winnings. The second holds the style statistics of both players; it is empty
+    unless the game is hold'em. For the other arguments see `play_match`.
     """
     hands_won: list[np.ndarray] = []
 
-    def add_hands(tables: Tables, rotation: np.ndarray) -> None:
+    def record_hands_won(tables: Tables, rotation: np.ndarray) -> None:
         payoffs = tables.payoffs()[np.arange(len(rotation)), rotation]
         hands_won.append(average_by_deal((payoffs > 0).astype(float), rotation))
 
     style_counter = StyleCounter() if is_holdem(game) else None
-    observers = [add_hands] + ([style_counter.add_hands] if style_counter else [])
+    observers = [record_hands_won] + ([style_counter.add_hands] if style_counter else [])
     winnings = play_match(
         game, player, opponent, opponent_name, deals, seed, observers, use_aivat, player_name
     )
@@ -141,5 +142,9 @@ def measure_match(
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
     blocks, measure = np.concatenate(hands_won), f"hands_won/{opponent_name}"
     results.append(summarize_blocks(player_name, measure, blocks, "of hands", winnings.kind))
-    styles = [] if style_counter is None else style_counter.list_results(player_name, opponent_name)
+    styles = (
+        []
+        if style_counter is None
+        else style_counter.list_style_results(player_name, opponent_name)
+    )
     return results, styles
