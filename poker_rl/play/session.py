@@ -22,7 +22,7 @@ from poker_rl.evaluation.matches.duplicate_match import get_result_scale_and_uni
 from poker_rl.evaluation.matches.match_statistics import StyleCounter, is_holdem
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
-    grid_to_json,
+    grid_to_dict,
     supports_hand_grid,
 )
 from poker_rl.games.game import Game
@@ -231,7 +231,7 @@ class Session:
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
             raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
         grid = compute_hand_grid_of_table(game, adviser, self.current_hand.record[0])
-        return grid_to_json(grid, game.ranks)
+        return grid_to_dict(grid, game.ranks)
 
     def _get_available_adviser(self, turn_id: int) -> Player:
         """Return the adviser; raise an error if there is none, or no decision to advise on."""
