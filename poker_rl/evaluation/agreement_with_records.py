@@ -24,14 +24,14 @@ MAX_TABLES_PER_QUERY = 1024  # a player may return thousands of probabilities fo
 
 
 def allow_all_amounts(game: Game) -> Game:
-    """Return a no-limit game with any amount as a bet size; return other games unchanged."""
+    """Return a no-limit game with every legal amount allowed; return other games unchanged."""
     if isinstance(game, NoLimitPoker | VariableSeatsNoLimit) and game.bet_sizes:
         return replace(game, bet_sizes=[])
     return game
 
 
 def to_full_game_player(game: Game, player: Player) -> Player:
-    """Convert a player of `game` to a player of `allow_all_amounts(game)`, which may be `game`."""
+    """Return `player` as a player of `allow_all_amounts(game)` that bets only sizes of `game`."""
     full_game = allow_all_amounts(game)
     return player if full_game is game else BetSizesPlayer(full_game, game, player)
 
@@ -67,8 +67,7 @@ def measure_recorded_decisions(
     _, hand = np.unique(decisions.hand, return_inverse=True)
     results = []
     for (measure, unit), values in values_by_measure.items():
-        # A mean over decisions is the ratio of two means over hands, so use the delta method: the
-        # residual of a hand is the sum of the deviations of its decisions from the mean.
+        # A mean over decisions is the ratio of two means over hands, so use the delta method.
         residuals = np.bincount(hand, values - values.mean())
         half_width = None
         if len(residuals) >= MIN_DEALS:

@@ -60,7 +60,7 @@ class KuhnDistanceEvaluator(PlayerEvaluator):
         super().__post_init__(game, load, seed)
 
     def evaluate_policy(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
-        """Return the results of `PlayerEvaluator`, then the distances of a policy [I, A]."""
+        """Return the exact results of a policy [I, A] and its distances to the equilibrium."""
         distances = compute_squared_distances(extract_bet_probs(tree, policy))
         if self.other_seats_player is not None:
             del distances["second"]

@@ -86,7 +86,7 @@ class PlayerEvaluator:
         return self.variance_reduction == "aivat"
 
     def check_exact_possible(self) -> None:
-        """Raise `ConfigError` if exact results can be computed on no tree, game or public."""
+        """Raise `ConfigError` unless the game tree or the public tree permits exact results."""
         if self.tree is None:
             from poker_rl.games.public.tree import PublicTree
 

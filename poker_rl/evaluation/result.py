@@ -18,7 +18,7 @@ class Result:
 
     Attributes:
         player: name of the measured player.
-        measure: such as "exploitability", "exploitability/p50" (its median) or "against/call".
+        measure: such as "exploitability", "exploitability/p50" (median) or "against/call".
         half_width: half the width of the 95 % interval; None if nothing was sampled.
         unit: such as "ante/hand", "mbb/hand" or "chips a hand".
         kind: such as "exact", "exact, beside <player>" if that player has every other seat,

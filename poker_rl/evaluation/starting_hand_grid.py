@@ -120,7 +120,7 @@ def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
 
 
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str, np.void]]:
-    """Return a title and a table for each situation before the flop in a variant of the game.
+    """Return (title, table record) of each situation before the flop in a variant of the game.
 
     In the first situations, all seats before the seat to act have folded. In the others, the first
     seat to act has raised by about the pot, and later seats up to the present one have folded.

@@ -131,7 +131,7 @@ class GameVectorEnv(VectorEnv):
         return self.mask.copy()
 
     def restart(self, generator: np.random.Generator) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Deal new hands at all tables, and observe; a new `generator` also reseeds the cards."""
+        """Deal new hands at all tables and observe them; a new `generator` reseeds the cards."""
         if generator is not self._generator:
             self._generator = generator
             self.tables = Tables(self.game, self.num_envs, int(generator.integers(2**63)))

@@ -30,7 +30,7 @@ from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicy, RepresentativeHands
 
 MAX_HANDS_PER_BOARD = 64
-# In no-limit games the responder tries raises of half the pot and of the pot.
+# Raises that the responder considers if any amount is legal: half the pot and the pot.
 POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)
 
 
@@ -205,7 +205,7 @@ class ResponderPlay:
             self._play_from_state(child, seat, hand_rows[actions == action], payoffs_out)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
-        """Return the state after an action; if the player acts, `action_probs` must be computed."""
+        """Return the state after an action; `state.action_probs` must be set if the player acts."""
         if action in state.children:
             return state.children[action]
         probs = state.action_probs
@@ -224,7 +224,7 @@ class ResponderPlay:
         return state.action_probs
 
     def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
-        """Return (and cache) the responder's best action at a state with each of R hands, [R]."""
+        """Return (and cache) the best action at a state for each hand of the responder, [R]."""
         if state.best_actions is not None:
             return state.best_actions
         step, record = self._responder.compute_next_record, state.record
@@ -253,12 +253,12 @@ class ResponderPlay:
         return state.best_actions
 
     def compute_mean_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Return the policy [n, A] that each hand [n] faces: the mean over the player's hands."""
+        """Return the policy [n, A] that each of `hand_rows` [n] faces, a mean over player hands."""
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))
 
     def compute_payoffs(self, state: PublicState, seat: int, hand_rows: np.ndarray) -> np.ndarray:
-        """Return each hand's mean winnings at a terminal state over the player's hands, [n]."""
+        """Return each hand's mean payoff [n] at a terminal state over the hands of the player."""
         if state.record[0]["live"] == 1:
             tables = tables_from_records(self._responder.game, state.record)
             return np.full(len(hand_rows), tables.payoffs()[0, seat])

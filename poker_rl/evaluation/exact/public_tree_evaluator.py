@@ -64,7 +64,7 @@ class PublicTreeEvaluator(PublicTree):
         )
 
     def _iterate_later_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
-        """Yield the street and the board of all boards after `board` from a street onwards."""
+        """Yield (street index, board) of all boards that extend `board`, from a street onwards."""
         for next_board in self.boards.list_next_boards(board, street_index):
             yield street_index, next_board
             if street_index + 1 < len(self.streets):
@@ -156,7 +156,7 @@ class _PublicTreeWalk:
 
 @jit
 def _sum_first_seat_value(terminal_lines, reach, values):
-    """Return what the first seat wins at terminal lines, from reach and values [N, 2, H]."""
+    """Sum the first seat's reach times value, both [N, 2, H], over its hands at terminal lines."""
     value = 0.0
     for line in terminal_lines:
         for hand in range(reach.shape[2]):

@@ -53,7 +53,7 @@ class StyleCounter:
         _accumulate_style_counts(tables.gather_definitions(), records, rotation, self.counts)
 
     def list_style_results(self, player: str, opponent: str) -> list[Result]:
-        """Return the style statistics of both as results; `player` and `opponent` are names."""
+        """Return the style statistics of the two players with these names as results."""
         names = (player, f"{AGAINST}{opponent}"), (opponent, f"{AGAINST}{player}")
         return [
             Result(name, statistic, value, None, STYLE_UNITS[statistic], kind)

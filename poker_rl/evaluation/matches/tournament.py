@@ -53,7 +53,7 @@ def assign_players_to_tables(
     generator = np.random.default_rng(seed)
     seat_orders = []
     for _ in range(rounds):
-        # The players stand in a random circle, and each table takes the next ones in it.
+        # Consecutive tables take the next players in a random cyclic order.
         circle = generator.permutation(player_count)
         for table in range(player_count // gcd(player_count, game.seats)):
             positions = np.arange(table * game.seats, (table + 1) * game.seats) % player_count
@@ -183,8 +183,8 @@ def fit_elo(
         scores: 1, 1/2 or 0 for each pair's first player in every deal, [P, deals].
 
     Returns:
-        Ratings [players] with mean 0, and the influences of each deal and of the added draw on the
-        ratings, [players, deals + 1]. To first order, a rating's error is their mean.
+        Ratings [players] with mean 0, and the influence of each deal and of the added draw on each
+        rating, [players, deals + 1]. A rating's error is, to first order, its mean influence.
     """
     design = np.zeros((len(pairs), player_count))
     rows = np.arange(len(pairs))

@@ -143,7 +143,7 @@ def _add_color_legend(
 def draw_cells(
     ax: Axes, probs: np.ndarray, colors: Sequence[str], title: str, is_labelled: bool = False
 ) -> None:
-    """Draw cells [rows, columns, A], divided from the left in proportion to their probabilities.
+    """Draw cells, each divided from the left in proportion to its `probs` [rows, columns, A].
 
     Empty cells are NaN. With `is_labelled`, probabilities of at least 0.25 are written into the
     cells, in per cent.

@@ -68,7 +68,7 @@ class CurveLine:
 
     Attributes:
         bands: shaded areas around the curve, the widest first, as (name, low [N], high [N]).
-        color: color of the curve; None for any.
+        color: color of the curve; None to choose a free one.
     """
 
     name: str
