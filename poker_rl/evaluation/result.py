@@ -1,4 +1,4 @@
-"""Results of evaluations, each a row of a tidy table."""
+"""Results of evaluations; a result is one row of a table of measures."""
 
 from __future__ import annotations
 

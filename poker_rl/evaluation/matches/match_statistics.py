@@ -3,11 +3,11 @@
 The statistics of playing style are:
 
 hands       number of hands dealt to the player
-vpip        share of hands in which it voluntarily put chips into the pot before the flop, by a
-            call or a raise; completing the small blind counts, blinds and checks do not
-pfr         share of hands in which it raised before the flop
+vpip        share of hands in which the player voluntarily put chips into the pot before the flop,
+            by a call or a raise; completing the small blind counts, blinds and checks do not
+pfr         share of hands in which the player raised before the flop
 aggression  number of bets and raises divided by number of calls; None without a call
-showdown    share of hands that it took to a showdown
+showdown    share of hands that the player took to a showdown
 """
 
 from __future__ import annotations
