@@ -438,7 +438,9 @@ def create_lbr_benchmark() -> Work:
     )
     module = net.build_module(size, torch.Generator().manual_seed(0))
     responder = LocalBestResponse(limit, NetworkPlayer(limit, net, module, "shared"), 0)
-    return count_calls(lambda: responder.play_board(MAX_HANDS_PER_BOARD), 2 * MAX_HANDS_PER_BOARD)
+    return count_calls(
+        lambda: responder.play_random_board(MAX_HANDS_PER_BOARD), 2 * MAX_HANDS_PER_BOARD
+    )
 
 
 def compare_hand_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width, play_deals
-from poker_rl.evaluation.plots.plotting import CurveLine, Panel, create_panels, draw_panel
+from poker_rl.evaluation.plots.plotting import CurveLine, Panel, create_figure_and_axes, draw_panel
 from poker_rl.evaluation.plots.run_figures import read_curves
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.tables import Tables
@@ -219,7 +219,7 @@ def measure_decision_ms(game: FixedLimitPoker, player: Player, count: int = 200)
 
 def draw_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
     """Draw the losses of actor and critic of APU, Dual-APU and their controls over episodes."""
-    figure, axes = create_panels(4, columns=2, size=(9, 6.4))
+    figure, axes = create_figure_and_axes(4, columns=2, size=(9, 6.4))
     pairs = [(name, loss) for name in ("apu", "dual_apu") for loss in ("actor", "critic")]
     for (name, loss), ax in zip(pairs, axes, strict=True):
         lines = []

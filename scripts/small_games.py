@@ -31,9 +31,9 @@ from poker_rl.evaluation.plots.plotting import (
     CurveLine,
     Panel,
     add_footnote,
-    create_panels,
+    create_figure_and_axes,
     draw_panel,
-    format_step_count,
+    format_short_number,
 )
 from poker_rl.evaluation.result import format_number
 from poker_rl.reports.comparison import CompareConfig, Comparison
@@ -302,7 +302,7 @@ class SavedRow:
         return [
             self.learner,
             self.formatted_mean,
-            format_step_count(float(self.about["decisions"])),
+            format_short_number(float(self.about["decisions"])),
             self.formatted_seconds,
             f"`{command.removesuffix(' seed=0,1,2,3,4')}`",
         ]
@@ -389,7 +389,7 @@ def select_rows_with_curve(rows: list[SavedRow]) -> list[SavedRow]:
 
 def save_figure(game: str, rows: list[SavedRow]) -> None:
     """Save the figure with the curves of all learners on a game."""
-    figure, axes = create_panels(2, size=(12, 5.5))
+    figure, axes = create_figure_and_axes(2, size=(12, 5.5))
     distance = "NashConv" if choose_measure(game) == "nash_conv" else "exploitability"
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
         lines = [row.build_mean_curve(x) for row in select_rows_with_curve(rows)]

@@ -1,6 +1,6 @@
 """Evaluation of players: exact in games whose tree can be enumerated, else by duplicate matches.
 
-Imports config, games, players and storage.
+This package imports config, games, players and storage.
 """
 
 from poker_rl.evaluation.exact.exploitability import (

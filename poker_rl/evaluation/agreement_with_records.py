@@ -1,7 +1,7 @@
 """Agreement of a player's policy with the actions of humans or programs in recorded hands.
 
-All bets and raises count as one action, because recorded amounts are rarely among the bet sizes of
-a player.
+All bets and raises count as one action, because recorded amounts are rarely among the bet sizes
+that a player uses.
 """
 
 from __future__ import annotations
@@ -20,26 +20,29 @@ from poker_rl.players.bet_sizes_player import BetSizesPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
 MIN_PROB = 1e-4  # lower bound of probabilities, so that no logarithm is infinite
-MAX_ROWS = 1024  # tables in one call of a player, which may return thousands of actions for each
+MAX_TABLES_PER_QUERY = 1024  # a player may return thousands of probabilities for each table
 
 
 def allow_all_amounts(game: Game) -> Game:
-    """Return the same game with every legal amount as a bet size, instead of a list of sizes."""
+    """Return a no-limit game with every legal amount allowed; return other games unchanged."""
     if isinstance(game, NoLimitPoker | VariableSeatsNoLimit) and game.bet_sizes:
         return replace(game, bet_sizes=[])
     return game
 
 
 def to_full_game_player(game: Game, player: Player) -> Player:
-    """Convert a player of a game to a player of `allow_all_amounts(game)`, by `BetSizesPlayer`."""
+    """Return `player` as a player of `allow_all_amounts(game)` that bets only sizes of `game`."""
     full_game = allow_all_amounts(game)
     return player if full_game is game else BetSizesPlayer(full_game, game, player)
 
 
 def compute_action_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:
-    """Return the probabilities of fold, call and raise at tables [B], [B, types]."""
+    """Return a player's probabilities of fold, call and raise at tables [B], as [B, 3]."""
     is_of_type = np.eye(game.action_types.max() + 1)[game.action_types]  # [A, types]
-    blocks = [records[start : start + MAX_ROWS] for start in range(0, len(records), MAX_ROWS)]
+    blocks = [
+        records[start : start + MAX_TABLES_PER_QUERY]
+        for start in range(0, len(records), MAX_TABLES_PER_QUERY)
+    ]
     probs = [compute_checked_probs(game, player, block) @ is_of_type for block in blocks]
     return np.concatenate(probs)
 
@@ -47,11 +50,12 @@ def compute_action_type_probs(game: Game, player: Player, records: np.ndarray) -
 def measure_recorded_decisions(
     game: Game, player: Player, player_name: str, decisions: RecordedDecisions, kind: str
 ) -> list[Result]:
-    """Measure how well a player of the full game of `decisions` predicts recorded actions.
+    """Measure how well a player predicts the actions of recorded decisions.
 
-    Return the mean log-likelihood of the recorded actions under the player's policy, and the share
-    of decisions in which the recorded action is the policy's most likely one. Intervals are over
-    hands, because only different hands are independent.
+    `player` plays `game`, the game of `decisions` with every legal amount (`to_full_game_player`).
+    The results are the mean log-likelihood of the recorded actions under the player's policy, and
+    the share of decisions in which the recorded action is the policy's most likely one. Intervals
+    are over hands, because decisions of one hand depend on each other. `kind` is `Result.kind`.
     """
     probs = compute_action_type_probs(game, player, decisions.records)
     types = game.action_types[decisions.actions]

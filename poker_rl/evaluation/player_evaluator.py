@@ -1,7 +1,8 @@
 """Evaluation of the players of a run: exact if the game tree can be enumerated, else by matches.
 
 docs/evaluation.md explains all measures. For a player with several instances, which are copies that
-were trained side by side, the mean and percentiles over the instances are returned.
+were trained side by side, the results are the mean and percentiles over the instances. A policy
+[I, A] holds the probabilities of A actions at I information sets.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from poker_rl.evaluation.exact.exploitability import (
 from poker_rl.evaluation.matches.duplicate_match import (
     DealCount,
     VarianceReductionMethod,
-    get_result_unit,
+    get_result_scale_and_unit,
     play_match,
 )
 from poker_rl.evaluation.result import EXACT, Result
@@ -41,10 +42,11 @@ MAX_TREE_NODES = 20_000_000  # a larger tree needs more memory than `get_tree` a
 
 @dataclass(kw_only=True)
 class PlayerEvaluator:
-    """Evaluator of exploitability and value or, in large games, of matches against opponents.
+    """Evaluator of exploitability and value or, in large games, of matches against `opponents`.
 
-    `other_seats_player`, if set, has every seat but the first. The best-response gains of its seats
-    then count in `nash_conv`, the sum over all seats, and in `exploitability`, the mean.
+    conf/evaluation/default.yaml explains the settings. If `other_seats_player` is set, it has every
+    seat but the first in exact evaluations. The best-response gains of its seats then count in
+    `nash_conv`, the sum over all seats, and in `exploitability`, the mean.
     """
 
     max_tree_nodes: Annotated[int, Range(1, MAX_TREE_NODES)]
@@ -84,7 +86,7 @@ class PlayerEvaluator:
         return self.variance_reduction == "aivat"
 
     def check_exact_possible(self) -> None:
-        """Raise `ConfigError` if exact values can't be computed."""
+        """Raise `ConfigError` unless the game tree or the public tree permits exact results."""
         if self.tree is None:
             from poker_rl.games.public.tree import PublicTree
 
@@ -96,7 +98,7 @@ class PlayerEvaluator:
 
     @cached_property
     def tree(self) -> GameTree | None:
-        """The game tree; None if it is larger than `max_tree_nodes` or can't be built."""
+        """The game tree; None if it has more than `max_tree_nodes` nodes or can't be built."""
         if count_nodes(self._game, self.max_tree_nodes) > self.max_tree_nodes:
             return None
         try:
@@ -105,30 +107,33 @@ class PlayerEvaluator:
             return None
 
     def evaluate(
-        self, players: Mapping[str, Player], half_snapshot: Path | None = None, exact: bool = False
+        self,
+        players: Mapping[str, Player],
+        halfway_snapshot: Path | None = None,
+        exact: bool = False,
     ) -> list[Result]:
         """Return all results of all players; every evaluation of a run plays the same deals.
 
-        `half_snapshot`, if not None, is the newest snapshot from the first half of the training so
-        far; the players play against it. With `exact`, a game that is too large to enumerate is
-        evaluated exactly on its public tree.
+        `halfway_snapshot` is the newest snapshot from the first half of the training so far. If it
+        is not None, each player plays a match against its state in the snapshot, unless the tree
+        can be enumerated. With `exact`, larger games are evaluated exactly on their public tree.
         """
         results = [
             result
             for name, player in players.items()
             for result in self.evaluate_player(name, player, exact)
         ]
-        if self.earlier_self and self.tree is None and half_snapshot is not None:
-            opponent_name = get_snapshot_opponent_name(half_snapshot)
+        if self.earlier_self and self.tree is None and halfway_snapshot is not None:
+            opponent_name = get_snapshot_opponent_name(halfway_snapshot)
             for name, player in players.items():
                 if player.instance_count == 1:
-                    match = player, self._load_player(f"{half_snapshot}:{name}"), opponent_name
+                    match = player, self._load_player(f"{halfway_snapshot}:{name}"), opponent_name
                     winnings = self._play_match(*match, player_name=name)
                     results.append(replace(winnings, measure="against/earlier_self"))
         return results
 
     def evaluate_player(self, name: str, player: Player, exact: bool = False) -> list[Result]:
-        """Return all results of a player: means and percentiles if it has several instances."""
+        """Return all results of a player, as means and percentiles if it has several instances."""
         if self.tree is None:
             results_by_instance = [
                 (self._evaluate_on_public_tree(name, instance) if exact else [])
@@ -158,21 +163,21 @@ class PlayerEvaluator:
         return self._list_exact_results(name, *evaluate_on_public_tree(self._game, player))
 
     def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
-        """Return the policy of each of a player's K instances, [K, I, A]."""
+        """Return the policies of a player's K instances on a game tree, [K, I, A]."""
         records = np.tile(tree.infoset_records, player.instance_count)
         probs = compute_checked_probs(self._game, player, records)
         return probs.reshape(player.instance_count, *tree.legal_mask.shape)
 
     def evaluate_policy(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
-        """Return the exact results of a policy [I, A]."""
+        """Return the exact results of a policy [I, A] that acts in all seats."""
         gains, values = compute_best_response_gains(tree, policy), compute_seat_values(tree, policy)
         return self._list_exact_results(name, gains, values)
 
     def _list_exact_results(
         self, name: str, seat_gains: np.ndarray, seat_values: np.ndarray
     ) -> list[Result]:
-        """Convert best-response gains and values, [seats] in chips a hand, to results."""
-        others, (scale, unit) = self.other_seats_player, get_result_unit(self._game)
+        """Convert best-response gains and values in chips a hand, both [seats], to results."""
+        others, (scale, unit) = self.other_seats_player, get_result_scale_and_unit(self._game)
         kind = EXACT if others is None else f"{EXACT}, beside {others}"
         nash_conv, chips = seat_gains.sum() * scale, "chips a hand"
         results = {
@@ -189,11 +194,11 @@ class PlayerEvaluator:
         ]
 
     def _summarize_instances(self, results: Sequence[Result]) -> list[Result]:
-        """Return the mean and the percentiles of a measure over instances, from their results.
+        """Return the mean and the percentiles of one measure's results, one for each instance.
 
-        The mean gets the mean half-width of the instances, which is an upper bound because they
-        play the same deals. Percentiles get the largest half-width of an instance, because their
-        own is unknown. A single result is returned unchanged.
+        The mean gets the mean half-width of the instances, which is an upper bound because all
+        instances play the same deals. Percentiles get the largest half-width of an instance,
+        because the half-width of a percentile is unknown. A single result is returned unchanged.
         """
         if len(results) == 1:
             return list(results)
@@ -209,19 +214,19 @@ class PlayerEvaluator:
         ]
 
     def build_figures(
-        self, players: Mapping[str, Player], metrics: Path | None
+        self, players: Mapping[str, Player], metrics_path: Path | None
     ) -> dict[str, Figure]:
         """Return figures by name: training curves and, in small games and hold'em, policies.
 
-        If a player has several instances, the policy of the first is drawn.
+        Without `metrics_path` there are no curves. Of several instances, the first is drawn.
         """
         from poker_rl.evaluation.plots.cell_figures import build_hand_grid_figures, draw_policy
         from poker_rl.evaluation.plots.run_figures import build_run_figures
 
         figures: dict[str, Figure] = {}
-        if metrics is not None:
-            unit = get_result_unit(self._game)[1]
-            figures |= build_run_figures(metrics, self.x_axis, unit, self.other_seats_player)
+        if metrics_path is not None:
+            unit = get_result_scale_and_unit(self._game)[1]
+            figures |= build_run_figures(metrics_path, self.x_axis, unit, self.other_seats_player)
         figures |= build_hand_grid_figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():

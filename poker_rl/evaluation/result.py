@@ -1,4 +1,4 @@
-"""Results of evaluations, each a row of a tidy table."""
+"""Results of evaluations; a result is one row of a table of measures."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Result:
 
     Attributes:
         player: name of the measured player.
-        measure: path such as "exploitability", "against/call" or "exploitability/p50".
-        half_width: half the 95 % interval; None if nothing was sampled.
+        measure: such as "exploitability", "exploitability/p50" (median) or "against/call".
+        half_width: half the width of the 95 % interval; None if nothing was sampled.
         unit: such as "ante/hand", "mbb/hand" or "chips a hand".
         kind: such as "exact", "exact, beside <player>" if that player has every other seat,
             "against <player>" for a match, "lower_bound" or "hands of <player>" for recorded hands.
@@ -55,8 +55,8 @@ class Result:
         return f"{self.formatted_value} {self.unit} ({self.kind})"
 
 
-def flatten_results(results: Iterable[Result]) -> dict[str, float]:
-    """Return values and half-widths by tag, as in metrics.jsonl; percentiles have no half-width."""
+def results_to_metrics(results: Iterable[Result]) -> dict[str, float]:
+    """Return values and, except for percentiles, half-widths by their tags in metrics.jsonl."""
     values = {}
     for result in results:
         values[f"eval/{result.tag}"] = float(result.value)
@@ -65,8 +65,8 @@ def flatten_results(results: Iterable[Result]) -> dict[str, float]:
     return values
 
 
-def select_first_results(results: Iterable[Result]) -> list[Result]:
-    """Return the first result of each player, in the order of the results."""
+def select_first_result_by_player(results: Iterable[Result]) -> list[Result]:
+    """Return the first result of each player, in the order of `results`."""
     first_results: dict[str, Result] = {}
     for result in results:
         first_results.setdefault(result.player, result)
@@ -74,9 +74,9 @@ def select_first_results(results: Iterable[Result]) -> list[Result]:
 
 
 def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
-    """Return the main results of the headline player, the first player of a learner, by tag.
+    """Return the main results of the headline player, which is the player of the first result.
 
-    Tags don't contain the player's name: "exploitability", "nash_conv" and "return/<opponent>".
+    They have the keys "exploitability", "nash_conv" and "return/<opponent>", as far as measured.
     """
     return {
         result.measure.replace("against/", "return/"): result
@@ -88,7 +88,7 @@ def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
 
 
 def format_number(value: float, half_width: float | None = None) -> str:
-    """Format a value and its interval; a value without an interval has four digits."""
+    """Format a value and its interval; a value without an interval has four significant digits."""
     # Sums over a game tree have rounding errors of 1e-12, and means over a match of 1e-9.
     rounding_error = 1e-12 if half_width is None else 1e-9
     if half_width is None or half_width < rounding_error:

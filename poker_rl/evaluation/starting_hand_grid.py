@@ -17,10 +17,7 @@ from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.position_notation import (
-    copy_with_cards,
-    format_actions,
-)
+from poker_rl.games.poker.position_notation import copy_with_cards, format_actions
 from poker_rl.games.poker.record_dtypes import FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
@@ -53,7 +50,10 @@ def supports_hand_grid(game: Game) -> bool:
 def compute_hand_grid(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int], title: str
 ) -> StartingHandGrid:
-    """Compute the policy of the seat to act with every starting hand; ignore the record's cards."""
+    """Compute the policy of the seat to act with every starting hand.
+
+    Each hand and `board_cards` replace the cards of the table `record`.
+    """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
     hands = np.array(list(combinations(cards, 2)))  # the higher card is the second one
     records = copy_with_cards(game, record, hands, board_cards)
@@ -74,7 +74,7 @@ def compute_hand_grid(
 def compute_hand_grid_of_table(
     game: DisplayedPoker, player: Player, record: np.void
 ) -> StartingHandGrid:
-    """Compute the grid, with a title, for the seat to act at a table with its board cards."""
+    """Compute the grid of the seat to act at a table; the title names seat, board and actions."""
     variant_game = game.get_variant_game(record)
     board_text = variant_game.infoset_name(record).split(" ")[1].partition("|")[2]
     board_start = variant_game.seats * variant_game.hole_cards
@@ -86,7 +86,7 @@ def compute_hand_grid_of_table(
     return compute_hand_grid(game, player, record, board_cards, title)
 
 
-def grid_to_json(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
+def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
     """Return a grid as plain data for JSON, with None in place of NaN."""
     probs = [[None if np.isnan(hand[0]) else hand for hand in row] for row in grid.probs.tolist()]
     return {
@@ -120,10 +120,10 @@ def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
 
 
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str, np.void]]:
-    """Return a title and a table for each situation before the flop in a variant of the game.
+    """Return (title, table record) of each situation before the flop in a variant of the game.
 
-    First all seats before the seat to act have folded. In further situations the first seat has
-    raised by about the pot, and all seats between it and the seat to act have folded.
+    In the first situations, all seats before the seat to act have folded. In the others, the first
+    seat to act has raised by about the pot, and later seats up to the present one have folded.
     """
     variant_game = game.variant_games[variant]
     tables = Tables(game, 1, 0)

@@ -26,7 +26,7 @@ from poker_rl.players.player import (
 )
 from poker_rl.players.player_loader import load_player
 
-MAX_DEALS = 1000  # an error is raised after so many hands without a decision of the learner
+MAX_HANDS = 1000  # more hands in a row without a decision of the learner are an error
 
 OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 
@@ -42,7 +42,7 @@ def build_observation_space(game: Game) -> spaces.Box:
 def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
     """Return the players of the other seats, in the order of play after the learner.
 
-    `opponents` are one player, or its name, for all of them, or a list with one for each seat.
+    `opponents` is a player or its name, for all other seats, or a list with one for each of them.
     """
     if not isinstance(opponents, list | tuple):
         opponents = [opponents] * (game.seats - 1)
@@ -131,7 +131,7 @@ class GameVectorEnv(VectorEnv):
         return self.mask.copy()
 
     def restart(self, generator: np.random.Generator) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Deal new hands at all tables; a new generator also gives the cards a new seed."""
+        """Deal new hands at all tables and observe them; a new `generator` reseeds the cards."""
         if generator is not self._generator:
             self._generator = generator
             self.tables = Tables(self.game, self.num_envs, int(generator.integers(2**63)))
@@ -139,7 +139,7 @@ class GameVectorEnv(VectorEnv):
         return self.observe(np.zeros(self.num_envs, np.bool_))
 
     def observe(self, is_illegal: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return the learner's observation at each table and `info`, and set the mask."""
+        """Set the action masks, and return the learner's observation at each table and `info`."""
         self.mask = self.tables.legal_mask()
         self.mask[self.tables.records["over"] == 1] = False  # none is legal after the end
         info = {"action_mask": self.mask.astype(np.int8), "illegal_action": is_illegal}
@@ -148,7 +148,7 @@ class GameVectorEnv(VectorEnv):
     def deal_hands(self, rows: np.ndarray) -> None:
         """Deal new hands at some tables, and play them until the learner's first decision."""
         assert self._generator is not None
-        for _ in range(MAX_DEALS):
+        for _ in range(MAX_HANDS):
             self.tables.deal(rows)
             if self._fixed_seat is None:
                 self.seats[rows] = self._generator.integers(self.tables.count_seats(rows))
@@ -159,7 +159,7 @@ class GameVectorEnv(VectorEnv):
             if not len(rows):
                 return
         raise ConfigError(
-            f"opponents: all of {MAX_DEALS} hands of {self.game.name} ended before the learner's"
+            f"opponents: all of {MAX_HANDS} hands of {self.game.name} ended before the learner's"
             " first decision; choose another seat or other opponents"
         )
 
@@ -236,22 +236,22 @@ class GameEnv(Env):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        return self._select_first(*self._envs.restart(self.np_random))
+        return self._unbatch(*self._envs.restart(self.np_random))
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Play the learner's action, and the opponents' actions until its next decision."""
         rewards, is_over, is_illegal = self._envs.play_actions(np.array([action]))
-        observation, info = self._select_first(*self._envs.observe(is_illegal))
+        observation, info = self._unbatch(*self._envs.observe(is_illegal))
         return observation, float(rewards[0]), bool(is_over[0]), False, info
 
-    def _select_first(
+    def _unbatch(
         self, observations: np.ndarray, info: dict[str, np.ndarray]
     ) -> tuple[np.ndarray, dict[str, Any]]:
         mask, is_illegal = info["action_mask"][0], bool(info["illegal_action"][0])
         return observations[0], {"action_mask": mask, "illegal_action": is_illegal}
 
     def action_masks(self) -> np.ndarray:
-        """Return which actions are legal, [actions] bool; none after the end of the hand."""
+        """Return which actions are legal, [actions] bool; all False after the end of the hand."""
         return np.array(self._envs.mask[0])
 
     def render(self) -> str | None:

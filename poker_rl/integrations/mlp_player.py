@@ -1,4 +1,4 @@
-"""Players with the weights of a plain PyTorch network or of a model of MaskablePPO."""
+"""Players with the weights of a plain PyTorch network or of a MaskablePPO of sb3-contrib."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CLASS_BY_ACTIVATION = {
 
 @dataclass(kw_only=True)
 class LinearLayersPlayer(Bot):
-    """Player with a multilayer perceptron from a file, whose softmax gives the probabilities.
+    """Player with a multilayer perceptron from a file; action probabilities are a masked softmax.
 
     Subclasses read the file and call `set_layers`.
     """
@@ -44,7 +44,7 @@ class LinearLayersPlayer(Bot):
     file: str
 
     def set_layers(self, weights: Mapping[str, Any], activation: str) -> None:
-        """Set the `weight` [outputs, inputs] and `bias` [outputs] of the layers by dotted names.
+        """Set the layers from weights with names such as `0.weight` and `0.bias`, in their order.
 
         Raises:
             ConfigError: if they do not form linear layers from observations to actions.
@@ -104,7 +104,7 @@ class MaskablePPOPlayer(LinearLayersPlayer):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        weights, policy_class, policy_settings = read_saved_model(Path(self.file))
+        weights, policy_class, policy_settings = read_saved_maskable_ppo(Path(self.file))
         activation_class = policy_settings.get("activation_fn", CLASS_BY_ACTIVATION["tanh"])
         names = [name for name, one in CLASS_BY_ACTIVATION.items() if one == activation_class]
         if policy_class.get("__module__") != POLICY_MODULE or not names:
@@ -114,8 +114,8 @@ class MaskablePPOPlayer(LinearLayersPlayer):
         self.set_layers(actor, names[0])
 
 
-def read_saved_model(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the weights, policy class and policy settings of a saved MaskablePPO."""
+def read_saved_maskable_ppo(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the weights, the policy class and its settings from a file of `MaskablePPO.save`."""
     try:
         with (
             name_path_in_errors(path),

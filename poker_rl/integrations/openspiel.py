@@ -156,4 +156,4 @@ class SpielObserver:
         return str(player) if records is None else self._game.infoset_name(records[0])
 
 
-load_game = SpielGame
+load_game = SpielGame  # as with `pyspiel.load_game`

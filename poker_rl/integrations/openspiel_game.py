@@ -23,14 +23,14 @@ from poker_rl.games.game import Game
 
 MAX_DEALS = 10_000  # more deals are an error, because each table stores a number for each deal
 Parameter = bool | int | float | str
-Prefix = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
+Outcomes = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
 
 
 class TabulatedTree(NamedTuple):
-    """Tree of a game: the arrays of `tabulated_rules.build_definitions`, its depth and names."""
+    """Tree of a game, with OpenSpiel's names of actions and information sets, by their index."""
 
-    definitions: np.ndarray
-    max_moves: int
+    definitions: np.ndarray  # see `tabulated_rules.build_definitions`
+    max_moves: int  # the most moves of a hand
     action_names: list[str]
     infoset_names: list[str]
 
@@ -93,18 +93,19 @@ class OpenSpielGame(Game):
         return f"{seat} {'_'.join(name.split())}".strip()
 
 
-def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
-    """Load a game of OpenSpiel, convert simultaneous moves to turns, and check the game."""
+def load_turn_based_game(game_name: str, params: dict[str, Parameter]) -> Any:
+    """Load a `pyspiel.Game` and convert simultaneous moves to turns; raise ConfigError if unfit."""
     try:
         import pyspiel
     except ImportError:
         message = "OpenSpiel is not installed; pip install 'poker-rl[openspiel]'"
         raise ConfigError(f"_target_: {message}") from None
     kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    if name not in kinds:
-        raise ConfigError(f"name: OpenSpiel has no game {name!r}; {suggest_allowed(name, kinds)}")
+    if game_name not in kinds:
+        advice = suggest_allowed(game_name, kinds)
+        raise ConfigError(f"name: OpenSpiel has no game {game_name!r}; {advice}")
     try:
-        game = pyspiel.load_game(name, params)
+        game = pyspiel.load_game(game_name, params)
     except pyspiel.SpielError as error:
         raise ConfigError(f"params: {' '.join(str(error).split())}") from None
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
@@ -120,16 +121,16 @@ def load_turn_based_game(name: str, params: dict[str, Parameter]) -> Any:
     }
     for problem, has_problem in problems.items():
         if has_problem:
-            raise ConfigError(f"name: {name} {problem}")
+            raise ConfigError(f"name: {game_name} {problem}")
     return game
 
 
 @cache
 def tabulate_tree(
-    name: str, params: tuple[tuple[str, Parameter], ...], unit_chips: int, max_nodes: int
+    game_name: str, params: tuple[tuple[str, Parameter], ...], unit_chips: int, max_nodes: int
 ) -> TabulatedTree:
-    """Read the whole tree of a game of OpenSpiel into arrays."""
-    game = load_turn_based_game(name, dict(params))
+    """Read the whole tree of a game of OpenSpiel into arrays; raise ConfigError if impossible."""
+    game = load_turn_based_game(game_name, dict(params))
     seats, actions = game.num_players(), game.num_distinct_actions()
     has_tensor = game.get_type().provides_information_state_tensor
     action_names: dict[int, str] = {}
@@ -138,19 +139,19 @@ def tabulate_tree(
     ranks: list[np.ndarray] = []
     previous_edges: list[int] = []
     payoffs: list[list[float]] = []
-    outcome_probs: dict[Prefix, list[Fraction]] = {}
+    outcome_probs: dict[Outcomes, list[Fraction]] = {}
     owner, first_child, index, max_moves = [0], [0], [0], 0
     # Nodes to visit: state, index, chance outcomes so far, number of moves so far, and each seat's
-    # last information set and action, as one number.
-    stack: list[tuple[Any, int, Prefix, int, tuple[int, ...]]]
+    # last edge, which is a number for an information set and an action, or -1.
+    stack: list[tuple[Any, int, Outcomes, int, tuple[int, ...]]]
     stack = [(game.new_initial_state(), 0, (), 0, (-1,) * seats)]
     while stack:
         if len(owner) > max_nodes:
-            raise ConfigError(f"max_nodes: {name} has more nodes than {max_nodes:,}")
-        state, node, prefix, moves, last_edges = stack.pop()
+            raise ConfigError(f"max_nodes: {game_name} has more nodes than {max_nodes:,}")
+        state, node, history, moves, last_edges = stack.pop()
         if state.is_terminal():
             if not moves:
-                raise ConfigError(f"name: {name} can end before the first move")
+                raise ConfigError(f"name: {game_name} can end before the first move")
             owner[node], index[node] = tabulated_rules.OVER, len(payoffs)
             payoffs.append(state.returns())
             max_moves = max(max_moves, moves)
@@ -159,11 +160,11 @@ def tabulate_tree(
         if state.is_chance_node():
             outcomes = [pair for pair in state.chance_outcomes() if pair[1]]
             probs = [Fraction(prob).limit_denominator(MAX_DEALS) for _, prob in outcomes]
-            if outcome_probs.setdefault(prefix, probs) != probs:
-                raise ConfigError(f"name: {name} has chance that depends on the moves")
-            owner[node], index[node] = tabulated_rules.CHANCE, len(prefix)
+            if outcome_probs.setdefault(history, probs) != probs:
+                raise ConfigError(f"name: {game_name} has chance that depends on the moves")
+            owner[node], index[node] = tabulated_rules.CHANCE, len(history)
             children = [
-                (state.child(outcome), len(owner) + i, (*prefix, i), moves, last_edges)
+                (state.child(outcome), len(owner) + i, (*history, i), moves, last_edges)
                 for i, (outcome, _) in enumerate(outcomes)
             ]
         else:
@@ -182,13 +183,13 @@ def tabulate_tree(
                     if action_names.setdefault(action, action_name) != action_name:
                         action_names[action] = str(action)
             elif previous_edges[infoset] != last_edges[seat]:
-                raise ConfigError(f"name: {name} has imperfect recall")
+                raise ConfigError(f"name: {game_name} has imperfect recall")
             owner[node], index[node] = seat, infoset
             children = []
             for i, action in enumerate(legal):
                 edge = infoset * actions + action
                 edges = (*last_edges[:seat], edge, *last_edges[seat + 1 :])
-                children.append((state.child(action), len(owner) + i, prefix, moves + 1, edges))
+                children.append((state.child(action), len(owner) + i, history, moves + 1, edges))
         for column in (owner, first_child, index):
             column += [0] * len(children)
         stack += children
@@ -201,37 +202,39 @@ def tabulate_tree(
         index=np.array(index, np.int32),
         rank=np.array(ranks),
         observation=observation.astype(np.uint8) if is_binary else observation,
-        payoff=convert_payoffs_to_chips(name, np.array(payoffs), unit_chips),
-        outcome=list_deal_outcomes(name, outcome_probs),
+        payoff=convert_payoffs_to_chips(game_name, np.array(payoffs), unit_chips),
+        outcome=list_equally_likely_deals(game_name, outcome_probs),
     )
     names_of_actions = [action_names.get(action, str(action)) for action in range(actions)]
     return TabulatedTree(definitions, max_moves, names_of_actions, [key for _, key in infosets])
 
 
-def convert_payoffs_to_chips(name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
+def convert_payoffs_to_chips(game_name: str, payoffs: np.ndarray, unit_chips: int) -> np.ndarray:
     if abs(payoffs.sum(1)).max() > 1e-9:
-        raise ConfigError(f"name: the payoffs of {name} do not sum to 0")
+        raise ConfigError(f"name: the payoffs of {game_name} do not sum to 0")
     chips = np.rint(payoffs * unit_chips)
     if abs(chips - payoffs * unit_chips).max() > 1e-6:
         fractions = {Fraction(payoff).limit_denominator(1000) for payoff in payoffs.flat}
         needed = lcm(*(fraction.denominator for fraction in fractions))
-        raise ConfigError(f"unit_chips: {unit_chips}; the payoffs of {name} need {needed}")
+        raise ConfigError(f"unit_chips: {unit_chips}; the payoffs of {game_name} need {needed}")
     return np.asarray(chips, np.int64)
 
 
-def list_deal_outcomes(name: str, outcome_probs: dict[Prefix, list[Fraction]]) -> np.ndarray:
-    """Return the outcomes of all deals, which are equally likely: [deals, chance nodes] int16."""
+def list_equally_likely_deals(
+    game_name: str, outcome_probs: dict[Outcomes, list[Fraction]]
+) -> np.ndarray:
+    """Return each deal's outcomes, [deals, chance nodes] int16; likelier deals are repeated."""
 
-    def iterate_deals(prefix: Prefix, prob: Fraction) -> Iterator[tuple[Prefix, Fraction]]:
-        if prefix not in outcome_probs:
-            yield prefix, prob
-        for i, outcome_prob in enumerate(outcome_probs.get(prefix, [])):
-            yield from iterate_deals((*prefix, i), prob * outcome_prob)
+    def iterate_deals(history: Outcomes, prob: Fraction) -> Iterator[tuple[Outcomes, Fraction]]:
+        if history not in outcome_probs:
+            yield history, prob
+        for i, outcome_prob in enumerate(outcome_probs.get(history, [])):
+            yield from iterate_deals((*history, i), prob * outcome_prob)
 
     deals = list(iterate_deals((), Fraction(1)))
     deal_count = lcm(*(prob.denominator for _, prob in deals))
     if deal_count > MAX_DEALS:
-        raise ConfigError(f"name: {name} has {deal_count:,} deals; allowed: {MAX_DEALS:,}")
-    depth = max(len(prefix) for prefix, _ in deals)
-    rows = [(*prefix, *[0] * (depth - len(prefix))) for prefix, _ in deals]
+        raise ConfigError(f"name: {game_name} has {deal_count:,} deals; allowed: {MAX_DEALS:,}")
+    depth = max(len(history) for history, _ in deals)
+    rows = [(*history, *[0] * (depth - len(history))) for history, _ in deals]
     return np.array(rows, np.int16).repeat([int(prob * deal_count) for _, prob in deals], axis=0)

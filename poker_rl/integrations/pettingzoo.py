@@ -30,7 +30,7 @@ class GameAECEnv(AECEnv):
     Args:
         game: a game or its name, such as `limit_holdem_6p`.
         overrides: changed settings of the game, such as `["game.ante=2"]`, if `game` is a name.
-        render_mode: "ansi" if `render()` shall return the information set of the agent to act.
+        render_mode: "ansi" for a `render()` that returns the information set of the agent to act.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class GameAECEnv(AECEnv):
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Deal a new hand; equal seeds give equal hands, this one and all later ones."""
+        """Deal a new hand; after equal seeds, this hand and all later hands are equal."""
         if seed is not None or self._tables is None:
             generator, _ = seeding.np_random(seed)
             self._tables = Tables(self.game, 1, int(generator.integers(2**63)))
@@ -79,7 +79,7 @@ class GameAECEnv(AECEnv):
         self._select_next_agent()
 
     def step(self, action: int | None) -> None:
-        """Play the action of the agent to act; after the end of the hand, None removes it."""
+        """Play the agent's action; after the end of the hand, the action None removes the agent."""
         if self._tables is None:
             raise RuntimeError("call reset() before the first hand")
         agent = self.agent_selection
@@ -126,4 +126,4 @@ class GameAECEnv(AECEnv):
         self.infos[self.agent_selection] = {"action_mask": mask}
 
 
-env = GameAECEnv
+env = GameAECEnv  # PettingZoo's name of the function that creates an environment

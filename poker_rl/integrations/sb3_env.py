@@ -13,7 +13,8 @@ from poker_rl.integrations.gymnasium import GameVectorEnv
 class SB3VecEnv(VecEnv):
     """Environment of many tables for MaskablePPO and other learners of Stable-Baselines3.
 
-    As with Stable-Baselines3's `Monitor`, the info of a hand that ends has its reward and length.
+    As with Stable-Baselines3's `Monitor`, the info of a hand that ends has its reward and its
+    length in decisions of the learner.
     """
 
     def __init__(self, env: GameVectorEnv) -> None:

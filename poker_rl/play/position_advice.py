@@ -20,7 +20,7 @@ from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
     describe_seat,
     format_grid,
-    grid_to_json,
+    grid_to_dict,
     supports_hand_grid,
 )
 from poker_rl.games.poker.display.view import DisplayedPoker
@@ -147,7 +147,7 @@ class PositionAdvice:
             "value": self.expected_payoff,
             "unit": "chips",
             "unit_chips": self.game.unit_chips,
-            "grid": None if grid is None else grid_to_json(grid, self.game.ranks),
+            "grid": None if grid is None else grid_to_dict(grid, self.game.ranks),
         }
 
     def format_text(self, with_grid: bool, use_color: bool) -> str:

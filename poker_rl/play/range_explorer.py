@@ -15,7 +15,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid,
     describe_seat,
-    grid_to_json,
+    grid_to_dict,
     supports_hand_grid,
 )
 from poker_rl.games.cards import card_name, parse_cards
@@ -104,5 +104,5 @@ def explore_ranges(
             for move in ([] if is_over else game.list_moves(record))
         ],
         "players": list(players),
-        "grids": [grid_to_json(grid, game.ranks) for grid in grids],
+        "grids": [grid_to_dict(grid, game.ranks) for grid in grids],
     }

@@ -12,7 +12,7 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
-    MAX_ROWS,
+    MAX_TABLES_PER_QUERY,
     allow_all_amounts,
     compute_action_type_probs,
     measure_recorded_decisions,
@@ -109,8 +109,8 @@ def grade_decisions(
     """Return a row of the CSV file for each decision: its cards, action, grade and cost."""
     probs, rows = compute_action_type_probs(game, player, decisions.records), []
     costs = np.full(len(probs), np.nan)  # cost of each decision in the game's unit
-    for start in range(0, len(probs), MAX_ROWS):
-        block = slice(start, start + MAX_ROWS)
+    for start in range(0, len(probs), MAX_TABLES_PER_QUERY):
+        block = slice(start, start + MAX_TABLES_PER_QUERY)
         values = player.action_values(decisions.records[block])
         if values is not None:
             taken = np.take_along_axis(values, decisions.actions[block, None], 1)[:, 0]

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import get_result_unit
+from poker_rl.evaluation.matches.duplicate_match import get_result_scale_and_unit
 from poker_rl.evaluation.matches.match_statistics import StyleCounter, is_holdem
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
-    grid_to_json,
+    grid_to_dict,
     supports_hand_grid,
 )
 from poker_rl.games.game import Game
@@ -221,7 +221,9 @@ class Session:
         payoffs, values = adviser.state_values(record.copy()), adviser.action_values(record.copy())
         return {
             "probs": [vars(group) for group in group_moves(game, record, probs, values)],
-            "value": None if payoffs is None else float(payoffs[0]) * get_result_unit(game)[0],
+            "value": None
+            if payoffs is None
+            else float(payoffs[0]) * get_result_scale_and_unit(game)[0],
         }
 
     def get_hand_grid(self, turn_id: int) -> dict[str, Any]:
@@ -230,7 +232,7 @@ class Session:
         if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
             raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
         grid = compute_hand_grid_of_table(game, adviser, self.current_hand.record[0])
-        return grid_to_json(grid, game.ranks)
+        return grid_to_dict(grid, game.ranks)
 
     def _get_available_adviser(self, turn_id: int) -> Player:
         """Return the adviser; raise MoveNotAllowedError if there is none or the hand is over."""

@@ -32,9 +32,9 @@ from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.evaluation.matches.duplicate_match import (
     MIN_DEALS,
     compute_half_width,
-    get_result_unit,
+    get_result_scale_and_unit,
 )
-from poker_rl.evaluation.matches.match_statistics import compute_style
+from poker_rl.evaluation.matches.match_statistics import compute_style_statistics
 from poker_rl.games.game import Game
 from poker_rl.play.live_hand import PERSON_INDEX
 from poker_rl.play.table_setup import shorten_names
@@ -147,12 +147,12 @@ def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None)
     `style_counts` are the counts of the person's actions in a `StyleCounter`, shape [6]; None if
     the game is not hold'em.
     """
-    scale, unit = get_result_unit(game)
+    scale, unit = get_result_scale_and_unit(game)
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands])
     hand_counts = np.linspace(0, len(hands), min(len(hands), CURVE_POINTS) + 1).round().astype(int)
     style = None
     if style_counts is not None and hands:
-        all_statistics = compute_style(style_counts)
+        all_statistics = compute_style_statistics(style_counts)
         style = {name: all_statistics[name] for name in ("vpip", "pfr", "aggression")}
     return {
         "hands": len(hands),

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.colors import is_color_like
 
 from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveFloat
-from poker_rl.evaluation.plots.plotting import CurveLine, format_step_count
+from poker_rl.evaluation.plots.plotting import CurveLine, format_short_number
 from poker_rl.evaluation.result import format_number
 from poker_rl.reports.run_data import (
     RunData,
@@ -207,7 +207,7 @@ class Comparison:
             records = [record for record in self.records if record["group"] == group.label]
             cells = [self.format_cell(record, counted) for record in records]
             progress, minutes = records[0][self.config.x_axis], records[0]["minutes"]
-            cells.append("-" if progress is None else format_step_count(progress))
+            cells.append("-" if progress is None else format_short_number(progress))
             rows.append(
                 [group.label, seeds, group.headline_player, *cells, format_minutes(minutes)]
             )

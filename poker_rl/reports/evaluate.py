@@ -22,7 +22,7 @@ from poker_rl.evaluation.best_response.exploitability_bounds import (
     compute_trained_bound,
 )
 from poker_rl.evaluation.matches.duplicate_match import check_seat_count, play_mixed_table
-from poker_rl.evaluation.matches.match_statistics import measure_match
+from poker_rl.evaluation.matches.match_statistics import measure_winnings_and_style
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
@@ -214,7 +214,9 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
         if best_responses:
             bounds.append(compute_trained_bound(game, player, name, best_responses, *options))
     matches = [
-        measure_match(game, evaluator.tree, name, players[name], other_name, other, *options)
+        measure_winnings_and_style(
+            game, evaluator.tree, name, players[name], other_name, other, *options
+        )
         for name, other_name, other in pairings
     ]
     winnings, styles = ([one for match in matches for one in match[kind]] for kind in (0, 1))

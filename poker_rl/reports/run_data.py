@@ -19,7 +19,7 @@ import numpy as np
 
 from poker_rl.config.option_files import normalize_numbers
 from poker_rl.config.validation import MIB, ConfigError, open_regular_file
-from poker_rl.evaluation.plots.run_figures import list_main_measures, read_curves
+from poker_rl.evaluation.plots.run_figures import list_players_and_measures, read_curves
 from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import (
     CONFIG_FILE,
@@ -89,7 +89,7 @@ class RunData:
     @property
     def headline_measures(self) -> list[str]:
         """The headline player's exploitability, or else its `against/<opponent>` measures."""
-        measures = list_main_measures(self.curves)
+        measures = list_players_and_measures(self.curves)
         own = [measure for player, measure in measures if player == self.headline_player]
         return ["exploitability"] if "exploitability" in own else own
 

@@ -17,8 +17,8 @@ from typing import Any, Self
 from poker_rl.algos.algorithm import Progress
 from poker_rl.evaluation.result import (
     Result,
-    flatten_results,
-    select_first_results,
+    results_to_metrics,
+    select_first_result_by_player,
     select_headline_results,
 )
 from poker_rl.storage import run_folder
@@ -121,7 +121,7 @@ class RunLog:
         """Write a row to metrics.jsonl and the loggers, and reset the sums."""
         counters = asdict(progress)
         values = {tag: total / count for tag, (total, count) in self.sums.items()}
-        values |= flatten_results(results)
+        values |= results_to_metrics(results)
         for name, count in counters.items():
             if (new := count - self.last_counters[name]) > 0 and self.learning_s > 0:
                 values[f"time/{name}_per_second"] = new / self.learning_s
@@ -140,7 +140,7 @@ class RunLog:
         row = Row(counters, values, measurements, select_headline_results(results))
         for logger in self.loggers:
             logger.log(row, progress.decisions)
-        headlines = (f"{one.tag} {one}" for one in select_first_results(results))
+        headlines = (f"{one.tag} {one}" for one in select_first_result_by_player(results))
         self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
 
     def save_figures(self, figures: Mapping[str, Any]) -> None:

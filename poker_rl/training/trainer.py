@@ -15,7 +15,7 @@ from typing import Any
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.evaluation.result import flatten_results
+from poker_rl.evaluation.result import results_to_metrics
 from poker_rl.players.player import NonFiniteProbsError
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.run_folder import METRICS_FILE
@@ -104,9 +104,11 @@ class Trainer:
         if self.run_log is None:
             return
         start, progress = perf_counter(), self.algorithm.progress
-        half_snapshot = self.checkpoints.find_snapshot_before(progress.decisions // 2)
-        results = self.evaluator.evaluate(dict(self.algorithm.players()), half_snapshot, is_exact)
-        check_finite(flatten_results(results))
+        halfway_snapshot = self.checkpoints.find_snapshot_before(progress.decisions // 2)
+        results = self.evaluator.evaluate(
+            dict(self.algorithm.players()), halfway_snapshot, is_exact
+        )
+        check_finite(results_to_metrics(results))
         self.run_log.write_row(progress, results, perf_counter() - start)
 
     def finish(self) -> None:

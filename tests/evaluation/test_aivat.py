@@ -14,7 +14,9 @@ from poker_rl.evaluation.variance_reduction.aivat import (
     compute_aivat_terms,
     compute_luck_adjusted_payoff,
 )
-from poker_rl.evaluation.variance_reduction.pot_equity_value import compute_equity_values
+from poker_rl.evaluation.variance_reduction.pot_equity_value import (
+    compute_expected_chips_and_equity,
+)
 from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.games.hand_history import hand_history_from_record
 
@@ -115,7 +117,7 @@ def test_equity_is_that_of_all_boards():
         for _ in range(8):
             shown.step(np.array([1]))
         shares.append(shown.payoffs()[0] / 4 + 0.5)  # both put two chips in
-    exactly = compute_equity_values(game, tables.records, np.array([3]))[:, :, 0]
+    exactly = compute_expected_chips_and_equity(game, tables.records, np.array([3]))[:, :, 0]
     np.testing.assert_allclose(exactly, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
 
 
@@ -164,5 +166,5 @@ def test_with_the_whole_board_equity_is_what_the_hand_pays(name, overrides):
     game = load_game(name, *overrides)
     tables, _ = play(game, 60, seed=4)
     known = np.full(60, sum(game.board_cards))
-    values = compute_equity_values(game, tables.records, known)
+    values = compute_expected_chips_and_equity(game, tables.records, known)
     assert (values[:, :, 0] == tables.payoffs()).all()

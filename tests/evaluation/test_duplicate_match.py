@@ -15,7 +15,11 @@ from poker_rl.evaluation.matches.duplicate_match import (
     play_match,
     play_mixed_table,
 )
-from poker_rl.evaluation.matches.match_statistics import STYLE_UNITS, StyleCounter, measure_match
+from poker_rl.evaluation.matches.match_statistics import (
+    STYLE_UNITS,
+    StyleCounter,
+    measure_winnings_and_style,
+)
 from poker_rl.evaluation.variance_reduction.aivat import add_control_variates
 from poker_rl.games import Tables, get_tree, load_game
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
@@ -159,7 +163,7 @@ def count(*hands):
     before, counted, found = tables.records.copy(), StyleCounter(), {}
     counted.add_hands(tables, np.array([int(hand.split()[0]) for hand in hands]))
     assert (tables.records == before).all()
-    for result in counted.list_results("us", "them"):
+    for result in counted.list_style_results("us", "them"):
         found.setdefault(result.player, {})[result.measure] = result.value
     return {player: tuple(map(values.get, STYLE_UNITS)) for player, values in found.items()}
 
@@ -188,7 +192,9 @@ def test_one_hand(hand, button, big_blind):
 
 def won_and_hands_won(game, player, other, deals):
     load = loader(game)
-    match = measure_match(game, None, player, load(player), other, load(other), deals, 0, None)
+    match = measure_winnings_and_style(
+        game, None, player, load(player), other, load(other), deals, 0, None
+    )
     return match[0]
 
 

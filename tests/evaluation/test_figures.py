@@ -11,7 +11,7 @@ from random_games import game
 
 from poker_rl.evaluation.plots import cell_figures, plotting, run_figures
 from poker_rl.evaluation.plots.cell_figures import build_hand_grid_figures
-from poker_rl.evaluation.result import flatten_results
+from poker_rl.evaluation.result import results_to_metrics
 from poker_rl.evaluation.starting_hand_grid import compute_hand_grid
 from poker_rl.games import get_tree
 from poker_rl.games.cards import MAX_RANKS, parse_cards
@@ -26,7 +26,7 @@ def metrics(path, rows):
 
 def run(path, one, player, **extra):
     """A metrics.jsonl of ten equal rows, the first without what comes from learning."""
-    row = flatten_results(one.evaluate({"current": player}))
+    row = results_to_metrics(one.evaluate({"current": player}))
     counters = [dict.fromkeys(run_figures.COUNTER_TAGS, 100 * i) for i in range(10)]
     return metrics(path, [c | row | (extra if i else {}) for i, c in enumerate(counters)])
 

@@ -46,7 +46,9 @@ class HalfRaise(UniformBot):
 )
 def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypatch):
     """Exact values in mbb a hand, Johanson et al., IJCAI 2011; the intervals are around ± 200."""
-    monkeypatch.setattr(win_margins, "SAMPLED_BOARDS", 300)  # before the flop; more take longer
+    monkeypatch.setattr(
+        win_margins, "SAMPLED_BOARD_COUNT", 300
+    )  # before the flop; more take longer
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
     won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=1)
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
@@ -120,7 +122,7 @@ def expected(play, state, seat, place):
     if table["to_act"] == seat:
         action = play.choose_actions(state, seat)[play.get_view_rows(int(table["street"]))[place]]
         return expected(play, play.get_child_state(state, int(action)), seat, place)
-    (probs,) = play.compute_player_probs(state, places)
+    (probs,) = play.compute_mean_player_probs(state, places)
     return sum(
         probs[action] * expected(play, play.get_child_state(state, int(action)), seat, place)
         for action in np.flatnonzero(probs)

@@ -88,9 +88,9 @@ class TinyAlgorithm:
 class TinyEvaluation:
     exact_every = None
 
-    def evaluate(self, players, half_snapshot=None, exact=False):
+    def evaluate(self, players, halfway_snapshot=None, exact=False):
         size = float(players["current"].weight.detach().norm())
-        before = 0 if half_snapshot is None else int(half_snapshot.stem)
+        before = 0 if halfway_snapshot is None else int(halfway_snapshot.stem)
         return [
             Result("current", "exploitability", size, None, "ante", "exact"),
             Result("current", "match", size - before, 0.25, "ante", "against call", 100),

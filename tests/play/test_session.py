@@ -13,7 +13,7 @@ from random_games import game
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
-from poker_rl.evaluation.matches.duplicate_match import get_result_unit
+from poker_rl.evaluation.matches.duplicate_match import get_result_scale_and_unit
 from poker_rl.games import Tables, get_tree
 from poker_rl.play.hand_review import grade_move
 from poker_rl.play.live_hand import MoveNotAllowedError
@@ -86,7 +86,7 @@ def test_hands_of_every_game(name, tmp_path):
     assert stats["hands"] == HANDS
     won = sum(view["result"]["won"][0] for view in ends)
     assert stats["won"] == won
-    assert stats["curve"][-1] == pytest.approx(won * get_result_unit(game(name))[0])
+    assert stats["curve"][-1] == pytest.approx(won * get_result_scale_and_unit(game(name))[0])
     seats = {view["players"][0]["seat"] for view in ends}
     assert seats >= set(range(game(name).definitions["seats"].min()))  # the button goes round
     for view in ends:

@@ -6,9 +6,10 @@ the player may hold. It takes the action that would be best if both seats only c
 afterwards, except that the player may fold to a raise.
 
 Unlike in the paper, the player is dealt no cards: values and probabilities are means over the hands
-that it may hold. The responder plays several hands on each board, which is one sample for the
-interval. Win margins are means over all boards that may still come or, before a flop, over a
-sample.
+that it may hold. The responder plays several hands on each board, and their mean is one sample of
+the confidence interval. The win margin of two hands is the probability that the first one wins a
+showdown minus the probability that it loses. It is computed over all boards that may still come or,
+before a flop, over a sample of them.
 """
 
 from __future__ import annotations
@@ -29,30 +30,33 @@ from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicyQuery, RepresentativeHands
 
 MAX_HANDS_PER_BOARD = 64
-# In no-limit games the responder tries raises of half the pot and of the pot.
+# Raises that the responder considers if any amount is legal: half the pot and the pot.
 POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)
 
 
 @dataclass
 class PublicState:
-    """Public state with the player's range, the probabilities of the hands that it may hold."""
+    """Public state, with cached values of the player's H and the responder's R possible hands."""
 
     record: np.ndarray  # record of a table in this state, [1]; its cards are ignored
-    reach: np.ndarray  # for each hand, the probability that the player gets here with it, [H]
-    # Stored states after each action, except those after a new board card.
+    reach: np.ndarray  # probability that the player's own actions lead here with each hand, [H]
+    # Cached states by the action that leads to them; those after a new board card are not cached.
     children: dict[int, PublicState] = field(default_factory=dict)
-    action_probs: np.ndarray | None = None  # the player's policy with each hand, [A, H]
-    best_actions: np.ndarray | None = None  # the responder's action with each of its hands, [R]
+    # Both are None until they are needed: the player's policy with each of its hands, [A, H], and
+    # the responder's best action with each of its hands, [R].
+    action_probs: np.ndarray | None = None
+    best_actions: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class ResponderView:
     """Arrays of one board for R hands of the responder and H hands of the player."""
 
-    representative_hands: RepresentativeHands  # the hands for which its policy is computed
-    # 1 where the player's hand shares no card with the responder's or the board, else 0, [R, H]
+    representative_hands: RepresentativeHands  # the hands for which the player's policy is computed
+    # 1 where the player's hand shares no card with the responder's or the board, else 0, [R, H].
     is_disjoint: np.ndarray
-    # Probability that the responder's hand wins a showdown minus that it loses it, [R, H].
+    # Probability that the responder's hand wins a showdown minus the probability that it loses,
+    # [R, H].
     win_margins: np.ndarray
 
 
@@ -60,7 +64,7 @@ class LocalBestResponse:
     """Local best response to a player of heads-up poker.
 
     The `instance_count` of the player must be 1. `seed` fixes the boards, the responder's hands and
-    the player's actions. States before any board card are cached and used for all boards.
+    the player's actions. Public states before any board card are cached and used for all boards.
     """
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:
@@ -74,10 +78,10 @@ class LocalBestResponse:
         self._start_record = tables.records
         self._root_states: dict[int, PublicState] = {}
 
-    def play_board(self, hand_count: int) -> float:
-        """Return the responder's mean winnings on a random board, in chips a hand.
+    def play_random_board(self, hand_count: int) -> float:
+        """Sample a board and return the responder's mean winnings on it, in chips a hand.
 
-        It plays `hand_count` hands, at most `max_hands`, in both seats.
+        The responder plays `hand_count` random hands (at most `max_hand_count`) in both seats.
         """
         cards = self.generator.permutation(self.game.deck_size)
         board_cards = cards[: sum(self.game.board_cards)]
@@ -87,13 +91,13 @@ class LocalBestResponse:
         return float(np.mean([play.play_seat(seat) for seat in (0, 1)]))
 
     @property
-    def max_hands(self) -> int:
+    def max_hand_count(self) -> int:
         """The number of different hands that can be dealt beside a complete board."""
         remaining_cards = self.game.deck_size - sum(self.game.board_cards)
         return comb(remaining_cards, self.game.hole_cards)
 
     def get_root_state(self, seat: int) -> PublicState:
-        """Return the state before the first move for a responder in this seat."""
+        """Return the public state before the first move for a responder in this seat."""
         if seat not in self._root_states or self.game.board_cards[0]:
             reach = np.ones(len(self.ranges.hands))
             self._root_states[seat] = PublicState(self._start_record, reach)
@@ -101,11 +105,11 @@ class LocalBestResponse:
 
     @cached_property
     def preflop_view(self) -> ResponderView:
-        """The view before any board card, for all hands of the responder."""
+        """The `ResponderView` before any board card, for all hands of the responder."""
         return self.build_view(self.boards.root, np.arange(len(self.ranges.hands)))
 
     def build_view(self, board: Board, own_hands: np.ndarray) -> ResponderView:
-        """Return the `ResponderView` of a board for hands with these indices, [R]."""
+        """Return a board's `ResponderView` for `own_hands` [R], indices in `Ranges.hands`."""
         is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
         is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
         return ResponderView(
@@ -114,16 +118,16 @@ class LocalBestResponse:
             compute_win_margins(self.game, self.ranges, own_hands, board.cards, self.generator),
         )
 
-    def step_record(self, record: np.ndarray, action: int) -> np.ndarray:
-        """Return the record of a table after an action, [1]."""
+    def compute_next_record(self, record: np.ndarray, action: int) -> np.ndarray:
+        """Return the record [1] of a table after an action; `record` [1] is not changed."""
         tables = tables_from_records(self.game, record.copy())
         tables.step(np.array([action]))
         return tables.records
 
-    def list_raises(self, record: np.ndarray) -> list[int]:
-        """Return the raises that the responder considers at a table with this record.
+    def list_considered_raises(self, record: np.ndarray) -> list[int]:
+        """Return the raise actions that the responder considers at a table with this record.
 
-        In no-limit games they are the smallest, the largest and `POT_RAISE_SIZES`, else all.
+        If any amount is legal: the smallest, the largest and `POT_RAISE_SIZES`; else all raises.
         """
         legal_mask = tables_from_records(self.game, record).legal_mask()[0]
         legal_raises = np.flatnonzero(legal_mask[RAISE:]) + RAISE
@@ -142,7 +146,8 @@ class LocalBestResponse:
 class ResponderPlay:
     """Play of the responder with G hands on one board.
 
-    `board_cards` are those of all streets; `own_hands` [G] are indices of the responder's hands.
+    `board_cards` are those of all streets. `own_hands` [G] are the responder's hands, as indices in
+    `Ranges.hands`. The hand rows of the methods are indices in `own_hands`.
     """
 
     def __init__(
@@ -151,10 +156,10 @@ class ResponderPlay:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.list_boards_by_street(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
-        # The player's actions are sampled only from hands that share no card with the final board.
-        # The responder chooses its actions with the board cards of the present street alone.
+        # The player's actions and the payoffs depend only on hands of the player that share no card
+        # with the final board. The responder's choices depend on the present street's board alone.
         last_street = len(self._boards) - 1
-        view, rows = self._get_view_of_street(last_street), self.get_view_rows(last_street)
+        view, rows = self._get_responder_view(last_street), self.get_view_rows(last_street)
         self._is_disjoint, self._win_margins = view.is_disjoint[rows], view.win_margins[rows]
 
     def play_seat(self, seat: int) -> float:
@@ -164,7 +169,7 @@ class ResponderPlay:
         self._play_from_state(root, seat, np.arange(len(self._own_hands)), payoffs)
         return float(payoffs.mean())
 
-    def _get_view_of_street(self, street: int) -> ResponderView:
+    def _get_responder_view(self, street: int) -> ResponderView:
         board = self._boards[street]
         if not len(board.cards):
             return self._responder.preflop_view
@@ -173,14 +178,17 @@ class ResponderPlay:
         return self._views_by_street[street]
 
     def get_view_rows(self, street: int) -> np.ndarray:
-        """Return the index of each of the G hands on the axis R of a street's view, [G]."""
+        """Return the row of each of the G hands in the arrays of a street's view, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 
     def _play_from_state(
         self, state: PublicState, seat: int, hand_rows: np.ndarray, payoffs_out: np.ndarray
     ) -> None:
-        """Play the hands `hand_rows` [n] from a state to the end; write what they win, [G]."""
+        """Play the responder's hands `hand_rows` [n] from a public state to the end.
+
+        Write the chips that each hand wins into its row of `payoffs_out` [G].
+        """
         table = state.record[0]
         if table["over"]:
             payoffs_out[hand_rows] = self.compute_payoffs(state, seat, hand_rows)
@@ -191,18 +199,18 @@ class ResponderPlay:
         else:
             # One random number for all hands keeps most of them on one betting line, to save time.
             uniform = np.full(len(hand_rows), self._responder.generator.random())
-            actions = sample_from_probs(self.compute_player_probs(state, hand_rows), uniform)
+            actions = sample_from_probs(self.compute_mean_player_probs(state, hand_rows), uniform)
         for action in np.unique(actions):
             child = self.get_child_state(state, int(action))
             self._play_from_state(child, seat, hand_rows[actions == action], payoffs_out)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
-        """Return the state after an action; `state.action_probs` is known if the player acts."""
+        """Return the state after an action; `state.action_probs` must be set if the player acts."""
         if action in state.children:
             return state.children[action]
         probs = state.action_probs
         reach = state.reach if probs is None else state.reach * probs[action]
-        child = PublicState(self._responder.step_record(state.record, action), reach)
+        child = PublicState(self._responder.compute_next_record(state.record, action), reach)
         street, child_street = int(state.record[0]["street"]), int(child.record[0]["street"])
         if len(self._boards[street].cards) == len(self._boards[child_street].cards):
             state.children[action] = child
@@ -210,17 +218,17 @@ class ResponderPlay:
 
     def _get_action_probs(self, state: PublicState) -> np.ndarray:
         if state.action_probs is None:
-            hands = self._get_view_of_street(int(state.record[0]["street"])).representative_hands
+            hands = self._get_responder_view(int(state.record[0]["street"])).representative_hands
             query = self._responder.player, state.record, hands
             state.action_probs = self._responder.range_policy.compute_probs(*query)[0]
         return state.action_probs
 
     def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
-        """Return the responder's best action at a state with each of its R hands, [R]."""
+        """Return (and cache) the best action at a state for each hand of the responder, [R]."""
         if state.best_actions is not None:
             return state.best_actions
-        step, record = self._responder.step_record, state.record
-        view = self._get_view_of_street(int(record[0]["street"]))
+        step, record = self._responder.compute_next_record, state.record
+        view = self._get_responder_view(int(record[0]["street"]))
         chips_in = record[0]["paid"][:2].astype(np.float64)
         reach_sum = view.is_disjoint @ state.reach
         record_after_call = step(record, CALL)
@@ -230,7 +238,7 @@ class ResponderPlay:
         expected_margin = view.win_margins @ state.reach
         actions = [CALL]
         action_values = [expected_margin * compute_showdown_stake(record_after_call)]
-        for action in self._responder.list_raises(record):
+        for action in self._responder.list_considered_raises(record):
             raised_state = self.get_child_state(state, action)
             calling_reach = state.reach * (1 - self._get_action_probs(raised_state)[FOLD])
             folding_reach = reach_sum - view.is_disjoint @ calling_reach
@@ -244,13 +252,13 @@ class ResponderPlay:
         state.best_actions = np.array(actions)[np.argmax(action_values, 0)]
         return state.best_actions
 
-    def compute_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Return the mean policy over the player's hands beside each responder's hand, [n, A]."""
+    def compute_mean_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
+        """Return the policy [n, A] that each of `hand_rows` [n] faces, a mean over player hands."""
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))
 
     def compute_payoffs(self, state: PublicState, seat: int, hand_rows: np.ndarray) -> np.ndarray:
-        """Return what each hand wins at a terminal state, the mean over the player's hands, [n]."""
+        """Return each hand's mean payoff [n] at a terminal state over the hands of the player."""
         if state.record[0]["live"] == 1:
             tables = tables_from_records(self._responder.game, state.record)
             return np.full(len(hand_rows), tables.payoffs()[0, seat])
@@ -261,5 +269,5 @@ class ResponderPlay:
 
 
 def compute_showdown_stake(record: np.ndarray) -> float:
-    """Return the chips that the loser of a heads-up showdown pays the winner."""
+    """Return the chips that the loser of a heads-up showdown pays to the winner."""
     return float(record[0]["paid"][:2].min())

@@ -20,7 +20,7 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.ranges import BLOCKED_STRENGTH, Ranges, compute_strengths
 
 MAX_ENUMERATED_BOARDS = 1500  # a flop of hold'em has 1,176 possible final boards
-SAMPLED_BOARDS = 2000  # number of boards to sample if not all are used
+SAMPLED_BOARD_COUNT = 2000  # number of boards to sample if there are more than that
 
 
 def compute_win_margins(
@@ -33,22 +33,23 @@ def compute_win_margins(
     """Return the win minus the loss probability of each own hand against every hand, [R, H].
 
     The result is 0 for two hands that share a card. `own_hands` [R] are indices among all H hands.
-    If more than `MAX_ENUMERATED_BOARDS` final boards are possible, some are sampled.
+    If more than `MAX_ENUMERATED_BOARDS` final boards can follow `board_cards`, the probabilities
+    are estimated with `SAMPLED_BOARD_COUNT` of them.
     """
     remaining_cards = np.setdiff1d(np.arange(game.deck_size), board_cards)
     cards_to_come = sum(game.board_cards) - len(board_cards)
     if comb(len(remaining_cards), cards_to_come) > MAX_ENUMERATED_BOARDS:
-        samples = generator.permuted(np.tile(remaining_cards, (SAMPLED_BOARDS, 1)), axis=1)
+        samples = generator.permuted(np.tile(remaining_cards, (SAMPLED_BOARD_COUNT, 1)), axis=1)
         completions = samples[:, :cards_to_come]
     else:
         completions = np.array(list(combinations(remaining_cards.tolist(), cards_to_come)), int)
     boards = np.hstack([np.tile(board_cards, (len(completions), 1)), completions]).astype(np.int8)
-    opponent_ranks, own_ranks = np.empty((2, len(boards), len(ranges.hands)), np.uint16)
+    ranks_blocked_high, ranks_blocked_low = np.empty((2, len(boards), len(ranges.hands)), np.uint16)
     rules = len(game.suits), game.ranking == SHORT_DECK
-    _fill_ranks(ranges.hands, boards, *rules, opponent_ranks, own_ranks)
+    _fill_hand_ranks(ranges.hands, boards, *rules, ranks_blocked_high, ranks_blocked_low)
     net_wins = np.zeros((len(own_hands), len(ranges.hands)), np.int16)
-    _accumulate_net_wins(own_hands, opponent_ranks, own_ranks, net_wins)
-    is_possible = (own_ranks > 0).astype(np.float32)  # float32 counts exactly up to 2**24
+    _count_net_wins_by_pair(own_hands, ranks_blocked_high, ranks_blocked_low, net_wins)
+    is_possible = (ranks_blocked_low > 0).astype(np.float32)  # float32 counts exactly up to 2**24
     board_counts = is_possible[:, own_hands].T @ is_possible
     is_disjoint = ranges.mask_disjoint_hands(own_hands)
     margins: np.ndarray = net_wins * is_disjoint / np.maximum(board_counts, 1)
@@ -56,29 +57,30 @@ def compute_win_margins(
 
 
 @jit
-def _fill_ranks(hands, boards, suits, short_deck, opponent_ranks, own_ranks):
-    """Write the strength of each hand on each board, from 1 upwards, into both arrays [N, H].
+def _fill_hand_ranks(hands, boards, suits, short_deck, ranks_blocked_high, ranks_blocked_low):
+    """Write the rank of each of H hands on each of N boards into both arrays, [N, H].
 
-    A hand that shares a card with the board gets 65535 in `opponent_ranks`, so that no hand beats
-    it, and 0 in `own_ranks`, so that no hand loses to it.
+    A stronger hand has a larger rank, from 1 upwards. A hand that shares a card with the board is
+    blocked: it gets 65535 in `ranks_blocked_high`, so that no hand beats it, and 0 in
+    `ranks_blocked_low`, so that no hand loses to it.
     """
     board_ranks = np.empty(len(hands), np.int32)
     for i in range(len(boards)):
         compute_strengths(hands, boards[i], suits, short_deck, board_ranks)
         for h in range(len(hands)):
             blocked = board_ranks[h] == BLOCKED_STRENGTH
-            opponent_ranks[i, h] = 65535 if blocked else board_ranks[h] + 1
-            own_ranks[i, h] = 0 if blocked else board_ranks[h] + 1
+            ranks_blocked_high[i, h] = 65535 if blocked else board_ranks[h] + 1
+            ranks_blocked_low[i, h] = 0 if blocked else board_ranks[h] + 1
 
 
 @jit
-def _accumulate_net_wins(own_hands, opponent_ranks, own_ranks, net_wins):
-    """Add the number of boards that each own hand wins, minus those that it loses, [R, H]."""
+def _count_net_wins_by_pair(own_hands, ranks_blocked_high, ranks_blocked_low, net_wins):
+    """Add to `net_wins` [R, H] the boards won minus lost by each own hand against each hand."""
     for r in range(len(own_hands)):
-        for i in range(len(opponent_ranks)):
-            own_rank = own_ranks[i, own_hands[r]]
+        for i in range(len(ranks_blocked_high)):
+            own_rank = ranks_blocked_low[i, own_hands[r]]
             if own_rank:
-                for h in range(opponent_ranks.shape[1]):
-                    net_wins[r, h] += np.int16(own_rank > opponent_ranks[i, h]) - np.int16(
-                        own_rank < own_ranks[i, h]
+                for h in range(ranks_blocked_high.shape[1]):
+                    net_wins[r, h] += np.int16(own_rank > ranks_blocked_high[i, h]) - np.int16(
+                        own_rank < ranks_blocked_low[i, h]
                     )

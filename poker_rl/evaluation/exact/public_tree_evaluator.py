@@ -38,7 +38,7 @@ def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.
     """Compute exact values of a player whose `instance_count` is 1, in chips a hand.
 
     Returns:
-        How much more each seat wins with its best response, and what it wins with the policy, [2].
+        Gain of each seat's best response over the policy, and its value with the policy, each [2].
     """
     tree = PublicTreeEvaluator(game, player.is_suit_invariant)
     bar_options = {"desc": "exact", "unit_scale": True, "leave": False}
@@ -60,23 +60,23 @@ class PublicTreeEvaluator(PublicTree):
         return sum(
             len(self.streets[street_index].decision_lines)
             * len(self.boards.find_hand_representatives(board)[0])
-            for street_index, board in self._iterate_boards(0, self.boards.root)
+            for street_index, board in self._iterate_later_boards(0, self.boards.root)
         )
 
-    def _iterate_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
-        """Yield each board of this and later streets that extends `board`, with its street."""
+    def _iterate_later_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
+        """Yield (street index, board) of all boards that extend `board`, from a street onwards."""
         for next_board in self.boards.list_next_boards(board, street_index):
             yield street_index, next_board
             if street_index + 1 < len(self.streets):
-                yield from self._iterate_boards(street_index + 1, next_board)
+                yield from self._iterate_later_boards(street_index + 1, next_board)
 
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
     ) -> tuple[np.ndarray, float]:
-        """Return what each seat wins with its best response, [2], and the first seat by the policy.
+        """Return each seat's best-response value, [2], and the first seat's value with the policy.
 
-        Both are in chips a hand; the player's `instance_count` is 1. `on_progress` is called with
-        the number of policy queries after each batch.
+        Values are in chips a hand; the player's `instance_count` is 1. `on_progress` is called
+        after each batch of policy queries with their number.
         """
         reach = np.ones((2, 1, len(self.ranges.hands)))
         with ThreadPoolExecutor(numba.get_num_threads()) as threads:
@@ -101,17 +101,17 @@ class _PublicTreeWalk:
         """Return two values of a street, averaged over all boards that follow a previous board.
 
         L betting lines lead to this street; `reach` [2, L, H] is the probability that each seat
-        plays them with each hand. The first value [2, L, H] is the counterfactual value of each
-        hand if its seat plays a best response. The second is what the first seat wins if both play
-        the policy, weighted by their reach.
+        plays each line with each of H hands. The first result [2, L, H] is each hand's
+        counterfactual value if its seat plays a best response. The second is what the first seat
+        wins if both seats play the policy, weighted by `reach`.
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
         boards = self.tree.boards.list_next_boards(previous_board, street_index)
         policies = self.tree.range_policy.iterate_board_policies(
             self.player, self.tree.streets[street_index].decision_records, boards, self.on_progress
         )
-        # Only the last street uses threads: a thread with an earlier board would be idle until the
-        # boards that follow it are done.
+        # Only boards of the last street are evaluated in threads. The evaluation of an earlier
+        # board waits for the boards of the next street, so its thread would be idle.
         is_last_street = street_index + 1 == len(self.tree.streets)
         run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
         evaluate_board = partial(self._evaluate_board, street_index, reach)
@@ -130,7 +130,7 @@ class _PublicTreeWalk:
     def _evaluate_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
-        """Return the two values of `average_over_boards` for the board of `policy` alone."""
+        """Return the two results of `average_over_boards` for the board of `policy` alone."""
         street, board = self.tree.streets[street_index], policy.board
         is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
@@ -156,7 +156,7 @@ class _PublicTreeWalk:
 
 @jit
 def _sum_first_seat_value(terminal_lines, reach, values):
-    """Return what the first seat wins at terminal lines; `reach` and `values` are [N, 2, H]."""
+    """Sum the first seat's reach times value, both [N, 2, H], over its hands at terminal lines."""
     value = 0.0
     for line in terminal_lines:
         for hand in range(reach.shape[2]):

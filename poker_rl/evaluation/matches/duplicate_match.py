@@ -31,7 +31,7 @@ MIN_DEALS = 30  # the mean of fewer deals is too far from normally distributed
 MAX_DEALS = 10_000_000  # a deal with nine seats takes 216 bytes, 2 GB in all
 DealCount = Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
 VarianceReductionMethod = Literal["none", "aivat"]
-MAX_TABLES = 16_384  # tables in a batch, of 0.8 kB each
+MAX_TABLES = 16_384  # number of tables in a batch, of 0.8 kB each
 MAX_PROBS = 2**22  # number of action probabilities in a batch
 
 HandObserver = Callable[[Tables, np.ndarray], None]
@@ -90,8 +90,9 @@ def play_tables(
     players: Sequence[Player],
     generators: Sequence[np.random.Generator],
 ) -> None:
-    """Play tables [B] to the end, with player 0 in seat `rotation` [B] of each."""
-    first_occurrences = find_first_occurrences(players)  # each player is called once
+    """Play tables [B] to the end, in place; player i has seat (i + `rotation` [B]) mod seats."""
+    # A player that is listed several times is queried once for all of its seats.
+    first_occurrences = find_first_occurrences(players)
     seats, rows = tables.count_seats(), np.arange(len(rotation))
     while len(rows):
         player_index = (tables.records["to_act"][rows] - rotation[rows]) % seats[rows]
@@ -107,7 +108,7 @@ def play_tables(
 
 
 def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Return the mean over the hands of each deal, [deals, ...]; a deal begins with rotation 0."""
+    """Return the mean over the hands of each deal, [deals, ...]; rotation 0 begins a new deal."""
     first_hand = np.flatnonzero(rotation == 0)
     hand_count = np.diff(first_hand, append=len(rotation))
     hand_count = hand_count.reshape(-1, *[1] * (hand_values.ndim - 1))
@@ -128,8 +129,8 @@ def play_match(
 ) -> Result:
     """Measure the winnings of a player, per hand, against an opponent that has every other seat.
 
-    It plays each of at least `MIN_DEALS` deals in every seat. `seed` fixes the cards and the
-    players' random numbers.
+    The player plays each deal once in every seat; at least `MIN_DEALS` deals are needed for the
+    interval. `seed` fixes the cards and the players' random numbers.
     """
     players = [player] + [opponent] * (game.seats - 1)
     all_terms: list[np.ndarray] = []
@@ -147,13 +148,13 @@ def play_match(
     blocks = play_deals(game, players, deals, seed, observers)[:, 0]
     if use_aivat:
         blocks = aivat.reduce_variance(game, blocks, np.concatenate(all_terms))
-    scale, unit = get_result_unit(game)
+    scale, unit = get_result_scale_and_unit(game)
     measure, kind = f"against/{opponent_name}", f"{AGAINST}{opponent_name}"
     return summarize_blocks(player_name, measure, blocks * scale, unit, kind)
 
 
 def compute_exact_match_values(tree: GameTree, players: Sequence[Player]) -> np.ndarray:
-    """Return each player's exact mean winnings over all rotations, in chips, [players].
+    """Return each player's expected winnings, the mean over all rotations, in chips, [players].
 
     There is one player for each seat; a player may be listed more than once.
     """
@@ -195,9 +196,9 @@ def play_mixed_table(
     """Measure what each player wins at a table; `seat_order` names the player of each seat.
 
     The results of each player are its number of seats, its mean winnings per hand and seat and, if
-    `tree` is not None, their expected value.
+    `tree` is not None, the exact expectation of these winnings.
     """
-    scale, unit = get_result_unit(game)
+    scale, unit = get_result_scale_and_unit(game)
     player_of_seat = [players[name] for name in seat_order]
     blocks, exact_by_seat = play_deals(game, player_of_seat, deals, seed) * scale, None
     if tree is not None:
@@ -228,7 +229,7 @@ def compute_half_width(blocks: np.ndarray) -> float:
     return float(quantile * blocks.std(ddof=1) / sqrt(len(blocks)))
 
 
-def get_result_unit(game: Game) -> tuple[float, str]:
+def get_result_scale_and_unit(game: Game) -> tuple[float, str]:
     """Return the factor that converts chips to the unit of results, and the unit's name."""
     if game.unit == "big blind":
         return 1000 / game.unit_chips, "mbb/hand"

@@ -3,11 +3,11 @@
 The statistics of playing style are:
 
 hands       number of hands dealt to the player
-vpip        share of hands in which it voluntarily put chips into the pot before the flop, by a
-            call or a raise; completing the small blind counts, blinds and checks do not
-pfr         share of hands in which it raised before the flop
+vpip        share of hands in which the player voluntarily put chips into the pot before the flop,
+            by a call or a raise; completing the small blind counts, blinds and checks do not
+pfr         share of hands in which the player raised before the flop
 aggression  number of bets and raises divided by number of calls; None without a call
-showdown    share of hands that it took to a showdown
+showdown    share of hands that the player took to a showdown
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from poker_rl.evaluation.matches.duplicate_match import (
     average_by_deal,
     compute_exact_match_values,
-    get_result_unit,
+    get_result_scale_and_unit,
     play_match,
     summarize_blocks,
 )
@@ -45,33 +45,33 @@ class StyleCounter:
 
     def __init__(self) -> None:
         self.counts = np.zeros((2, 6), np.int64)
-        """Counts by player and by the indices `HAND_COUNT` to `SHOWDOWN_COUNT`."""
+        """Rows: first player, all opponents. Columns: `HAND_COUNT` to `SHOWDOWN_COUNT`."""
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
-        """Count finished hands [B], in which the first player has seat `rotation` [B]."""
-        records = copy_records(tables.records)  # a copy, because `_count_hands` changes it
-        _count_hands(tables.gather_definitions(), records, rotation, self.counts)
+        """Add finished hands [B], in which the first player has seat `rotation` [B]."""
+        records = copy_records(tables.records)  # the replay changes the records
+        _accumulate_style_counts(tables.gather_definitions(), records, rotation, self.counts)
 
-    def list_results(self, player: str, opponent: str) -> list[Result]:
-        """Return the statistics of the player and its opponent as results."""
+    def list_style_results(self, player: str, opponent: str) -> list[Result]:
+        """Return the style statistics of the two players with these names as results."""
         names = (player, f"{AGAINST}{opponent}"), (opponent, f"{AGAINST}{player}")
         return [
             Result(name, statistic, value, None, STYLE_UNITS[statistic], kind)
             for (name, kind), counts in zip(names, self.counts, strict=True)
-            for statistic, value in compute_style(counts).items()
+            for statistic, value in compute_style_statistics(counts).items()
             if value is not None
         ]
 
 
-def compute_style(counts: np.ndarray) -> dict[str, float | None]:
-    """Compute the statistics of a player from its counts [6] over at least one hand."""
+def compute_style_statistics(counts: np.ndarray) -> dict[str, float | None]:
+    """Compute a player's style statistics, by name, from its counts [6] over at least one hand."""
     hands, vpip, pfr, raises, calls, showdowns = counts.tolist()
     values = hands, vpip / hands, pfr / hands, raises / calls if calls else None, showdowns / hands
     return dict(zip(STYLE_UNITS, values, strict=True))
 
 
 def is_holdem(game: Game) -> bool:
-    """Return whether the game has two hole cards and betting before a flop."""
+    """Return whether the game is poker with two hole cards and betting before a flop."""
     return (
         isinstance(game, PokerGame | VariableSeatsPoker)
         and game.hole_cards == 2
@@ -81,8 +81,8 @@ def is_holdem(game: Game) -> bool:
 
 
 @jit
-def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
-    """Replay finished hands, and add to the counts [2, 6] of the player and its opponents."""
+def _accumulate_style_counts(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
+    """Replay finished hands in `tables`, and add to the counts [2, 6] of `StyleCounter`."""
     hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # counts of one hand for each seat
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
@@ -107,7 +107,7 @@ def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-unty
                 counts[player_index, k] += hand_counts[seat, k]
 
 
-def measure_match(
+def measure_winnings_and_style(
     game: Game,
     tree: GameTree | None,
     player_name: str,
@@ -118,28 +118,33 @@ def measure_match(
     seed: int,
     use_aivat: bool,
 ) -> tuple[list[Result], list[Result]]:
-    """Play a match; return winnings and hands won, and in hold'em the styles of both players.
+    """Play a match and return two lists of results.
 
-    If `tree` is not None, the expected winnings are also computed. For the other arguments see
-    `play_match`.
+    The first holds the player's winnings, its share of hands won and, if `tree` is not None, its
+    exact expected winnings. The second holds the style statistics of both players; it is empty
+    unless the game is hold'em. For the other arguments see `play_match`.
     """
     hands_won: list[np.ndarray] = []
 
-    def add_hands(tables: Tables, rotation: np.ndarray) -> None:
+    def record_hands_won(tables: Tables, rotation: np.ndarray) -> None:
         payoffs = tables.payoffs()[np.arange(len(rotation)), rotation]
         hands_won.append(average_by_deal((payoffs > 0).astype(float), rotation))
 
     style_counter = StyleCounter() if is_holdem(game) else None
-    observers = [add_hands] + ([style_counter.add_hands] if style_counter else [])
+    observers = [record_hands_won] + ([style_counter.add_hands] if style_counter else [])
     winnings = play_match(
         game, player, opponent, opponent_name, deals, seed, observers, use_aivat, player_name
     )
     results = [winnings]
     if tree is not None:
         values = compute_exact_match_values(tree, [player] + [opponent] * (game.seats - 1))
-        exact = float(values[0]) * get_result_unit(game)[0]
+        exact = float(values[0]) * get_result_scale_and_unit(game)[0]
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
     blocks, measure = np.concatenate(hands_won), f"hands_won/{opponent_name}"
     results.append(summarize_blocks(player_name, measure, blocks, "of hands", winnings.kind))
-    styles = [] if style_counter is None else style_counter.list_results(player_name, opponent_name)
+    styles = (
+        []
+        if style_counter is None
+        else style_counter.list_style_results(player_name, opponent_name)
+    )
     return results, styles

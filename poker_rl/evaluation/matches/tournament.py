@@ -1,4 +1,4 @@
-"""Tournaments: which players meet at each table, and the ranking of the players.
+"""Tournaments: the assignment of players to tables, and the ranking of the players.
 
 All tables play the same deals, and a deal is one sample for all confidence intervals. So the
 interval of the difference of two players is narrower than the intervals of their means suggest.
@@ -18,7 +18,7 @@ from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import (
     check_seat_count,
     compute_half_width,
-    get_result_unit,
+    get_result_scale_and_unit,
     summarize_blocks,
 )
 from poker_rl.evaluation.result import AGAINST, Result
@@ -35,9 +35,9 @@ def assign_players_to_tables(
 ) -> list[tuple[int, ...]]:
     """Return the seat order of each table of a tournament: the index of the player in each seat.
 
-    With two seats, every pair meets once. With `one_against_rest`, each player meets copies of each
-    other player in all other seats. With `mixed`, random players meet at each table, and in every
-    round all players are at the same number of tables.
+    With two seats, every pair of players has one table. With `one_against_rest`, every ordered pair
+    (a, b) has a table of a against b in all other seats. With `mixed`, each table has random
+    players, and in every round all players are at the same number of tables.
     """
     players = range(player_count)
     if game.seats == 2:
@@ -53,7 +53,7 @@ def assign_players_to_tables(
     generator = np.random.default_rng(seed)
     seat_orders = []
     for _ in range(rounds):
-        # Each table gets the next players of a random circle.
+        # Consecutive tables take the next players in a random cyclic order.
         circle = generator.permutation(player_count)
         for table in range(player_count // gcd(player_count, game.seats)):
             positions = np.arange(table * game.seats, (table + 1) * game.seats) % player_count
@@ -62,7 +62,7 @@ def assign_players_to_tables(
 
 
 def list_scored_players(seat_order: Sequence[int]) -> list[int]:
-    """Return the players whose results count: all, or the first if another has several seats."""
+    """Return the players whose results count: only the first if a player has several seats."""
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 
 
@@ -73,8 +73,8 @@ class TournamentResults:
     Attributes:
         player_names: the players, the best first.
         results: for each player its mean winnings per hand (`won`), how much more the player ranked
-            above it won (`behind`) and, with two seats, its rating (`elo`); for each pair the
-            winnings of one player at the tables of both (`won/<name>`).
+            above it won (`behind`) and, with two seats, its Elo rating (`elo`); for each ordered
+            pair the first player's winnings at their common tables (`won/<second player>`).
     """
 
     game: Game
@@ -95,7 +95,7 @@ class TournamentResults:
 
     @property
     def description(self) -> str:
-        """A text that says which tables and deals were played."""
+        """Text that says which tables and deals were played."""
         seat_count = self.game.seats
         tables_text = f"one player against another in all {seat_count - 1} other seats"
         if seat_count == 2:
@@ -110,7 +110,7 @@ class TournamentResults:
 
     @property
     def cell_meaning(self) -> str:
-        """A phrase that explains the numbers in the cross table."""
+        """Phrase that explains the numbers in the cells of the cross table."""
         if self.game.seats == 2:
             return "what the row's player won from the column's"
         if self.table_kind == "mixed":
@@ -131,7 +131,7 @@ def compute_tournament_results(
     For each table, `blocks` holds what its `list_scored_players` won in each deal, [players,
     deals] in chips a hand.
     """
-    scale, unit = get_result_unit(game)
+    scale, unit = get_result_scale_and_unit(game)
     blocks_of_player, blocks_of_pair = defaultdict(list), defaultdict(list)
     for seat_order, block in zip(seat_orders, blocks, strict=True):
         for player, winnings in zip(list_scored_players(seat_order), block * scale, strict=True):
@@ -183,8 +183,8 @@ def fit_elo(
         scores: 1, 1/2 or 0 for each pair's first player in every deal, [P, deals].
 
     Returns:
-        Ratings [players] with mean 0, and influences of the deals and of the added draw on them,
-        [players, deals + 1]. To first order, the error of a rating is the mean of its influences.
+        Ratings [players] with mean 0, and the influence of each deal and of the added draw on each
+        rating, [players, deals + 1]. A rating's error is, to first order, its mean influence.
     """
     design = np.zeros((len(pairs), player_count))
     rows = np.arange(len(pairs))

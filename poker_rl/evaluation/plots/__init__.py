@@ -1,1 +1,1 @@
-"""Figures. Every module imports matplotlib, so import them only to draw."""
+"""Figures. Import these modules only to draw, because each of them loads matplotlib."""

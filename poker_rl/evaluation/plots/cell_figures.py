@@ -18,9 +18,9 @@ from poker_rl.evaluation.plots.plotting import (
     INK_COLOR,
     STYLE,
     add_footnote,
-    create_panels,
+    create_figure_and_axes,
     set_figure_title,
-    shorten_player_name,
+    strip_player_folders,
     wrap_text,
 )
 from poker_rl.evaluation.starting_hand_grid import (
@@ -39,7 +39,7 @@ ACTION_COLORS = (
     *("#C9D3DC", "#56B4E9", "#D55E00", "#009E73"),
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
-# Fold, check or call, bet or raise, in the order of a grid's cells from left to right
+# Names by action type, in the order in which a cell of a grid shows them from left to right
 ACTION_TYPE_NAMES = {2: "bet or raise", 1: "check or call", 0: "fold"}
 MAX_INFOSETS = 2000  # cells for more information sets would be too small
 PIXELS_PER_CELL = 50  # pixels across the width of a cell
@@ -94,7 +94,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, player_name: str) -> Figure |
     used_actions = np.flatnonzero(tree.legal_mask.any(0)).tolist()
     color_by_name = {game.action_name(a): ACTION_COLORS[a] for a in used_actions}
     _add_color_legend(figure, color_by_name, "outside right upper")
-    title = f"Policy: {shorten_player_name(player_name).replace('_', ' ')}, in per cent"
+    title = f"Policy: {strip_player_folders(player_name).replace('_', ' ')}, in per cent"
     set_figure_title(figure, title)
     note = "rows are the cards seen, columns the actions so far by their first letters"
     note += "; mean over suits, which have no meaning here" * merges_suits
@@ -105,7 +105,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, player_name: str) -> Figure |
 def _draw_policy_panel(
     ax: Axes, positions: Sequence[tuple[str, str]], probs: np.ndarray, title: str
 ) -> None:
-    """Draw the policy [N, A] at N cards and actions so far; equal ones get their mean."""
+    """Draw the policy [N, A] at N pairs (known cards, actions so far); average equal pairs."""
     rows = list(dict.fromkeys(card for card, _ in positions))
     columns = sorted({line for _, line in positions}, key=lambda line: (len(line), line))
     cells = np.full((len(rows), len(columns), probs.shape[1]), np.nan)
@@ -114,12 +114,12 @@ def _draw_policy_panel(
         cells[rows.index(card), columns.index(line)] = probs[is_here].mean(0)
     is_labelled = len(columns) <= MAX_LABELED_COLUMNS
     draw_cells(ax, cells, ACTION_COLORS, title, is_labelled)
-    _label_cells(ax, rows, [text or "start" for text in columns])
+    _label_rows_and_columns(ax, rows, [text or "start" for text in columns])
     if not is_labelled:
         ax.tick_params(axis="x", rotation=90)
 
 
-def _label_cells(
+def _label_rows_and_columns(
     ax: Axes, row_labels: Sequence[str], column_labels: Sequence[str], **column_options: Any
 ) -> None:
     for axis, labels, options in (
@@ -143,7 +143,7 @@ def _add_color_legend(
 def draw_cells(
     ax: Axes, probs: np.ndarray, colors: Sequence[str], title: str, is_labelled: bool = False
 ) -> None:
-    """Draw cells [rows, columns, A], divided from the left in proportion to their probabilities.
+    """Draw cells, each divided from the left in proportion to its `probs` [rows, columns, A].
 
     Empty cells are NaN. With `is_labelled`, probabilities of at least 0.25 are written into the
     cells, in per cent.
@@ -172,9 +172,9 @@ def _draw_cell_text(ax: Axes, x: float, y: float, text: str, is_dark: bool) -> N
 
 
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
-    """Return figures by name with each player's policy before the flop; {} if no hold'em.
+    """Return figures by name with each player's policy before the flop; {} unless hold'em.
 
-    Of a variable number of seats the largest is used, and of several instances the first.
+    If the number of seats varies, the largest is used; of several instances, the first is used.
     """
     if not supports_hand_grid(game):
         return {}
@@ -190,15 +190,15 @@ def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[s
 @rc_context(STYLE)
 def draw_hand_grids(grids: Sequence[StartingHandGrid], player_name: str, ranks: str) -> Figure:
     """Draw each grid in a panel, with each cell divided in proportion to action probabilities."""
-    figure, axes = create_panels(len(grids))
+    figure, axes = create_figure_and_axes(len(grids))
     color_by_name = {name: ACTION_COLORS[action] for action, name in ACTION_TYPE_NAMES.items()}
     for grid, ax in zip(grids, axes, strict=True):
         cells = grid.probs[..., list(ACTION_TYPE_NAMES)]
         draw_cells(ax, cells, list(color_by_name.values()), grid.title)
-        _label_cells(ax, ranks[::-1], ranks[::-1])
+        _label_rows_and_columns(ax, ranks[::-1], ranks[::-1])
     # A legend in the margin leaves the grids their width.
     _add_color_legend(figure, color_by_name, "outside upper right", columns=len(color_by_name))
-    title = f"Starting hands: {shorten_player_name(player_name)}"
+    title = f"Starting hands: {strip_player_folders(player_name)}"
     set_figure_title(figure, title.replace("_", " "))
     add_footnote(figure, f"{POLICY_NOTE}suited hands above the diagonal, offsuit below")
     return figure
@@ -224,9 +224,9 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         is_dark = abs(norm(result.value) - 0.5) > 0.3
         text = text.replace("-", "\N{MINUS SIGN}")
         _draw_cell_text(ax, column + 0.5, row + 0.5, text, is_dark)
-    wrapped_names = [wrap_text(shorten_player_name(name), NAME_LINE_LENGTH) for name in names]
+    wrapped_names = [wrap_text(strip_player_folders(name), NAME_LINE_LENGTH) for name in names]
     rows = [f"{rank}. {name}" for rank, name in enumerate(wrapped_names, start=1)]
-    _label_cells(ax, rows, wrapped_names, rotation=30, ha="left", rotation_mode="anchor")
+    _label_rows_and_columns(ax, rows, wrapped_names, rotation=30, ha="left", rotation_mode="anchor")
     ax.xaxis.tick_top()
     for draw_lines in (ax.hlines, ax.vlines):
         draw_lines(np.arange(1, count), 0, count, color="white", linewidth=2)

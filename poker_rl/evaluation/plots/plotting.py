@@ -31,7 +31,7 @@ PLAYER_COLORS = {
 }
 OTHER_COLORS = ("#E69F00", "#56B4E9", "#666666")
 INK_COLOR, GRAY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
-STYLE: Any = {  # of matplotlib, for functions that draw
+STYLE: Any = {  # settings of matplotlib with which every figure is drawn
     "axes.axisbelow": True,
     "axes.edgecolor": INK_COLOR,
     "axes.labelcolor": INK_COLOR,
@@ -68,7 +68,7 @@ class CurveLine:
 
     Attributes:
         bands: shaded areas around the curve, the widest first, as (name, low [N], high [N]).
-        color: color of the curve; None for any.
+        color: color of the curve; None to choose a free one.
     """
 
     name: str
@@ -80,7 +80,7 @@ class CurveLine:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves in one panel of a figure; `log_scale` is for a wide range of positive values."""
+    """Curves in one panel of a figure; `log_scale` permits logarithmic axes, see `draw_panel`."""
 
     title: str
     lines: Sequence[CurveLine]
@@ -89,10 +89,10 @@ class Panel:
 
 
 @rc_context(STYLE)
-def create_panels(
+def create_figure_and_axes(
     count: int, columns: int = MAX_PANEL_COLUMNS, size: tuple[float, float] | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with panels, at most `columns` in a row, and their axes; `size` is inches."""
+    """Return a figure and its `count` axes, at most `columns` in a row; `size` is in inches."""
     columns = min(count, columns)
     rows = ceil(count / columns)
     size = size or ((6.4, 4.2) if count == 1 else (1 + 3.8 * columns, 0.4 + 3.2 * rows))
@@ -105,8 +105,8 @@ def create_panels(
     return figure, axes[:count]
 
 
-def assign_styles(lines: Sequence[CurveLine]) -> list[tuple[str, str]]:
-    """Return color and line style of each curve; curves of the same color differ in line style."""
+def assign_colors_and_line_styles(lines: Sequence[CurveLine]) -> list[tuple[str, str]]:
+    """Return (color, line style) of each curve; the first three of a color differ in line style."""
     own_colors = {line.color for line in lines}
     free_colors = [color for color in PLAYER_COLORS.values() if color not in own_colors]
     next_colors = cycle([*OTHER_COLORS, *free_colors])
@@ -117,12 +117,12 @@ def assign_styles(lines: Sequence[CurveLine]) -> list[tuple[str, str]]:
     ]
 
 
-def format_step_count(count: float) -> str:
-    """Format a number of steps with a suffix: 20k, 1.5M."""
+def format_short_number(number: float) -> str:
+    """Format a number with the suffix k, M or B if it is large: 20k, 1.5M."""
     for size, suffix in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if abs(count) >= size:
-            return f"{count / size:.4g}{suffix}"
-    return f"{count:.4g}"
+        if abs(number) >= size:
+            return f"{number / size:.4g}{suffix}"
+    return f"{number:.4g}"
 
 
 def wrap_text(text: str, line_length: float) -> str:
@@ -130,8 +130,8 @@ def wrap_text(text: str, line_length: float) -> str:
     return fill(text, int(line_length), break_on_hyphens=False)
 
 
-def shorten_player_name(player: str) -> str:
-    """Return a player's name without the folders of its path, for a title."""
+def strip_player_folders(player: str) -> str:
+    """Return the last part of a player's name, which may be a path, for a title."""
     return player.rpartition("/")[2]
 
 
@@ -140,7 +140,7 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
     """Draw curves with their bands and a legend, which names bands only for a single curve.
 
     A curve of a single point has a marker, and vertical bars instead of bands. With `log_scale`,
-    axes with a wide range of positive values are logarithmic; the x axis still contains 0.
+    axes with a wide range of positive values are logarithmic; such an x axis still shows x = 0.
     """
     lines = panel.lines
     all_x = np.concatenate([*(line.x for line in lines), []])
@@ -150,7 +150,9 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
         panel.log_scale and len(values) > 0 and values.max() >= MIN_LOG_RATIO * values.min()
         for values in (positive_x, positive_y)
     )
-    for i, (line, (color, line_style)) in enumerate(zip(lines, assign_styles(lines), strict=True)):
+    for i, (line, (color, line_style)) in enumerate(
+        zip(lines, assign_colors_and_line_styles(lines), strict=True)
+    ):
         is_visible = np.isfinite(line.y) & ((line.y > 0) | (not log_y))
         x, y = line.x[is_visible], line.y[is_visible]
         marker = "o" if len(x) == 1 else None
@@ -186,24 +188,27 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
     ax.set_title(wrap_text(panel.title, TITLE_CHARACTERS_PER_INCH * inches))
     ax.set(xlabel=x_label, ylabel=panel.y_label)
     if not log_x:
-        ax.xaxis.set_major_formatter(lambda number, position: format_step_count(number))
+        ax.xaxis.set_major_formatter(lambda number, position: format_short_number(number))
 
 
 def set_log_ticks(axis: Axis, low: float = 0.0, more_ticks: Sequence[float] = ()) -> None:
-    """Set the ticks of a logarithmic axis: powers of ten and, if these are few, values between."""
-    start, high = axis.get_view_interval()  # the view includes margins and bands
+    """Set the ticks of a logarithmic axis: powers of ten and, if these are few, values between.
+
+    `low` is the smallest tick if the view, which includes margins and bands, begins at 0 or below.
+    """
+    start, high = axis.get_view_interval()
     low = start if start > 0 else low
     multiples = (1, 2, 3, 5) if high < 10 * low else (1, 3) if high < 1000 * low else (1,)
     log_ticks = np.array(LogLocator(subs=multiples).tick_values(low, high))
     is_inside = (log_ticks >= low) & (log_ticks <= high)
     axis.set_major_locator(FixedLocator([*more_ticks, *log_ticks[is_inside].tolist()]))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(lambda number, position: format_step_count(number))
+    axis.set_major_formatter(lambda number, position: format_short_number(number))
 
 
 def draw_panels(panels: Sequence[Panel], x_label: str) -> Figure:
     """Draw panels of curves with a common x axis."""
-    figure, axes = create_panels(len(panels))
+    figure, axes = create_figure_and_axes(len(panels))
     for ax, panel in zip(axes, panels, strict=True):
         draw_panel(ax, panel, x_label)
     return figure

@@ -15,7 +15,7 @@ from poker_rl.evaluation.plots.plotting import (
     Panel,
     add_footnote,
     draw_panels,
-    shorten_player_name,
+    strip_player_folders,
 )
 from poker_rl.storage.run_folder import read_metrics_rows
 
@@ -35,8 +35,8 @@ def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
     return {tag: np.array([row.get(tag, np.nan) for row in rows], float) for tag in tags}
 
 
-def list_main_measures(curves: Curves) -> list[tuple[str, str]]:
-    """Return player and measure of each recorded exploitability and match."""
+def list_players_and_measures(curves: Curves) -> list[tuple[str, str]]:
+    """Return (player, measure) of each recorded exploitability and match."""
     matches = filter(None, map(MAIN_TAG_PATTERN.fullmatch, curves))
     return [(match[1], match[2]) for match in matches if not match[3] and not match[4]]
 
@@ -47,23 +47,23 @@ def build_run_figures(
     """Return figures by name with a run's exploitability, matches and losses, if recorded."""
     curves = read_curves(metrics_path)
     lines: dict[str, list[CurveLine]] = {}
-    for player, measure in list_main_measures(curves):
-        line = build_player_line(curves, x_axis, player, measure)
+    for player, measure in list_players_and_measures(curves):
+        line = build_player_curve(curves, x_axis, player, measure)
         lines.setdefault(measure, []).append(line)
     exact_lines, won = lines.pop("exploitability", []), f"won ({unit})"
     exact_panel = Panel("Distance to Nash", exact_lines, f"exploitability ({unit})", log_scale=True)
     losses = []
     for tag in (tag for tag in curves if tag.startswith("loss/")):
         title = f"{tag[5:].replace('_', ' ').capitalize()} loss"
-        line = CurveLine(tag, *select_recorded_rows(curves, x_axis, tag))
+        line = CurveLine(tag, *select_recorded_points(curves, x_axis, tag))
         losses.append(Panel(title, [line], "loss"))
     exact_note = "exact, over the whole game tree"
     if other_seats_player is not None:
-        exact_note += f"; {shorten_player_name(other_seats_player)} in every seat but the first"
+        exact_note += f"; {strip_player_folders(other_seats_player)} in every seat but the first"
     panels_and_notes = {
         "exploitability": ([exact_panel] * bool(exact_lines), exact_note),
         "matches": (
-            [Panel(f"Against {shorten_player_name(m)}", one, won) for m, one in lines.items()],
+            [Panel(f"Against {strip_player_folders(m)}", each, won) for m, each in lines.items()],
             "matches",
         ),
         "losses": (losses, "each point is the mean of the updates since the point before it"),
@@ -78,16 +78,16 @@ def build_run_figures(
     return figures
 
 
-def select_recorded_rows(curves: Curves, x_axis: str, tag: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return x values and values of the rows that have a tag."""
+def select_recorded_points(curves: Curves, x_axis: str, tag: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the x values and the values of a tag, from the rows that have the tag."""
     is_recorded = np.isfinite(curves[tag])
     return curves[x_axis][is_recorded], curves[tag][is_recorded]
 
 
-def build_player_line(curves: Curves, x_axis: str, player: str, measure: str) -> CurveLine:
+def build_player_curve(curves: Curves, x_axis: str, player: str, measure: str) -> CurveLine:
     """Return a player's curve of a measure.
 
-    For a player with several instances, it is their median or mean with bands of percentiles.
+    With several instances, it is their median (mean, if none is recorded) with percentile bands.
     """
     tag, name = f"eval/{player}/{measure}", player.replace("_", " ")
     players = list(dict.fromkeys(tag.split("/")[1] for tag in curves if tag.startswith("eval/")))
@@ -104,7 +104,7 @@ def build_player_line(curves: Curves, x_axis: str, player: str, measure: str) ->
         center = ("median", f"{tag}/p50") if f"{tag}/p50" in curves else ("mean", tag)
         x, y = curves[x_axis], curves[center[1]]
         return CurveLine(f"{name}, {center[0]}", x, y, bands, color)
-    x, y = select_recorded_rows(curves, x_axis, tag)
+    x, y = select_recorded_points(curves, x_axis, tag)
     if f"{tag}/half_width" not in curves:
         return CurveLine(name, x, y, (), color)
     half_widths = curves[f"{tag}/half_width"][np.isfinite(curves[tag])]

@@ -5,8 +5,8 @@ result: the mean of a value function over all possible outcomes minus its value 
 Given everything before it, each term has mean 0, so the result is unbiased for every value function
 that does not depend on the hands whose results it adjusts.
 
-These terms treat a card as dealt when it is seen: the hole cards before the first action, the board
-street by street, and after an all-in the rest of the board at the end.
+A card counts as dealt when it is seen: hole cards before the first action, board cards at their
+street, and after an all-in the rest of the board at the end of the hand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.variance_reduction.pot_equity_value import (
     HOLE_CARDS_UNKNOWN,
-    compute_equity_values,
+    compute_expected_chips_and_equity,
 )
 from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory, TablePacker, replay_hand
@@ -29,8 +29,8 @@ from poker_rl.games.tables import copy_records, tables_from_records
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_BATCH = 2**16  # tables in a batch; a table of no-limit poker takes 1.5 kB
-# The first column of each kind of correction term. All-ins have one column, the other kinds one for
-# every street.
+# The first column of each kind of correction term. Each kind has a column for every street, except
+# for board cards after an all-in, which have only one.
 CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
     street * MAX_STREETS for street in range(4)
 )
@@ -39,7 +39,7 @@ MIN_SPREAD = 0.1  # lower bound of a column's standard deviation, in the game's 
 PRIOR_WEIGHT_DEALS = 30  # the prior counts like 30 deals, because fits to few deals are noisy
 
 ValueFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Function of tables [B] and their numbers of known board cards [B], with values [B, seats, V]."""
+"""Function of tables [B] and their numbers of known board cards [B] that returns [B, seats, V]."""
 
 
 def compute_luck_adjusted_payoff(
@@ -47,7 +47,7 @@ def compute_luck_adjusted_payoff(
 ) -> float:
     """Return what a seat won in a finished hand, adjusted for luck by AIVAT, in chips.
 
-    `players` are those of all seats, with None for an unknown policy, such as that of a human.
+    `players` holds each seat's player, or None if its policy is unknown, such as that of a human.
     """
     *_, record = replay_hand(game, history)
     hands = record, np.array([seat]), players, np.arange(game.seats)[None]
@@ -64,21 +64,21 @@ def compute_aivat_terms(
     player_by_seat: np.ndarray,
     value_function: ValueFunction | None = None,
 ) -> np.ndarray:
-    """Return the AIVAT terms; added to the winnings of the measured seats, they remove luck.
+    """Return the AIVAT terms of hands; added to the measured seats' winnings, they remove luck.
 
     Args:
         records: tables of the finished hands [B].
         measured_seat: the seat whose winnings are adjusted in each hand, [B].
         players: the players of these hands; None for an unknown policy.
         player_by_seat: index into `players` for each seat, [B, seats].
-        value_function: None for `compute_equity_values`.
+        value_function: by default `compute_expected_chips_and_equity`.
 
     Returns:
         Terms [B, COLUMN_COUNT, V] for the V values of `value_function`. See `CARD_COLUMN` for the
         columns: cards, actions of the measured seat and of others, and cards after an all-in.
     """
     check_is_poker(game)
-    value_function = value_function or partial(compute_equity_values, game)
+    value_function = value_function or partial(compute_expected_chips_and_equity, game)
     packer, terms = TablePacker(game), []
     row_count = np.cumsum(records["moves"].astype(np.int64)) * game.action_count
     batch_of_hand = row_count // MAX_ROWS_PER_BATCH
@@ -108,7 +108,7 @@ def _compute_batch_terms(
     """Return the terms of `compute_aivat_terms` for a batch of B hands with D decisions in all."""
 
     def compute_values(tables: np.ndarray, board_cards: np.ndarray, hand: np.ndarray) -> np.ndarray:
-        """Return the values [n, V] of the measured seats of these hands at tables [n]."""
+        """Return values [n, V] at tables [n] for the measured seats of hands [n]."""
         values = value_function(tables, board_cards)
         return np.asarray(values[np.arange(len(hand)), measured_seat[hand]])
 
@@ -177,10 +177,11 @@ def _compute_batch_terms(
 
 
 def reduce_variance(game: Game, blocks: np.ndarray, deal_terms: np.ndarray) -> np.ndarray:
-    """Return results [deals] plus their AIVAT terms [deals, COLUMN_COUNT, 2] with fitted weights.
+    """Return winnings `blocks` [deals] plus a weighted sum of their AIVAT terms.
 
-    The weights are fitted because `compute_equity_values` ignores bets on later streets. Few deals
-    leave them near those of AIVAT: 1 for terms in chips, 0 for equities.
+    The terms are [deals, COLUMN_COUNT, 2], in chips and in equity. Weights are fitted, because the
+    value function ignores bets on later streets. With few deals they stay near those of AIVAT: 1
+    for terms in chips, 0 for terms in equity.
     """
     prior = np.zeros(deal_terms.shape[1:])
     min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
@@ -203,17 +204,18 @@ def add_control_variates(
     half = len(blocks) // 2
     adjusted = np.empty(len(blocks))
     for this, other in (slice(half), slice(half, None)), (slice(half, None), slice(half)):
-        weights = fit_weights(blocks[other], columns[other], prior, min_spread)
+        weights = fit_control_variate_weights(blocks[other], columns[other], prior, min_spread)
         adjusted[this] = blocks[this] + columns[this] @ weights
     return adjusted
 
 
-def fit_weights(
+def fit_control_variate_weights(
     blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
 ) -> np.ndarray:
     """Return weights [C] that minimize the variance of blocks [N] plus weighted columns [N, C].
 
-    Ridge regression shrinks them towards `prior` [C], the more the fewer blocks there are.
+    Ridge regression shrinks the weights towards `prior` [C], more strongly for fewer blocks. For
+    `min_spread` see `add_control_variates`.
     """
     column_spread = np.maximum(columns.std(0), min_spread)
     scaled_columns = (columns - columns.mean(0)) / column_spread

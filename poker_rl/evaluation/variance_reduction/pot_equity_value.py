@@ -16,10 +16,10 @@ from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE
 from poker_rl.games.poker.pots import payoffs, rank_hands
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
-HOLE_CARDS_UNKNOWN = -1  # number of known board cards before hole cards are dealt
+HOLE_CARDS_UNKNOWN = -1  # stands for a number of known board cards before hole cards are dealt
 
 
-def compute_equity_values(
+def compute_expected_chips_and_equity(
     game: Game, records: np.ndarray, board_cards_known: np.ndarray
 ) -> np.ndarray:
     """Return two values of each seat at poker tables [B], [B, seats, 2].
@@ -28,9 +28,9 @@ def compute_equity_values(
     payoff over the boards that could have been dealt, with side pots. The second is the equity
     itself; with a fitted weight it estimates the effect of bets on later streets.
 
-    `board_cards_known` [B] is the number of known board cards. Boards that can still come are
-    enumerated if there are at most `MAX_BOARDS`. Otherwise this number is sampled with a hash of
-    the deal as seed, so that a hand always has the same value.
+    `board_cards_known` [B] is the number of known board cards or `HOLE_CARDS_UNKNOWN`. All boards
+    that can still come are used if there are at most `MAX_BOARDS`, else a sample of `MAX_BOARDS`.
+    The seed of the sample is a hash of the deal, so that a hand always has the same value.
     """
     definitions, seats = game.definitions.take(records["variant"]), np.arange(game.seats)
     is_seat = seats < definitions["seats"][:, None]
@@ -65,9 +65,10 @@ def compute_equity_values(
 
 @jit
 def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, means_out):
-    """Add each seat's mean share of the pot over the boards that can still come, [B, seats].
+    """Write each seat's mean pot share over the boards that can still come into `means_out`.
 
-    If `use_payoffs`, add its mean payoff in a finished hand instead. The tables' decks change.
+    `means_out` [B, seats] must hold zeros. If `use_payoffs`, the hands are finished, and mean
+    payoffs in chips are written instead. The decks and random states in `tables` are overwritten.
     """
     seat_payoffs = np.empty(means_out.shape[1], np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
@@ -82,7 +83,7 @@ def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, me
         known_count = game.seats * game.hole + board_cards_known[i]
         cards_to_come = game.dealt - known_count
         table.key, table.draws = hash_bytes(table.deck[: game.dealt], np.uint64(0)), np.uint64(0)
-        unseen_count = _list_unseen_cards(game, table, known_count, unseen_cards)
+        unseen_count = _fill_unseen_cards(game, table, known_count, unseen_cards)
         combination_count = 1
         for j in range(cards_to_come):
             combination_count = combination_count * (unseen_count - j) // (j + 1)
@@ -108,8 +109,8 @@ def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, me
 
 
 @jit
-def _list_unseen_cards(game, table, known_count, unseen_cards):
-    """Write all cards but the first `known_count` of the deck, sorted; return their number."""
+def _fill_unseen_cards(game, table, known_count, unseen_cards):
+    """Write all cards but the first `known_count` of the deck, sorted, and return their number."""
     for card in range(game.cards):
         unseen_cards[card] = card
     for position in range(known_count):
@@ -124,7 +125,7 @@ def _list_unseen_cards(game, table, known_count, unseen_cards):
 
 @jit
 def _advance_combination(positions, size, count):
-    """Change the ascending positions of a combination to those of the next one, if any."""
+    """Change a combination of `size` of the positions 0 to `count` - 1 to the next one, if any."""
     j = size - 1
     while j >= 0 and positions[j] == count - size + j:
         j -= 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from poker_rl.evaluation.result import Result, select_first_results
+from poker_rl.evaluation.result import Result, select_first_result_by_player
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.storage.run_folder import flatten_hparams
@@ -92,7 +92,7 @@ def build_layout(game: str, results: Iterable[Result]) -> dict[str, dict[str, li
     It is {section: {chart: ["Multiline", [pattern of tags]]}}, the players' main measures first.
     """
     results = [result for result in results if not result.is_percentile]
-    first = {result.measure for result in select_first_results(results)}
+    first = {result.measure for result in select_first_result_by_player(results)}
     sections: dict[str, dict[str, list[Any]]] = {}
     for result in results:
         section = game if result.measure in first else f"{game}: other measures"
