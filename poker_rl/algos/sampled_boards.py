@@ -15,11 +15,11 @@ import numpy as np
 
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.betting_lines import (
-    add_policy_values,
     fill_reach,
     fill_terminal_values,
-    get_line_arrays,
-    get_terminal_arrays,
+    pack_line_arrays,
+    pack_terminal_arrays,
+    propagate_policy_values,
 )
 from poker_rl.games.public.ranges import sum_compatible_reach
 from poker_rl.games.public.tree import Board, PublicTree
@@ -120,7 +120,7 @@ class SampledBoards:
     ) -> np.ndarray:
         """Collect the decisions on a board, and return its counterfactual values, [L, 2, H]."""
         ranges, board, street = self.tree.ranges, policy.board, self.tree.streets[street_index]
-        legal, lines = street.legal_mask, get_line_arrays(street)
+        legal, lines = street.legal_mask, pack_line_arrays(street)
         hands = self.range_policy.find_representative_hands(board)
         is_possible = hands.representative_of_hand >= 0
         # Impossible hands have the row -1; any row will do for them, because their reach is 0.
@@ -133,7 +133,7 @@ class SampledBoards:
         fill_reach(lines, probs + self.exploration * (uniform - probs), row_of_hand, line_reach[1])
 
         values = np.zeros(line_reach.shape[1:])
-        terminal_arrays = get_terminal_arrays(street, ranges, board.cards)
+        terminal_arrays = pack_terminal_arrays(street, ranges, board.cards)
         for seat in range(2):
             fill_terminal_values(terminal_arrays, seat, line_reach[0], values[:, seat])
         if len(continuing := street.continuing_lines):
@@ -141,7 +141,7 @@ class SampledBoards:
                 street_index + 1, board, line_reach[:, continuing], board_prob
             )
         for seat in range(2):
-            add_policy_values(lines, probs, row_of_hand, seat, values[:, seat])
+            propagate_policy_values(lines, probs, row_of_hand, seat, values[:, seat])
 
         if len(street.decision_lines):
             hand_counts = np.bincount(row_of_hand[is_possible], minlength=probs.shape[1])

@@ -17,7 +17,7 @@ from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.position_notation import copy_with_cards, format_actions
+from poker_rl.games.poker.position_notation import copy_table_with_cards, format_actions
 from poker_rl.games.poker.record_dtypes import FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
@@ -56,7 +56,7 @@ def compute_hand_grid(
     """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
     hands = np.array(list(combinations(cards, 2)))  # the higher card is the second one
-    records = copy_with_cards(game, record, hands, board_cards)
+    records = copy_table_with_cards(game, record, hands, board_cards)
     action_probs = compute_checked_probs(game, player, records)  # [H, A]
     probs = action_probs @ np.eye(ACTION_TYPE_COUNT)[game.action_types]
     low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # row 0 is the ace

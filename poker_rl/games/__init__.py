@@ -16,7 +16,7 @@ enable_compile_cache()
 
 from poker_rl.games.game import Game, jit, load_game, shuffle_deck
 from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.sequence_form import collect_leaf_values, compute_best_response, compute_reach
+from poker_rl.games.sequence_form import collect_leaf_values, compute_reach, propagate_best_response
 from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import Tables
 
@@ -30,10 +30,10 @@ __all__ = [
     "TableView",
     "Tables",
     "collect_leaf_values",
-    "compute_best_response",
     "compute_reach",
     "get_tree",
     "jit",
     "load_game",
+    "propagate_best_response",
     "shuffle_deck",
 ]

@@ -1,7 +1,7 @@
 """Cards, their notation, and the strength of a hand of one to seven cards.
 
-A card is the integer `rank * suits + suit`. Ranks count from 0, the lowest. The ace is rank 12, so
-only a full deck of thirteen ranks has one; in short-deck hold'em the highest rank is the ace.
+A card is the integer `rank * suit_count + suit`. Ranks count from 0, the lowest. The ace is rank
+12, so only a deck of all thirteen ranks has one; in short-deck hold'em the highest rank is the ace.
 
 The best five cards are evaluated by table look-up. Each card has a key. The sum of a hand's keys is
 
@@ -11,8 +11,8 @@ The best five cards are evaluated by table look-up. Each card has a key. The sum
 
 `STRENGTHS` has an entry for each multiset of up to seven ranks, at the index
 `HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`. If five of seven cards have the same
-suit, there is no full house or four of a kind, and `FLUSH_STRENGTHS` has the strength, indexed by
-the set of the ranks in this suit.
+suit, there is no full house or four of a kind, and `FLUSH_STRENGTHS` has the strength. Its index is
+the set of the ranks in this suit, with bit r for rank r.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ THREE_CARD_HAND = 3  # number of cards of a hand in three-card poker
 SHORT_DECK = "short_deck"  # name of the hand ranking of short-deck hold'em
 SHORT_DECK_RANKS = "6789TJQKA"
 SHORT_DECK_WHEEL = 0b100001111  # the set of ranks of A6789, bit r for rank r
-# Twelve bits order the hands of a category: the largest, one pair, has 3,887 different strengths.
+# Twelve bits order the hands of a category; the largest category, one pair, has 3,887 strengths.
 CATEGORY_SHIFT = 12
 
 LOW_RANK_COUNT = 7
@@ -55,7 +55,7 @@ def card_name(card: int, ranks: str, suits: str) -> str:
 
 
 def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
-    """Return the cards in a text such as `AsKd` or `As Kd` as integers."""
+    """Return the cards in a text such as `AsKd` or `As Kd`; raise ConfigError if one is no card."""
     card_by_name = {card_name(card, ranks, suits): card for card in range(len(ranks) * len(suits))}
     compact_text, size = "".join(text.split()), min(len(suits), 2)
     names = [compact_text[i : i + size] for i in range(0, len(compact_text), size)]
@@ -71,7 +71,7 @@ def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
 
 
 def compute_card_keys() -> NDArray[np.int64]:
-    """Return the keys of cards (see the module's docstring) for decks of 0 to 4 suits, [5, 52]."""
+    """Return the key of each card of a deck with s suits, [s, card]; see the module's docstring."""
     keys = np.zeros((MAX_SUITS + 1, MAX_RANKS * MAX_SUITS), np.int64)
     for suits in range(1, MAX_SUITS + 1):
         rank, suit = np.divmod(np.arange(MAX_RANKS * suits), suits)
@@ -82,9 +82,9 @@ def compute_card_keys() -> NDArray[np.int64]:
 
 
 def enumerate_rank_multisets(rank_count: int) -> NDArray[np.int8]:
-    """Return the numbers of cards of each rank in all N multisets of up to seven, [ranks, N].
+    """Return the number of cards of each rank in each of the N multisets of ranks, [ranks, N].
 
-    The multisets are sorted by size.
+    A multiset has up to seven cards, at most four of a rank. The multisets are sorted by size.
     """
     counts = np.indices((5,) * rank_count, np.int8).reshape(rank_count, -1)
     sizes = counts.sum(0)
@@ -92,11 +92,11 @@ def enumerate_rank_multisets(rank_count: int) -> NDArray[np.int8]:
 
 
 def score_rank_multisets(counts: NDArray[np.int8]) -> NDArray[Any]:
-    """Return the score of each of N multisets [13, N], [N]; a better hand has a larger score.
+    """Return the score of the best five cards of N hands, [N]; a better hand has a larger score.
 
-    Suits are ignored. A score has 4 bits for the category, then 4 bits for each group of equal
-    ranks among the best five cards: AAKKQ has the digits A K Q 0 0. A straight has only its highest
-    rank.
+    `counts` [13, N] are the numbers of cards of each rank; suits are ignored. A score has 4 bits
+    for the category, then 4 bits for each group of equal ranks among the best five cards: AAKKQ has
+    the digits A K Q 0 0. Of a straight the score has only the highest rank.
     """
     ranks, multisets = np.arange(MAX_RANKS, dtype=np.int8), np.arange(counts.shape[1])
     remaining, cards_left, score = counts.copy(), np.int8(5), np.zeros(len(multisets), np.int64)
@@ -122,7 +122,7 @@ def score_rank_multisets(counts: NDArray[np.int8]) -> NDArray[Any]:
 
 
 def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the tables of the module's docstring, from `LOW_RANKS_INDEX` to `FLUSH_STRENGTHS`."""
+    """Return `LOW_RANKS_INDEX`, `HIGH_RANKS_INDEX`, `STRENGTHS` and `FLUSH_STRENGTHS`."""
     low_counts = enumerate_rank_multisets(LOW_RANK_COUNT)
     high_counts = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)
     low_sizes, max_low_sizes = low_counts.sum(0), MAX_HAND_CARDS - high_counts.sum(0)
@@ -162,57 +162,57 @@ CARD_KEYS = compute_card_keys()
 LOW_RANKS_INDEX, HIGH_RANKS_INDEX, STRENGTHS, FLUSH_STRENGTHS = build_strength_tables()
 
 
-# Inlining removes the reference counting of `cards`, which takes longer than the evaluation.
+# The function is inlined because counting references to `cards` takes longer than the evaluation.
 @njit(cache=True, forceinline=True, error_model="numpy")
-def evaluate_hand(cards: Any, count: int, suits: int, short_deck: Any = False) -> Any:
-    """Return the strength at showdown of the first `count` cards as an int32; larger is better.
+def evaluate_hand(cards: Any, card_count: int, suit_count: int, short_deck: Any = False) -> Any:
+    """Return the strength of the best five of the first `card_count` cards, as an int32.
 
-    It is that of the best five cards. Exactly three cards are ranked as in three-card poker:
+    A larger strength wins the showdown. Exactly three cards are ranked as in three-card poker:
     straight flush, three of a kind, straight, flush, pair, high card. Strengths are comparable only
-    between hands with the same number of cards.
+    between hands with the same number of cards. `short_deck` ranks them as in short-deck hold'em.
     """
-    if count == THREE_CARD_HAND:
-        return evaluate_three_card_hand(cards, suits)
-    best = evaluate_best_five(cards, count, suits)
-    return to_short_deck_strength(best, cards, count, suits) if short_deck else best
+    if card_count == THREE_CARD_HAND:
+        return evaluate_three_card_hand(cards, suit_count)
+    best = evaluate_best_five(cards, card_count, suit_count)
+    return to_short_deck_strength(best, cards, card_count, suit_count) if short_deck else best
 
 
 @njit(cache=True, error_model="numpy")
-def to_short_deck_strength(best: Any, cards: Any, count: int, suits: int) -> Any:
-    """Convert the result `best` of `evaluate_best_five` to the strength in short-deck hold'em.
+def to_short_deck_strength(strength: Any, cards: Any, card_count: int, suit_count: int) -> Any:
+    """Convert the result of `evaluate_best_five` for the same cards to short-deck hold'em.
 
     A flush beats a full house, and A6789 gets the strength that A2345 has in a full deck.
     """
     held = 0
-    for i in range(count):
-        held |= 1 << cards[i] // suits
+    for i in range(card_count):
+        held |= 1 << cards[i] // suit_count
     if held & SHORT_DECK_WHEEL == SHORT_DECK_WHEEL:
-        best = max(best, STRAIGHT << CATEGORY_SHIFT)
-        for suit in range(suits):
+        strength = max(strength, STRAIGHT << CATEGORY_SHIFT)
+        for suit in range(suit_count):
             suited = 0
-            for i in range(count):
-                if cards[i] % suits == suit:
-                    suited |= 1 << cards[i] // suits
+            for i in range(card_count):
+                if cards[i] % suit_count == suit:
+                    suited |= 1 << cards[i] // suit_count
             if suited & SHORT_DECK_WHEEL == SHORT_DECK_WHEEL:
-                best = max(best, STRAIGHT_FLUSH << CATEGORY_SHIFT)
-    category = best >> CATEGORY_SHIFT
-    if category in (FLUSH, FULL_HOUSE):  # a flush beats a full house
-        best += (FLUSH + FULL_HOUSE - 2 * category) << CATEGORY_SHIFT
-    return np.int32(best)
+                strength = max(strength, STRAIGHT_FLUSH << CATEGORY_SHIFT)
+    category = strength >> CATEGORY_SHIFT
+    if category in (FLUSH, FULL_HOUSE):
+        strength += (FLUSH + FULL_HOUSE - 2 * category) << CATEGORY_SHIFT
+    return np.int32(strength)
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
-def evaluate_three_card_hand(cards: Any, suits: int) -> Any:
+def evaluate_three_card_hand(cards: Any, suit_count: int) -> Any:
     """Return the strength of the first three cards in three-card poker as an int32.
 
     The bits from `CATEGORY_SHIFT` on are the category, 0 for a high card to 5 for a straight flush;
     the lower bits are the ranks that break ties, 4 bits each.
     """
-    first, second, third = cards[0] // suits, cards[1] // suits, cards[2] // suits
+    first, second, third = cards[0] // suit_count, cards[1] // suit_count, cards[2] // suit_count
     high_rank = max(first, second, third)
     low_rank = min(first, second, third)
     middle_rank = first + second + third - high_rank - low_rank
-    is_flush = cards[0] % suits == cards[1] % suits == cards[2] % suits
+    is_flush = cards[0] % suit_count == cards[1] % suit_count == cards[2] % suit_count
     is_wheel = high_rank == MAX_RANKS - 1 and middle_rank == 1 and low_rank == 0  # A23
     if is_wheel or (high_rank == middle_rank + 1 and middle_rank == low_rank + 1):
         category_order, rank_bits = 5 if is_flush else 3, 1 if is_wheel else high_rank
@@ -228,23 +228,23 @@ def evaluate_three_card_hand(cards: Any, suits: int) -> Any:
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
-def evaluate_best_five(cards: Any, count: int, suits: int) -> Any:
-    """Return the strength of the best five of the first `count` cards as an int32.
+def evaluate_best_five(cards: Any, card_count: int, suit_count: int) -> Any:
+    """Return the strength of the best five of the first `card_count` cards as an int32.
 
     With fewer than five cards there are no straights and flushes.
     """
     key = EMPTY_HAND_KEY
     for i in range(MAX_HAND_CARDS):  # a constant bound unrolls the loop: three times as fast
-        if i == count:
+        if i == card_count:
             break
         # An unsigned index avoids the test for a negative one.
-        key += CARD_KEYS[np.uint64(suits), np.uint64(cards[i])]
+        key += CARD_KEYS[np.uint64(suit_count), np.uint64(cards[i])]
     flush_bits = key & FLUSH_MASK
     if flush_bits:
         flush_ranks = 0
-        for i in range(count):
-            if flush_bits & CARD_KEYS[suits, cards[i]] << 3:
-                flush_ranks |= 1 << cards[i] // suits
+        for i in range(card_count):
+            if flush_bits & CARD_KEYS[suit_count, cards[i]] << 3:
+                flush_ranks |= 1 << cards[i] // suit_count
         return np.int32(FLUSH_STRENGTHS[flush_ranks])
     first_index = HIGH_RANKS_INDEX[key >> HIGH_RANKS_SHIFT & HIGH_RANKS_MASK]
     return np.int32(STRENGTHS[first_index + LOW_RANKS_INDEX[key & LOW_RANKS_MASK]])

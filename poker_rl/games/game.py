@@ -3,7 +3,8 @@
 All chance (the order of the deck) is resolved before the first move, so there are no chance nodes.
 A game consists of a module of rules, which are functions that numba compiles, and a `Game` object
 that describes the game to the rest of the program. The rules read and write NumPy records: `game`
-below is the record of the game's definition, `table` the record of a hand in play.
+below is the record of the game's definition, `table` the record of a hand in play. A is the number
+of actions and W the number of features.
 
     start(game, table)              start a hand with the shuffled deck: post the forced bets and
                                     set the seat to act
@@ -56,10 +57,10 @@ def jit(function: Any) -> Any:
 
 
 def vectorized_jit(*, reorder_sums: bool) -> Any:
-    """Return a decorator like `jit` for functions of arrays, which uses vector instructions.
+    """Return a decorator that compiles a function of arrays, like `jit`, to vector instructions.
 
-    With `reorder_sums` they may change the order of the terms of sums; the new order is the same in
-    every call.
+    With `reorder_sums` the compiled code may add the terms of a sum in another order, which is the
+    same in every call.
     """
     config: Any = numba.config
     fastmath = {"reassoc", "contract"} if reorder_sums else False
@@ -69,7 +70,7 @@ def vectorized_jit(*, reorder_sums: bool) -> Any:
         compiled = njit(function)
 
         def run(*arrays: Any) -> Any:
-            previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1  # read when compiling
+            previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1  # numba compiles in the call
             try:
                 return compiled(*arrays)
             finally:
@@ -109,8 +110,8 @@ class Game(ABC):
     @property
     @abstractmethod
     def table_dtype(self) -> np.dtype[np.void]:
-        """The dtype of a table, a record with at least the fields `key`, `draws`, `deck`,
-        `variant`, `to_act`, `over` and `error`."""
+        """The dtype of a table, a record with at least the fields `key` and `draws` (random state),
+        `deck`, `variant` (index of the definition), `to_act` (seat), `over` and `error` (flags)."""
 
     @property
     @abstractmethod
@@ -162,7 +163,10 @@ class Game(ABC):
         return perm(int(self.definitions["cards"][0]), int(self.definitions["dealt"][0]))
 
     def list_deals(self) -> np.ndarray:
-        """Return all deals, each as the first `dealt` cards of the deck, [deals, dealt] int8."""
+        """Return all deals, each as the first `dealt` cards of the deck, [deals, dealt] int8.
+
+        Raise ConfigError if the game has too many deals or if not all are equally likely.
+        """
         cards, dealt = (int(self.definitions[key][0]) for key in ("cards", "dealt"))
         return np.array(list(permutations(range(cards), dealt)), np.int8)
 
@@ -178,8 +182,8 @@ class Game(ABC):
         """Return the information set of the seat to act as text.
 
         The text has up to three words, as in `1 Ks|Qh rc`: the seat, the cards that it sees and the
-        actions so far. Figures of a policy have a row for each text of cards and a column for each
-        text of actions.
+        actions so far. Plots of a policy have a row for each second word and a column for each
+        third word. By default the second word is the key in hexadecimal and the third is missing.
         """
         seat, key = int(record["to_act"]), np.zeros(self.infoset_key_size, np.uint8)
         if len(key):
@@ -237,13 +241,13 @@ def random_bits(table):
 
 @jit
 def random_uniform(table):
-    """Return a random number in [0, 1)."""
+    """Return a random float in [0, 1); the table's random state advances."""
     return (random_bits(table) >> np.uint64(11)) * 2.0**-53
 
 
 @jit
 def random_below(table, count):
-    """Return a random integer from 0 to count - 1; count has to be less than 2^32."""
+    """Return a random integer from 0 to count - 1, where count has to be less than 2^32."""
     return np.int64((random_bits(table) >> np.uint64(32)) * np.uint64(count) >> np.uint64(32))
 
 
@@ -258,7 +262,8 @@ def sample_variant(definitions, table):
 def shuffle_deck(table, deck_size, draw_count):
     """Fill the first `draw_count` positions of a table's deck with distinct cards (Fisher-Yates).
 
-    The cards are below `deck_size`, at most the length of `table.deck`; the random state advances.
+    They are drawn from the cards 0 to `deck_size` - 1, where `deck_size` is at most the length of
+    `table.deck`. The random state advances.
     """
     for i in range(deck_size):
         table.deck[i] = i

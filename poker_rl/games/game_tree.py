@@ -22,7 +22,7 @@ MAX_CACHED_TREES = 4  # a tree may take `MAX_BYTES` of memory
 
 
 class GameTree:
-    """The N nodes of an enumerated game, with I information sets, A actions and D deals.
+    """The N nodes of an enumerated game, with I information sets and A actions.
 
     Attributes:
         parent: parent node, -1 at a root, [N] int32
@@ -31,14 +31,14 @@ class GameTree:
         seat: the seat to act, -1 where the hand is over, [N] int8
         infoset: information set of the seat to act, -1 where the hand is over, [N] int32
         node_payoffs: chips won by each seat where the hand is over, else 0, [N, seats] float64
-        level_starts: first node of each depth, then N, [depths + 1]
+        level_starts: index of the first node of each depth, and at the end N, [depths + 1]
         infoset_records: the record of one table in each information set, [I]
         infoset_seat: the seat to act at each information set, [I] int8
-        betting_node: index of a betting line that leads to each information set, [I] int64; there
-            are several if actions are hidden from the seat to act
+        betting_node: number of a betting line that leads to each information set, [I] int64; other
+            lines lead to it too if actions are hidden from the seat to act
         legal_mask: action mask of each information set, [I, A] bool
-        first_infoset_of_seat: first information set of each seat, then I, [seats + 1]; those of a
-            seat are adjacent and in the order of their depth
+        first_infoset_of_seat: first information set of each seat, and at the end I, [seats + 1];
+            the information sets of a seat are adjacent and in the order of their depth
         sequence_form: the arrays for compiled passes over the tree, see `sequence_form`
 
     Raises:
@@ -89,7 +89,7 @@ class GameTree:
 
     @property
     def betting_node_count(self) -> int:
-        """Number of betting lines after which a seat acts."""
+        """Number of betting nodes: betting lines after which a seat acts."""
         return int(self.betting_node.max()) + 1
 
     @property
@@ -112,7 +112,10 @@ class GameTree:
         return first_child
 
     def lookup_infosets(self, records: np.ndarray) -> np.ndarray:
-        """Return the information set of the seat to act at each table, [B] int64."""
+        """Return the information set of the seat to act at each table, [B] int64.
+
+        Raise KeyError if an information set is not in this tree.
+        """
         keys = tables_from_records(self.game, records).infoset_keys()
         sorted_index = np.searchsorted(self._infoset_keys, keys, sorter=self._key_order)
         infosets = self._key_order[np.minimum(sorted_index, self.infoset_count - 1)]
@@ -126,7 +129,7 @@ class GameTree:
         return policy
 
     def normalize_policy(self, weights: np.ndarray) -> np.ndarray:
-        """Return the policy proportional to weights [I, A], uniform where all weights are 0."""
+        """Return the policy proportional to weights [I, A]; a row of zeros is played uniformly."""
         total = weights.sum(1, keepdims=True)
         return np.where(
             total > 0, weights / np.where(total > 0, total, 1), self.build_uniform_policy()
@@ -137,7 +140,7 @@ _cached_trees: dict[str, GameTree] = {}
 
 
 def get_tree(game: Game) -> GameTree:
-    """Return the game's tree; the trees that were built last are cached."""
+    """Return the game's tree; the last `MAX_CACHED_TREES` trees that were built are cached."""
     key = repr(game.to_dict())
     if key not in _cached_trees:
         _cached_trees[key] = GameTree(game)
@@ -147,13 +150,16 @@ def get_tree(game: Game) -> GameTree:
 
 
 def count_nodes(game: Game, limit: int) -> int:
-    """Return the number of nodes, or one above `limit` if there are more or it has no tree."""
+    """Return the number of nodes of the game's tree.
+
+    If there are more than `limit`, or if the game cannot be enumerated, return a number above it.
+    """
     if len(game.definitions) > 1 or not game.infoset_key_size:
         return limit + 1
     deal_count = node_count = game.count_deals()
     tables = Tables(game, 1, 0)
     tables.deal()
-    while True:  # all deals have the same betting lines, so those of one deal are played
+    while True:  # all deals have the same betting lines, so count those of one deal
         decision_rows = np.flatnonzero(tables.records["over"] == 0)
         mask = tables.legal_mask(decision_rows)
         node_count += int(mask.sum()) * deal_count
@@ -181,9 +187,9 @@ def _check_enumerable(game: Game) -> None:
 
 
 def _enumerate_nodes(game: Game, deals: np.ndarray) -> dict[str, list[np.ndarray]]:
-    """Enumerate all nodes level by level, and number information sets in that order.
+    """Return arrays of all nodes and information sets by name, with a list entry for each level.
 
-    Return the arrays of the nodes and of the information sets on each level.
+    Nodes and information sets are numbered in the order of the levels.
     """
     deal_count = len(deals)
     tables = Tables(game, deal_count, 0)
@@ -225,10 +231,10 @@ def _enumerate_nodes(game: Game, deals: np.ndarray) -> dict[str, list[np.ndarray
         _, betting_line = np.unique(
             betting_line[decision_rows[row]] * game.action_count + action, return_inverse=True
         )
-        # The nodes of a level are ordered by deal, each of which has the same number of nodes.
+        # The nodes of a level are ordered by deal, and each deal has the same number of nodes.
         deal_of_child = decision_rows[row] // (len(is_over) // deal_count)
         if np.ptp(np.bincount(deal_of_child, minlength=deal_count)):
-            problem = "has other lines of moves with other cards, so it is not enumerated"
+            problem = "has betting lines that depend on the cards, so it is not enumerated"
             raise ConfigError(f"game: {game.name} {problem}")
         first_node += len(is_over)
         first_infoset += len(keys)

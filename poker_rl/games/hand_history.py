@@ -55,7 +55,7 @@ class TablePacker:
         self._tables = Tables(game, 0, 0)
 
     def pack(self, records: np.ndarray) -> np.ndarray:
-        """Return the cards and actions of tables [B] as rows, [B, row_bytes] uint8."""
+        """Return the cards and actions of B tables as rows of bytes, [B, row_bytes] uint8."""
         rows = np.zeros(len(records), self._row_dtype)
         rows["deck"] = records["deck"][:, : self._cards_dealt]
         rows["variant"] = records["variant"]
@@ -64,7 +64,10 @@ class TablePacker:
         return rows.view(np.uint8).reshape(len(rows), self.row_bytes)
 
     def unpack_tables(self, rows: np.ndarray, move_counts: np.ndarray) -> Tables:
-        """Return the tables after `move_counts` [B] actions; the next call overwrites them."""
+        """Return the tables of packed rows after their first `move_counts` [B] actions.
+
+        The next call overwrites these tables.
+        """
         packed_hands = self._view_hands(rows)
         self._tables.load_records(np.zeros(len(packed_hands), self._tables.records.dtype))
         self._tables.deal(decks=packed_hands["deck"], variants=packed_hands["variant"])
@@ -72,7 +75,7 @@ class TablePacker:
         return self._tables
 
     def get_next_actions(self, rows: np.ndarray, move_counts: np.ndarray) -> np.ndarray:
-        """Return the action after the first `move_counts` [B] actions of each row, [B] int64."""
+        """Return the action after the first `move_counts` [B] actions of packed rows, [B] int64."""
         lines = self._view_hands(rows)["line"]
         return np.asarray(lines[np.arange(len(lines)), move_counts], np.int64)
 

@@ -3,11 +3,12 @@
 The owner of an information set is the seat that acts there. An edge is the pair of an information
 set i and an action a. It has the index i * A + a and stands for the sequence of the owner's moves
 up to and including a. The empty sequences of the seats are called roots and have the last indices,
-so an array over edges has I * A + seats entries. Parents come before children.
+so an array over edges has I * A + seats entries. An information set comes after all information
+sets in which its owner acted before.
 
 The information sets of a seat are divided into parts, such as one for each private hand. All moves
 of the seat before an information set are in the same part. Passes over different parts write to
-different entries and may run in parallel.
+different entries and may run in parallel. A pass gets the tree's `SequenceForm` as `sequences`.
 """
 
 from __future__ import annotations
@@ -29,28 +30,29 @@ class SequenceForm(NamedTuple):
     """The arrays of a tree with I information sets, A actions, L leaves, P parts and R runs.
 
     A run is a range of adjacent information sets of one part. A leaf combines all terminal nodes
-    that have the same last edge of every seat. The leaf arrays have a column for each leaf and
-    seat. Columns are grouped by the part of this seat's last edge; those in which the seat has not
-    moved follow, grouped by seat.
+    that have the same last edge of every seat. The leaf arrays have seats * L columns, one for each
+    pair of a leaf and a seat. Columns are grouped by the part of their seat's last edge. Columns of
+    seats that have not moved come last, grouped by seat.
     """
 
     previous_edge: np.ndarray  # the owner's last edge before each infoset, or its root, [I] uint32
     legal_mask: np.ndarray  # action mask of each information set, [I, A] bool
-    first_part_of_seat: np.ndarray  # then P, [seats + 1]
-    run_start: np.ndarray  # first infoset of each run, [R], by part and from parents to children
+    first_part_of_seat: np.ndarray  # first part of each seat, and at the end P, [seats + 1]
+    run_start: np.ndarray  # first information set of each run, ordered by part, then by depth, [R]
     run_end: np.ndarray  # 1 + the last information set of each run, [R]
-    first_run_of_part: np.ndarray  # then R, [P + 1]
-    # Last edge of the column's seat, then of the seats to its left, [seats, seats * L] uint32.
+    first_run_of_part: np.ndarray  # first run of each part, and at the end R, [P + 1]
+    # Last edge of the column's seat, then of each seat to its left, [seats, seats * L] uint32.
     leaf_edge: np.ndarray
-    leaf_payoff: np.ndarray  # chips won by the column's seat, times the deals' probability
-    first_leaf_of_group: np.ndarray  # first column of each group, then seats * L, [P + seats + 1]
+    leaf_payoff: np.ndarray  # chips that its seat wins, times the deals' probability, [seats * L]
+    # First column of each group, and at the end the number of columns, [P + seats + 1].
+    first_leaf_of_group: np.ndarray
 
 
 def build_sequence_form(tree: GameTree) -> SequenceForm:
     """Return the sequence form of a tree.
 
-    A part is a group of information sets of one seat, for which threads compute in parallel: in a
-    small tree all of a seat, in a large tree those of one private hand.
+    In a small tree all information sets of a seat are one part. In a large tree each private hand
+    is a part, so that threads can work on several parts in parallel.
     """
     seats, actions = tree.game.seats, tree.game.action_count
     last_own_edge = _compute_last_own_edges(tree)
@@ -75,7 +77,7 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
     )
 
     edges = np.concatenate([np.roll(leaf_edge, -seat, axis=1) for seat in range(seats)])
-    # An edge from I * A on is a root, which belongs to no information set.
+    # Edges with an index of at least I * A are roots, which belong to no information set.
     infoset, action = np.divmod(edges[:, 0].astype(np.int64), actions)
     before_first_move = np.flatnonzero(infoset >= tree.infoset_count)
     infoset[before_first_move] = 0
@@ -84,7 +86,7 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
         first_part_of_seat[-1] + edges[before_first_move, 0] - tree.legal_mask.size
     )
     sort_key = leaf_group * len(leaf_edge)
-    if is_large:  # sort by betting line, so that the edges of a line fit into a CPU cache
+    if is_large:  # sort by betting node, so that the edges of a node fit into a CPU cache
         betting_node = tree.betting_node[infoset]
         betting_node[before_first_move] = 0
         sort_key = (
@@ -110,7 +112,7 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
 def _assign_parts(tree: GameTree, decision_nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the part of each information set, [I], and the first part of each seat, [seats + 1].
 
-    Each private hand of a seat is a part: the deals that lead to common information sets.
+    Deals that lead a seat to the same information set are one private hand, and so one part.
     """
     level_sizes = np.diff(tree.level_starts)  # nodes of a level are in the order of their deals
     deal = np.concatenate([np.arange(n) // (n // tree.deal_count) for n in level_sizes])
@@ -130,7 +132,7 @@ def _assign_parts(tree: GameTree, decision_nodes: np.ndarray) -> tuple[np.ndarra
 
 
 def _compute_last_own_edges(tree: GameTree) -> np.ndarray:
-    """Return each seat's last edge before each node, or its root, [N, seats] uint32."""
+    """Return each seat's last edge before each node, or the seat's root, [nodes, seats] uint32."""
     last_own_edge = np.empty((len(tree.parent), tree.game.seats), np.uint32)
     last_own_edge[: tree.deal_count] = tree.legal_mask.size + np.arange(tree.game.seats)
     for start, end in pairwise(tree.level_starts[1:].tolist()):
@@ -141,7 +143,10 @@ def _compute_last_own_edges(tree: GameTree) -> np.ndarray:
 
 
 def _merge_equal_leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merge leaves with equal edges [L, seats] and sum their payoffs [L, seats]; keep the order."""
+    """Merge terminal nodes with the same last edges, and sum their payoffs; both are [T, seats].
+
+    Return the edges and payoffs of the L leaves, [L, seats], in the order of their first nodes.
+    """
     row_class = np.zeros(len(edges), np.int64)
     for column in edges.T.astype(np.int64):
         row_class = np.unique(row_class * (column.max() + 1) + column, return_inverse=True)[1]
@@ -154,7 +159,7 @@ def _merge_equal_leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndar
 def split_parts_among_threads(
     first_part: int, stop_part: int, thread_count: int
 ) -> tuple[list[int], list[int]]:
-    """Divide the parts of a tree evenly among threads; return each thread's first and stop part."""
+    """Divide parts evenly among threads; return the first and the stop part of each thread."""
     bounds = np.linspace(first_part, stop_part, thread_count + 1).astype(int).tolist()
     return bounds[:-1], bounds[1:]
 
@@ -163,7 +168,8 @@ def split_parts_among_threads(
 def compute_reach(sequences, part, policy, reach):
     """Write for each edge of a part the probability that its owner makes all moves up to this edge.
 
-    In the output `reach` [I * A + seats] float64, the entry of the owner's root must already be 1.
+    The owner plays `policy` [I, A]. In the output `reach` [I * A + seats] float64, the entry of the
+    owner's root must already be 1.
     """
     actions = policy.shape[1]
     for run in range(sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]):
@@ -175,10 +181,10 @@ def compute_reach(sequences, part, policy, reach):
 
 @jit
 def collect_leaf_values(sequences, part, reach, counterfactual_values):
-    """Write the value of each edge of a part from hands in which it is the owner's last move.
+    """Write each edge's value from the hands in which it is the owner's last move, for one part.
 
-    Payoffs in chips are weighted with the probability of the deal and of the moves of all other
-    seats, whose `reach` [I * A + seats] is the result of `compute_reach`.
+    Values are payoffs in chips, weighted with the probability of the deal and of the moves of all
+    other seats. `reach` [I * A + seats] is the result of `compute_reach` for all seats.
     """
     actions = sequences.legal_mask.shape[1]
     for run in range(sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]):
@@ -198,13 +204,17 @@ def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):
 
 @jit
 def add_leaf_values(sequences, group, reach, counterfactual_values):
-    """Add the payoff of each leaf of a group, weighted by reach, to the value of its first edge."""
+    """Add the payoff of each leaf of a group, weighted by reach, to the value of its own edge.
+
+    The weight is the reach of all other seats. A leaf's own edge is the last edge of the column's
+    seat, row 0 of `leaf_edge`.
+    """
     first_leaf = sequences.first_leaf_of_group[group]
     stop_leaf = sequences.first_leaf_of_group[group + 1]
     edges = sequences.leaf_edge[:, first_leaf:stop_leaf]
     payoffs = sequences.leaf_payoff[first_leaf:stop_leaf]
     own_edge, first_opponent_edge = edges[0], edges[1]
-    # The loop counts from 0, so the compiler knows that no index is negative and leaves out a test.
+    # The loop counts from 0, so that the compiler leaves out the test for negative indices.
     for leaf in range(len(payoffs)):
         value = payoffs[leaf] * reach[first_opponent_edge[leaf]]
         for opponent in range(2, len(edges)):
@@ -213,12 +223,12 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):
 
 
 @jit
-def compute_best_response(sequences, part, counterfactual_values):
+def propagate_best_response(sequences, part, counterfactual_values):
     """Propagate the values of a seat's best response from its last moves to its first.
 
-    In `counterfactual_values`, the result of `collect_leaf_values`, the best value at each
-    information set of the part is added to the owner's previous edge. Return the total of those
-    whose previous edge is the root, in chips per hand.
+    `counterfactual_values` is the result of `collect_leaf_values`. The best value at each
+    information set of the part is added in place to the owner's previous edge. Return the sum of
+    the best values at information sets where the owner moves first, in chips per hand.
     """
     actions = sequences.legal_mask.shape[1]
     root_value = 0.0
@@ -238,7 +248,7 @@ def compute_best_response(sequences, part, counterfactual_values):
 
 @jit
 def fill_regret_matching(regrets, legal, policy_out):
-    """Write the positive regrets [A], normalized to sum 1; uniform play if there are none."""
+    """Write the policy [A] proportional to positive regrets, or uniform if there are none."""
     total, legal_count = 0.0, 0
     for a in range(len(regrets)):
         total += max(regrets[a], 0.0)
@@ -251,8 +261,8 @@ def fill_regret_matching(regrets, legal, policy_out):
 
 
 @jit
-def compute_mean_regret(regrets):
-    """Return the mean over information sets of the largest positive regret in regrets [I, A]."""
+def compute_mean_max_regret(regrets):
+    """Return the mean over information sets of the largest positive part of the regrets [I, A]."""
     total = 0.0
     for i in range(len(regrets)):
         max_regret = 0.0

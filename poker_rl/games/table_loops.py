@@ -45,6 +45,7 @@ def seat_rule_loop(definitions, tables, rows, out):
 
 
 def step_loop(definitions, tables, rows, actions):
+    """Play an action at each table; return the number of illegal actions."""
     illegal_count = 0
     for i in prange(len(rows)):
         step(definitions[tables[rows[i]].variant], tables[rows[i]], actions[i])
@@ -93,7 +94,7 @@ def step_autoreset_loop(
             shuffle_deck(table, definition.cards, definition.dealt)
             start(definition, table)
         seats[i] = table.to_act
-        if observations is not None:  # numba removes the test when it compiles
+        if observations is not None:  # numba resolves this test when it compiles
             observe(definition, table, table.to_act, observations[i])
         legal(definition, table, legal_masks[i])
     return illegal_count

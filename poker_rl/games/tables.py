@@ -36,8 +36,8 @@ class Tables:
     """A batch of B tables of one game; methods return new arrays, never views of the tables.
 
     Methods that take `rows` work on the B tables with these indices, or on all if `rows` is None.
-
-    With the same `seed` table i gets the same cards, whatever the number of tables, `count`.
+    `records` [B] has the record of each table. A is the number of actions, W the number of features
+    of an observation. With the same `seed` table i gets the same cards for any number of tables.
 
     Raises:
         ConfigError: if the game lacks an optional rule that a method needs.
@@ -55,14 +55,14 @@ class Tables:
         self._all_rows = np.arange(count)
 
     def load_records(self, records: np.ndarray) -> None:
-        """Replace all tables with the tables in `records`, [B] of the game's dtype."""
+        """Replace all tables with the tables in `records` [B]; a contiguous array is not copied."""
         self.records = np.ascontiguousarray(records)
         self._all_rows = np.arange(len(records))
 
     def run_loop(
         self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray | None, rule: str = ""
     ) -> Any:
-        """Run a loop of the module `table_loops` over the tables `rows` and return its result."""
+        """Run a loop of `table_loops`, with the rule named `rule`, and return the loop's result."""
         rows = self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
         parallel = len(rows) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         compiled_loop = compile_loop(loop, self.game.rules, parallel, rule)
@@ -80,8 +80,8 @@ class Tables:
         """Start new hands with random cards or with the cards of `decks`.
 
         Args:
-            decks: the cards of each hand in the order dealt, [B, D] integers, at least as many as
-                the hand uses; if they are invalid for the game, ValueError is raised.
+            decks: the cards of each hand in the order dealt, [B, D] integers, where D is at least
+                the number of cards that a hand uses; ValueError is raised for invalid cards.
             variants: index of the definition for each deck, [B] or one integer for all.
         """
         if decks is None:
@@ -112,7 +112,7 @@ class Tables:
     def _apply_rule(
         self, loop: Any, rule: str, rows: np.ndarray | None, size: int, dtype: Any
     ) -> np.ndarray:
-        """Return the array [B, size] that a rule writes; size 0: the game has no such rule."""
+        """Return the array [B, size] that a rule writes; raise ConfigError if the game lacks it."""
         if not size:
             raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
         out = np.zeros((self.count_rows(rows), size), dtype)
@@ -125,19 +125,19 @@ class Tables:
         return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write observations into `out` [B, W]; `sorted_suits`: as in `suit_isomorphism`."""
+        """Write observations into `out` [B, W], with suits as by `sort_suits` if `sorted_suits`."""
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
     def write_log_chip_observations(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write observations in which `logarithms[k]` stands for k chips, with sorted suits."""
+        """Write observations [B, W] with sorted suits and with `logarithms[k]` for k chips."""
         self.run_loop(observe_log_chips_loop, None, logarithms, out)
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
 
-        The features are [B, L, F] float32, padded with zeros to the length L of the longest
-        sequence. The second result are the lengths of the sequences, [B] int64.
+        The first result are F features of each action, [B, L, F] float32, padded with zeros to the
+        length L of the longest sequence. The second are the lengths of the sequences, [B] int64.
         """
         step_size = self.game.history_step_size
         if not step_size:
@@ -178,7 +178,7 @@ class Tables:
             raise self._illegal_action_error(actions, self._all_rows if rows is None else rows)
 
     def replay(self, action_lines: np.ndarray, move_counts: np.ndarray) -> None:
-        """Play the first `move_counts[i]` actions of `action_lines[i]` [L] at each table i."""
+        """Play the first `move_counts[i]` actions of row `action_lines[i]` at each table i."""
         if self.run_loop(
             replay_loop, None, action_lines.astype(np.int64), move_counts.astype(np.int64)
         ):
@@ -211,7 +211,8 @@ class Tables:
 
         The other arguments are output: the seats to act next [B] int64, their observations [B, W]
         (None: not computed) and action masks [B, A], the chips won by each seat in hands that have
-        just ended [B, seats] int64, and 1 where a hand has just ended, else 0 [B].
+        just ended [B, seats] int64 (other rows stay unchanged), and 1 where a hand has just ended,
+        else 0 [B].
         """
         arrays = actions, seats, observations, legal_masks, payoffs, is_over
         if self.run_loop(step_autoreset_loop, None, *arrays):
@@ -243,7 +244,7 @@ def check_decks(game: Game, decks: np.ndarray, variants: np.ndarray) -> None:
 
 @jit
 def _find_wrong_deck(decks, variants, dealt, cards):  # type: ignore[no-untyped-def]
-    """Return the first row whose `dealt` cards are not distinct cards of the deck, or -1."""
+    """Return the first row whose first `dealt` cards are not distinct and below `cards`, or -1."""
     last_row_of_card = np.full(cards.max(), -1)
     for i in range(len(decks)):
         if decks.shape[1] < dealt[variants[i]]:

@@ -21,9 +21,10 @@ OVER, CHANCE = -1, -2  # the `owner` of terminal nodes and of chance nodes
 def build_definitions(**arrays: Any) -> np.ndarray:
     """Return the definition of a game as an array of one record, with an array in each field.
 
-    The arrays are `seats`; `owner`, `first_child` and `index` [N]; `rank`, the position of each
-    action among the legal ones of an information set, or -1, [I, A]; `observation` [I, W]; `payoff`
-    in chips, [terminal nodes, seats]; `outcome` [deals, chance nodes].
+    For N nodes, I information sets, A actions and W features the arrays are `seats`; `owner`,
+    `first_child` and `index` [N]; `rank`, the position of each action among the legal actions of an
+    information set, or -1, [I, A]; `observation` [I, W]; `payoff` in chips, [terminal nodes,
+    seats]; `outcome` [deals, chance nodes on a path].
     """
     columns = {"dealt": 1, "cards": len(arrays["outcome"]), **arrays}
     columns = {name: np.asarray(column) for name, column in columns.items()}
@@ -52,7 +53,7 @@ def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
 
 @jit
 def enter_node(game, table, node):
-    """Move to a node; from a chance node follow the deal to a decision or terminal node."""
+    """Move the table to a node; from a chance node on, follow the deal to the next other node."""
     while game.owner[node] == CHANCE:
         node = game.first_child[node] + game.outcome[table.deck[0], game.index[node]]
     table.node = node

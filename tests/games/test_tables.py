@@ -284,7 +284,7 @@ def test_what_a_game_has_not_is_refused():
     why = r"^game: limit_holdem_2to9 samples its definition .*not enumerated$"
     with pytest.raises(ConfigError, match=why):
         get_tree(DRAWN)
-    with pytest.raises(ConfigError, match="draws its seats"):
+    with pytest.raises(ConfigError, match="samples its seats"):
         DRAWN.list_deals()
     with pytest.raises(ConfigError, match="tables of big2 do not keep their actions"):
         TablePacker(game("big2"))

@@ -36,7 +36,7 @@ from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.sequence_form import (
     collect_leaf_values,
-    compute_mean_regret,
+    compute_mean_max_regret,
     compute_reach,
     fill_regret_matching,
     split_parts_among_threads,
@@ -121,7 +121,9 @@ class CFR(TabularSolver):
         self.progress.updates += seat_updates
         self.progress.hands += seat_updates * tree.deal_count
         self.progress.decisions += seat_updates * int((tree.seat >= 0).sum())
-        return {"regret/positive": compute_mean_regret(self._regrets) / self.progress.iterations}
+        return {
+            "regret/positive": compute_mean_max_regret(self._regrets) / self.progress.iterations
+        }
 
     def players(self) -> dict[str, Player]:
         """Return the average policy, which converges with two seats, and the current one."""

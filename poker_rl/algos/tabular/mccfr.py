@@ -20,7 +20,7 @@ from poker_rl.algos.tabular.cfr import TabularSolver
 from poker_rl.config.validation import PositiveInt, SolverIterationCount
 from poker_rl.games.game import Game, jit, random_uniform
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.sequence_form import compute_mean_regret, fill_regret_matching
+from poker_rl.games.sequence_form import compute_mean_max_regret, fill_regret_matching
 from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
@@ -68,7 +68,7 @@ class MCCFR(TabularSolver):
         self.progress.hands += traversals
         self.progress.decisions += decisions
         traversals_so_far = self.progress.iterations * self.traversals
-        return {"regret/positive": compute_mean_regret(self._regrets) / traversals_so_far}
+        return {"regret/positive": compute_mean_max_regret(self._regrets) / traversals_so_far}
 
     def players(self) -> dict[str, Player]:
         """Return the average policy, which converges with two seats, and the current one."""

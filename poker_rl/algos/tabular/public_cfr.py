@@ -29,16 +29,16 @@ from poker_rl.algos.tabular.cfr import AveragingExponent, TabularSolver, compute
 from poker_rl.config.validation import SolverIterationCount
 from poker_rl.games.game import Game
 from poker_rl.games.public.betting_lines import (
-    add_policy_values,
     fill_reach,
     fill_terminal_values,
-    get_line_arrays,
-    get_terminal_arrays,
     normalize_positive,
+    pack_line_arrays,
+    pack_terminal_arrays,
+    propagate_policy_values,
     update_regrets,
 )
 from poker_rl.games.public.infoset_index import BoardNode
-from poker_rl.games.sequence_form import compute_mean_regret
+from poker_rl.games.sequence_form import compute_mean_max_regret
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import PublicTabularPlayer, get_infoset_index
@@ -91,7 +91,7 @@ class PublicCFR(TabularSolver):
     def _compute_mean_first_street_regret(self) -> float:
         """Return the mean over first-street infosets of the largest regret, in chips a hand."""
         nodes, tree = self._infoset_index.nodes[0].children, self._tree
-        means = [compute_mean_regret(self._regrets[node.rows]) for node in nodes]
+        means = [compute_mean_max_regret(self._regrets[node.rows]) for node in nodes]
         mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
         return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
 
@@ -142,19 +142,19 @@ class PublicCFR(TabularSolver):
         )
         policy = np.empty(shape)
         normalize_positive(regrets, legal_mask, policy)
-        lines, is_possible = get_line_arrays(street), node.representative_of_hand >= 0
+        lines, is_possible = pack_line_arrays(street), node.representative_of_hand >= 0
         row_of_hand = np.maximum(node.representative_of_hand, 0)
         all_reach = np.empty((len(street.parent_line), 2, reach.shape[2]))
         all_reach[: street.entering_count] = reach * is_possible
         fill_reach(lines, policy, row_of_hand, all_reach)
         hand_values = np.zeros((len(street.parent_line), reach.shape[2]))
-        terminal_arrays = get_terminal_arrays(street, self._tree.ranges, node.board.cards)
+        terminal_arrays = pack_terminal_arrays(street, self._tree.ranges, node.board.cards)
         fill_terminal_values(terminal_arrays, self._seat, all_reach, hand_values)
         if len(street.continuing_lines):
             hand_values[street.continuing_lines] = self._update_next_boards(
                 node, all_reach[street.continuing_lines], threads
             )
-        add_policy_values(lines, policy, row_of_hand, self._seat, hand_values)
+        propagate_policy_values(lines, policy, row_of_hand, self._seat, hand_values)
         arrays = all_reach, hand_values, regrets, policy_sums
         update_regrets(lines, node.representatives, policy, self._seat, self._weights, *arrays)
         return hand_values[: street.entering_count] * is_possible

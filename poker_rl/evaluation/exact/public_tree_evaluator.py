@@ -24,8 +24,8 @@ from poker_rl.games.game import Game, jit
 from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
-    get_line_arrays,
-    get_terminal_arrays,
+    pack_line_arrays,
+    pack_terminal_arrays,
     propagate_best_response_values,
 )
 from poker_rl.games.public.tree import Board, PublicTree
@@ -137,9 +137,9 @@ class _PublicTreeWalk:
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
         # Impossible hands have the row -1; any row will do for them, because their reach is 0.
         row_of_hand = np.maximum(policy.row_of_hand, 0)
-        fill_reach(get_line_arrays(street), policy.probs, row_of_hand, line_reach)
+        fill_reach(pack_line_arrays(street), policy.probs, row_of_hand, line_reach)
         best_response_values = np.zeros(line_reach.shape)
-        terminal_arrays = get_terminal_arrays(street, self.tree.ranges, board.cards)
+        terminal_arrays = pack_terminal_arrays(street, self.tree.ranges, board.cards)
         for seat in range(2):
             fill_terminal_values(terminal_arrays, seat, line_reach, best_response_values[:, seat])
         value = _sum_first_seat_value(street.terminal_lines, line_reach, best_response_values)

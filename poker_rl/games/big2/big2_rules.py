@@ -201,7 +201,7 @@ def observe(game, table, seat, out):
     """
     fill_zeros(out)
     hand, held_count = table.hand[seat], table.left[seat]
-    # The numbers of cards per rank and per suit are packed into integers, four bits each.
+    # The number of cards of each rank and of each suit is packed into an integer, four bits each.
     ranks_held, cards_per_rank, cards_per_suit = 0, 0, 0
     for i in range(held_count):
         rank, suit = hand[i] >> 2, hand[i] & 3

@@ -64,7 +64,7 @@ def has_same_rank(a, b):
 
 @jit
 def evaluate_four_cards(a, b, c, d):
-    """Return the strength of four cards, which are in ascending order."""
+    """Return the strength of four cards in ascending order, or `NO_COMBINATION`."""
     if not (has_same_rank(a, b) and has_same_rank(c, d)):
         return NO_COMBINATION
     return (QUADS if has_same_rank(b, c) else TWO_PAIR) * DECK_SIZE + d
@@ -72,7 +72,7 @@ def evaluate_four_cards(a, b, c, d):
 
 @jit
 def evaluate_five_cards(a, b, c, d, e):
-    """Return the strength of five cards, which are in ascending order."""
+    """Return the strength of five cards in ascending order, or `NO_COMBINATION`."""
     lowest_rank = a >> 2
     is_straight = (
         (b >> 2 == lowest_rank + 1)
@@ -93,7 +93,7 @@ def evaluate_five_cards(a, b, c, d, e):
 
 @jit
 def evaluate_action(hand, action):
-    """Return the strength of the cards that an action plays from a hand; a pass plays none."""
+    """Return the strength of the cards that an action, other than a pass, plays from a hand."""
     card_count = ACTION_SIZES[action]
     a = hand[PADDED_ACTION_POSITIONS[action, 0]]
     b = hand[PADDED_ACTION_POSITIONS[action, 1]]
@@ -115,7 +115,7 @@ def evaluate_action(hand, action):
 def mark_legal_combinations(hand, held_count, required_size, strength_to_beat, mask):
     """Mark in the action mask the combinations of a hand that beat `strength_to_beat`.
 
-    They have `required_size` cards, or any number if it is 0.
+    If `required_size` is not 0, only combinations of so many cards are legal.
     """
     if required_size <= 1:
         for i in range(held_count):
@@ -161,6 +161,7 @@ def mark_legal_four_cards(hand, held_count, strength_to_beat, mask):
 
 @jit
 def mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
+    """Mark in the action mask the five cards at positions a to e if they beat the strength."""
     if evaluate_five_cards(hand[a], hand[b], hand[c], hand[d], hand[e]) > strength_to_beat:
         mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c | 1 << d | 1 << e]] = True
 
@@ -209,7 +210,7 @@ def mark_legal_full_houses(hand, held_count, strength_to_beat, mask):
 def mark_legal_five_cards(hand, held_count, strength_to_beat, mask):
     """Mark in the action mask the combinations of five cards that beat `strength_to_beat`."""
     ranks_held, has_triple = 0, False
-    cards_per_suit = 0  # numbers of cards, four bits for each suit
+    cards_per_suit = 0  # number of cards of each suit, four bits each
     for i in range(held_count):
         ranks_held |= 1 << (hand[i] >> 2)
         cards_per_suit += 1 << ((hand[i] & 3) << 2)

@@ -80,7 +80,7 @@ def start(game, table):
 
 @jit
 def mark_action_feature(game, table, action):
-    """Append the index of an action's feature in an observation (`observe`) to `table.mark`."""
+    """Append the index of an action's feature in an observation (see `observe`) to `table.mark`."""
     action_type = RAISE - action  # 0 raise, 1 call, 2 fold
     cell = (table.to_act * game.streets + table.street) * game.raise_levels + table.raises
     table.mark[table.marks] = cell * game.type_count + action_type
@@ -89,7 +89,7 @@ def mark_action_feature(game, table, action):
 
 @jit
 def can_fold(table):
-    """Return whether the seat to act may fold, which is when it faces a bet."""
+    """Return whether the seat to act faces a bet and so may fold."""
     return table.paid[table.to_act] < table.price
 
 
@@ -143,17 +143,17 @@ def compute_pot_after_call(game, table):
 
 
 @jit
-def compute_sized_raise_to(game, table, size_index, pot):
+def compute_sized_raise_to(game, table, size_index, pot_after_call):
     """Return the chips that a raise by a listed bet size raises to, within the legal range."""
     # Round to whole chips, halves up.
-    increment = (np.int64(game.size[size_index]) * pot + FULL_POT // 2) // FULL_POT
+    increment = (np.int64(game.size[size_index]) * pot_after_call + FULL_POT // 2) // FULL_POT
     target = min(table.price + increment, np.int64(game.stack[table.to_act]))
     return max(target, np.int64(compute_min_raise_to(game, table)))
 
 
 @jit
 def compute_raise_to(game, table, action):
-    """Return the chips that an action raises to at a table with stacks; 0 if it is no legal raise.
+    """Return the chips that an action raises to in a game with stacks; 0 if it is no legal raise.
 
     If several listed bet sizes give the same amount, only the first is legal.
     """
@@ -274,7 +274,7 @@ def step(game, table, action):
 
 @jit
 def find_next_seat(game, table, seat):
-    """Return the first seat that can act, from `seat` on in turn order."""
+    """Return the first seat that has not folded and is not all-in, from `seat` on in turn order."""
     if seat == game.seats:
         seat = 0
     while table.folded[seat] or (has_stacks(table) and table.paid[seat] == game.stack[seat]):

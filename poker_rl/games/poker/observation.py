@@ -63,6 +63,7 @@ def observe(game, table, seat, out):
 
 @jit
 def observe_chip_features(game, table, seat, out):
+    """Write the features of an observation that follow the cards in games with stacks."""
     offset, pot, chip = game.chip_offset, np.int64(game.dead_pot), game.chip
     for i in range(game.seats):
         seat_index = seat + i if seat + i < game.seats else seat + i - game.seats
@@ -88,7 +89,7 @@ def history(game, table, seat, out):
     [seat_slots]  the seat that acted, counted from the observer
     [streets]     the street
     [3]           fold, call or raise
-    [1]           chips put in by this action
+    [1]           chips put in by this action, as a share of the most that a seat can put in
     [2]           only with stacks: the starting stack of the seat, and the share of it that is left
 
     A fold that ends a hand may be missing.
@@ -128,7 +129,7 @@ def history(game, table, seat, out):
 
 @jit
 def reveal(game, table, seat, out):
-    """Write the hole cards of each other seat from the observer's left on, [seats - 1, cards]."""
+    """Write the hole cards of the other seats from the left on, [seats - 1, cards], 0 or 1."""
     fill_zeros(out)
     for opponent in range(1, game.seats):
         deck_start = (seat + opponent) % game.seats * game.hole
@@ -183,7 +184,10 @@ def resample_hidden_cards(game, table):
 
 @jit
 def find_unseen_cards(game, table, hidden_positions, unseen_cards):
-    """Write the deck positions that the seat to act cannot see and its unseen cards; count both."""
+    """Write the deck positions that the seat to act cannot see, and the cards that it does not see.
+
+    Return the number of each. Cards of the deck that are not dealt count as unseen.
+    """
     own_start, board_start = table.to_act * game.hole, game.seats * game.hole
     hidden_count, unseen_count, seen_mask = 0, 0, 0
     for position in range(game.dealt):
@@ -204,7 +208,7 @@ def find_unseen_cards(game, table, hidden_positions, unseen_cards):
 
 @jit
 def deal_unseen_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count):
-    """Fill the hidden positions with distinct unseen cards (Fisher-Yates)."""
+    """Fill the hidden positions of the deck with distinct random unseen cards (Fisher-Yates)."""
     for i in range(hidden_count):
         j = i + random_below(table, unseen_count - i)
         unseen_cards[i], unseen_cards[j] = unseen_cards[j], unseen_cards[i]

@@ -37,14 +37,14 @@ def check_phh_support(game: Game) -> DisplayedPoker:
         first = game.variant_games[0]
         cards = len(first.ranks), len(first.suits), first.hole_cards, first.board_cards
         if cards == (MAX_RANKS, MAX_SUITS, 2, HOLDEM_BOARD_CARDS):
-            reason = find_unsupported_bets(first)
+            reason = describe_unsupported_bets(first)
         if reason is None:
             return game
     raise ConfigError(f"{game.name} can't be written as PHH: it {reason}")
 
 
-def find_unsupported_bets(game: PokerGame) -> str | None:
-    """Return how the bets of hold'em differ from what PHH supports."""
+def describe_unsupported_bets(game: PokerGame) -> str | None:
+    """Return how the bets of hold'em differ from what PHH supports, or None if they don't."""
     blinds = sorted(blind for blind in game.blinds if blind)
     if not len(set(blinds)) == 2 == len(blinds):
         return "has no small and big blind"
@@ -61,7 +61,7 @@ def find_unsupported_bets(game: PokerGame) -> str | None:
 
 
 def build_phh_stakes(game: PokerGame) -> dict[str, Any]:
-    """Return the variant, bets, antes and blinds of a game as fields of PHH."""
+    """Return the variant, bets, antes and blinds of a game as PHH fields and their values."""
     fields: dict[str, Any] = {"variant": "FT"}
     if isinstance(game, NoLimitPoker):
         fields = {"variant": "NT", "min_bet": game.min_bet}

@@ -58,10 +58,10 @@ class RecordedDecisions:
     """Decisions of seats whose hole cards are known, N in all."""
 
     hands: list[RecordedHand]
-    left_out: dict[str, list[str]]  # names of the hands that the rules can't replay, by reason
+    left_out: dict[str, list[str]]  # for each reason, the names of hands that can't be replayed
     hand: np.ndarray  # index of each decision's hand in `hands`, [N]
-    records: np.ndarray
-    actions: np.ndarray
+    records: np.ndarray  # the table before each decision, [N]
+    actions: np.ndarray  # the action chosen at each decision, [N]
 
     def select(self, mask: np.ndarray) -> RecordedDecisions:
         """Return the decisions for which a mask [N] is True."""
@@ -112,7 +112,7 @@ def read_decisions(
 
 
 def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the name and PokerKit's history of each hand in a file, or in all below a folder."""
+    """Yield the name and PokerKit's history of each hand in a file, or in all files of a folder."""
     from pokerkit import HandHistory
 
     files = [path]
@@ -187,7 +187,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 
 def _parse_amount(value: Any) -> Fraction:
-    """Return a number in the file; raise ValueError for one like 1e999999999, a memory hog."""
+    """Return a number in the file; raise ValueError for 1e999999999, which would fill memory."""
     text = str(value)
     if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():
         raise ValueError(f"no amount: {text[:MAX_AMOUNT_LENGTH]}")

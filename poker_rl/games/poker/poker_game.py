@@ -99,18 +99,18 @@ class PokerGame(Game):
             needed = self.dead_antes[seat] + max(posts[seat], 1)
             problem = f"{stack} chips of seat {seat}; ante and blind need {needed}"
             require(stack >= needed, f"stacks: {problem}")
-        playable = self.compute_stacks_without_dead_antes(stacks)
+        playable = self.compute_playable_stacks(stacks)
         able = [post for stack, post in zip(playable, posts, strict=True) if stack > post]
         require(
             any(post < max(posts) for post in able) or len(able) > 1,
             f"stacks: {stacks} leaves nobody a decision after antes and blinds",
         )
 
-    def compute_stacks_without_dead_antes(self, stacks: list[int]) -> list[int]:
+    def compute_playable_stacks(self, stacks: list[int]) -> list[int]:
         """Return the chips that each seat can play with: its stack without its dead ante.
 
         If a seat's forced bet is at least the stack of every other seat, nobody can raise it, so
-        its playable stack is this bet.
+        the seat's playable stack is this bet.
         """
         left = [stack - dead for stack, dead in zip(stacks, self.dead_antes, strict=True)]
         second, posts = sorted(left)[-2], self.live_forced_bets
@@ -167,7 +167,10 @@ class PokerGame(Game):
 
     @property
     def raise_size_options(self) -> list[Any] | None:
-        """The raise sizes, shares of the pot or "all_in"; [] for any number, None in limit."""
+        """Raise sizes that the game offers, which are shares of the pot or "all_in".
+
+        [] stands for any legal number of chips, None for fixed limit.
+        """
         return None
 
     @property
@@ -183,10 +186,10 @@ class PokerGame(Game):
 
     @abstractmethod
     def build_definition(self, seat_slots: int) -> np.ndarray:
-        """Return the definition of the game, with room for `seat_slots` seats in observations."""
+        """Return the definition of the game, [1]; observations have room for `seat_slots` seats."""
 
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
-        """Return the definition, with 0 in the fields that only one kind of betting needs."""
+        """Return the definition with 0 in the fields that only some kinds of betting need."""
         street_count = len(self.board_cards)
         action_type_count = 2 if seat_slots == 2 else 3
         seat_block_size = street_count * raise_levels * action_type_count
@@ -221,7 +224,7 @@ class PokerGame(Game):
             "chip_offset": board_cards_offsets[-1] + self.deck_size,
         }
         if self.starting_stacks is not None:
-            fields["stack"] = self.compute_stacks_without_dead_antes(self.starting_stacks)
+            fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
         definition = np.zeros(1, DEFINITION_DTYPE)
         for name, value in fields.items():
             definition[name].flat[: np.size(value)] = value  # may be shorter than the field
@@ -275,7 +278,7 @@ class PokerGame(Game):
 
 
 def check_length(setting: str, entries: Sequence[int], count: int, unit: str) -> None:
-    """Raise ConfigError unless a list has an entry for each of `count` seats or streets."""
+    """Raise ConfigError unless a setting has an entry for each of the `count` seats or streets."""
     problem = f"{len(entries)} entries; one for each {unit}, {count}, is needed"
     require(len(entries) == count, f"{setting}: {problem}")
 

@@ -36,7 +36,7 @@ def parse_position(
         actions: all actions since the deal, such as `r c / b r`.
 
     Raises:
-        ConfigError: for the first thing that is malformed or against the rules.
+        ConfigError: if a text is malformed or does not fit the rules of the game.
     """
     variant = find_variant_index(game, seat_count)
     variant_game = game.variant_games[variant]
@@ -52,7 +52,7 @@ def parse_position(
     left = [hole_cards for hole_cards in hands if not set(hole_cards) & set(board_cards)]
     if not left:
         raise ConfigError(f"hand: there is no {hand}{' beside this board' * bool(board_cards)}")
-    return copy_with_cards(game, tables.records[0], np.array(left), board_cards)
+    return copy_table_with_cards(game, tables.records[0], np.array(left), board_cards)
 
 
 def list_hand_combinations(game: PokerGame, text: str) -> list[list[int]] | None:
@@ -88,7 +88,7 @@ def format_actions(game: DisplayedPoker, record: np.void) -> str:
 
 
 def find_variant_index(game: DisplayedPoker, seat_count: int | None) -> int:
-    """Return the index of the definition with `seat_count` seats; None: the only definition."""
+    """Return the index of the definition with `seat_count` seats; None stands for the only one."""
     seat_counts = [variant_game.seats for variant_game in game.variant_games]
     fewest, most = seat_counts[0], seat_counts[-1]
     if seat_count is None and fewest == most:
@@ -101,7 +101,7 @@ def find_variant_index(game: DisplayedPoker, seat_count: int | None) -> int:
 
 
 def parse_card_setting(game: PokerGame, setting: str, text: str, count: int) -> list[int]:
-    """Return the `count` distinct cards in the text of a setting such as hand or board."""
+    """Return the `count` distinct cards of a setting such as hand, or raise ConfigError."""
     with error_prefix(setting):
         cards = parse_cards(text, game.ranks, game.suits)
         if len(set(cards)) < len(cards):
@@ -111,7 +111,7 @@ def parse_card_setting(game: PokerGame, setting: str, text: str, count: int) -> 
     return cards
 
 
-def copy_with_cards(
+def copy_table_with_cards(
     game: DisplayedPoker, record: np.void, hole_cards: np.ndarray, board: list[int]
 ) -> np.ndarray:
     """Return N copies of a table with other cards, [N].
@@ -138,7 +138,7 @@ def copy_with_cards(
 
 
 def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
-    """Play the actions of a text at the table; ConfigError if one is illegal or ends the hand."""
+    """Play actions at the only table; raise ConfigError if one is illegal or ends the hand."""
     tokens = split_action_text(text)
     action_count = slash_count = 0
     for token in tokens:
@@ -160,7 +160,7 @@ def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
 
 
 def split_action_text(text: str) -> list[str]:
-    """Split a text such as `r c / b r` or `rc/br` into its actions and slashes."""
+    """Split a text such as `rc/br` into its actions and slashes, or raise ConfigError."""
     tokens: list[str] = []
     for part in text.replace(",", " ").replace("/", " / ").split():
         letters = ACTION_PATTERN.findall(part)
@@ -180,13 +180,13 @@ def parse_action(game: DisplayedPoker, tables: Tables, token: str, description: 
     """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
     record, legal_mask = tables.records[0], tables.legal_mask()[0]
     raise_targets, facing_bet = game.compute_raise_targets(record), bool(legal_mask[FOLD])
-    before = game.compute_bet_before_street(record)
+    bet_before_street = game.compute_bet_before_street(record)
     matching_actions = []
     for action in np.flatnonzero(legal_mask).tolist():
         names = {game.action_name(action), game.move_name(record, action)}
         if action >= RAISE:
             to = raise_targets[action]
-            amounts = ("", str(to), f"{to}h", f"{to - before}s")
+            amounts = ("", str(to), f"{to}h", f"{to - bet_before_street}s")
             names |= {letter + amount for letter in "br"[facing_bet:] for amount in amounts}
         else:
             names |= set("f" if action == FOLD else "c" if facing_bet else "cxk")
@@ -195,21 +195,24 @@ def parse_action(game: DisplayedPoker, tables: Tables, token: str, description: 
     if len(matching_actions) == 1:
         return int(matching_actions[0])
     problem = "say to how many chips" if matching_actions else "is not allowed here"
-    allowed = format_allowed_actions(facing_bet, raise_targets, before)
+    allowed = format_allowed_actions(facing_bet, raise_targets, bet_before_street)
     raise ConfigError(f"{description}: {problem}; allowed: {allowed}")
 
 
-def format_allowed_actions(facing_bet: bool, raise_targets: dict[int, int], before: int) -> str:
-    """Return the legal actions as text, such as `f, c, r4 to r20`; `before`: on earlier streets."""
+def format_allowed_actions(
+    facing_bet: bool, raise_targets: dict[int, int], bet_before_street: int
+) -> str:
+    """Return the legal actions as text, such as `f, c, r4 to r20`."""
     targets = sorted(raise_targets.values())
     moves = "f, c" if facing_bet else "c"
     if len(targets) < 2:
         return moves + ", r" * len(targets)
 
-    def format_raises(offset: int, suffix: str) -> str:
-        amounts = [f"r{target - offset}{suffix}" for target in targets]
+    def format_raises(chips_on_earlier_streets: int, suffix: str) -> str:
+        amounts = [f"r{target - chips_on_earlier_streets}{suffix}" for target in targets]
         is_range = targets[-1] - targets[0] == len(targets) - 1
         return f"{amounts[0]} to {amounts[-1]}" if is_range else ", ".join(amounts)
 
-    street_raises = f" over the whole hand, which is {format_raises(before, 's')} on this street"
-    return f"{moves}, {format_raises(0, '')}{street_raises if before else ''}"
+    street_raises = format_raises(bet_before_street, "s")
+    street_text = f" over the whole hand, which is {street_raises} on this street"
+    return f"{moves}, {format_raises(0, '')}{street_text if bet_before_street else ''}"

@@ -16,7 +16,7 @@ MAX_SEATS, MAX_STREETS, MAX_HOLE_CARDS, MAX_BOARD_CARDS = 9, 4, 2, 5
 MAX_DECK_SIZE, MAX_MOVES = 52, 192
 MAX_BET_SIZES = 8  # length of the longest list of bet sizes
 FULL_POT = 100  # the bet size of a whole pot; bet sizes are in hundredths of the pot
-MAX_CHIPS = 10**7  # of an ante, blind or limit raise; the chips of `MAX_MOVES` raises fit in int32
+MAX_CHIPS = 10**7  # largest ante, blind or limit raise; `MAX_MOVES` such raises fit into int32
 MAX_STACK = 2**15 - 1
 ALL_IN_SIZE = FULL_POT * MAX_STACK  # the bet size of a whole stack, however small the pot
 FOLD, CALL, RAISE = 0, 1, 2
@@ -62,7 +62,7 @@ DEFINITION_DTYPE = np.dtype(
 
 
 def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
-    """Return a dtype of tables; the fields that every move changes are adjacent and aligned."""
+    """Return the dtype of a kind of tables; fields that every move changes are side by side."""
     chips_length = MAX_MOVES + MAX_SEATS if stacks else 0
     fields: list[Any] = [
         ("key", "u8"),  # random state: a key and a counter

@@ -28,16 +28,16 @@ def sort_suits(definitions, tables):
 
 @jit
 def observe_sorted(game, table, seat, out):
-    """Write the observation of the seat to act, with suits as by `sort_suits`."""
+    """Write the observation of the seat to act, with suits renamed as by `sort_suits`."""
     order = compute_suit_order(game, table)
-    rename_seen_cards(game, table, order)
+    rename_suits_of_seen_cards(game, table, order)
     observe(game, table, seat, out)
-    rename_seen_cards(game, table, invert_suit_order(game, order))
+    rename_suits_of_seen_cards(game, table, invert_suit_order(game, order))
 
 
 @jit
 def observe_log_chips(game, table, seat, logarithms, out):
-    """Write the observation by `observe_sorted` in a game with stacks; k chips: `logarithms[k]`."""
+    """Write `observe_sorted` with the feature `logarithms[k]` for k chips; needs limited stacks."""
     observe_sorted(game, table, seat, out)
     most_chips = np.float32(1) / game.chip
     for start, stop in ((0, np.int64(game.hole_offset)), (np.int64(game.chip_offset), len(out))):
@@ -65,7 +65,7 @@ def invert_suit_order(game, order):
 
 @jit
 def compute_suit_order(game, table):
-    """Return the canonical suit of each suit, packed into an integer with two bits for each."""
+    """Return the canonical suit of each suit, packed into an integer with two bits per suit."""
     # `first` to `fourth` are the suits' keys, with a bit for each card; larger keys come first.
     first = second = third = fourth = 0
     position, count = table.to_act * game.hole, game.hole
@@ -92,14 +92,14 @@ def compute_suit_order(game, table):
 
 
 @jit
-def rename_seen_cards(game, table, order):
+def rename_suits_of_seen_cards(game, table, order):
     rename_suits(game, table, table.to_act * game.hole, game.hole, order)
     rename_suits(game, table, game.seats * game.hole, game.shown[table.street], order)
 
 
 @jit
 def rename_suits(game, table, start, count, order):
-    """Rename the suits of `count` cards of the deck from `start` on by a suit order."""
+    """Rename the suits of `count` cards of the deck from `start` on; see `compute_suit_order`."""
     for j in range(start, start + count):
         suit = get_suit(game, table, j)
         table.deck[j] += (order >> 2 * suit & 3) - suit

@@ -95,12 +95,12 @@ class VariableSeatsPoker(DisplayedPoker):
     infoset_key_size = delegate_to_largest("infoset_key_size")
 
     def count_deals(self) -> int:
-        """Return the number of deals, summed over the numbers of seats; not all equally likely."""
+        """Return the number of deals for all numbers of seats; not all deals are equally likely."""
         return sum(game.count_deals() for game in self.variant_games)
 
     def list_deals(self) -> np.ndarray:
         """Raise ConfigError, since the deals differ in length and probability."""
-        raise ConfigError(f"game: {self.name} draws its seats, and its deals differ in length")
+        raise ConfigError(f"game: {self.name} samples its seats, so its deals differ in length")
 
     def action_name(self, action: int) -> str:
         return self.variant_games[-1].action_name(action)

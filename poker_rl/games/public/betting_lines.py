@@ -3,9 +3,10 @@
 A betting line is a sequence of actions from the start of the hand. In poker legal actions do not
 depend on the cards, so all deals have the same betting lines.
 
-In the passes, `lines` is the result of `get_line_arrays` for a street with N lines, and H is the
-number of hands. `row_of_hand` [H] is the row of each hand in the policy `probs` [D, R, A] after the
-D decision lines; hands that share a card with the board have any row, because their reach is 0.
+In the passes, `lines` is the result of `pack_line_arrays` for a street with N lines, and H is the
+number of hands. `probs` [D, R, A] is a policy after the D decision lines, with a row for each of R
+classes of hands. `row_of_hand` [H] is the row of each hand; hands that share a card with the board
+have any row, because their reach is 0.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ NO_SEAT = -1
 class StreetLines:
     """The N betting lines of one street; each line comes after the line that it extends."""
 
-    entering_count: int  # number of entering lines, after which the street begins; they come first
+    entering_count: int  # number of entering lines: the first lines, after which the street begins
     parent_line: np.ndarray  # the line that each line extends by one action, -1 if entering, [N]
     action: np.ndarray  # the last action of each line, -1 for an entering line, [N]
     seat: np.ndarray  # the seat that acts after each line, `NO_SEAT` if none on this street, [N]
@@ -39,7 +40,7 @@ class StreetLines:
     continuing_lines: np.ndarray
     terminal_lines: np.ndarray  # the lines that end the hand on this street, [E]
     is_fold: np.ndarray  # whether each terminal line ends with a fold, [E]
-    # Chips won by each seat after each terminal line, at a showdown with the better hand, [E, 2].
+    # Chips won by each seat at each terminal line, at a showdown if its hand is better, [E, 2].
     stakes: np.ndarray
 
 
@@ -49,18 +50,19 @@ def build_street_lines(game: Game) -> list[StreetLines]:
     tables.deal()
     records, streets, lines_left = tables.records, [], MAX_LINES
     for street_index in range(int(game.definitions[0]["streets"])):
-        street, records = extend_over_street(game, records, street_index, lines_left)
+        street, records = enumerate_street_lines(game, records, street_index, lines_left)
         streets.append(street)
         lines_left -= len(street.parent_line)
     return streets
 
 
-def extend_over_street(
+def enumerate_street_lines(
     game: Game, entering_records: np.ndarray, street_index: int, max_lines: int = MAX_LINES
 ) -> tuple[StreetLines, np.ndarray]:
-    """Return the betting lines of one street that continue the tables where it begins.
+    """Return the betting lines of one street, and tables at the entering lines of the next street.
 
-    The second result are tables at the entering lines of the next street.
+    `entering_records` are tables at the entering lines of this street. Raise ConfigError if the
+    street has more than `max_lines` lines.
     """
     tables = Tables(game, 0, 0)
     level_records, levels, legal_masks, line_count = entering_records, [], [], 0
@@ -76,7 +78,7 @@ def extend_over_street(
         if line_count + len(level_records) + len(row) > max_lines:
             raise ConfigError(
                 f"{game.name} has more than {MAX_LINES:,} betting lines, too many to evaluate;"
-                " what fits are limit games and no-limit games of small stacks"
+                " limit games and no-limit games with small stacks have fewer"
             )
         tables.load_records(level_records[decision_rows[row]])
         tables.step(action)
@@ -90,7 +92,7 @@ def extend_over_street(
     is_terminal = is_over & (is_uncontested | is_last_street)
     terminal_lines = np.flatnonzero(is_terminal)
     tables.load_records(records[terminal_lines])
-    # At a showdown unmatched chips are returned, so the winner gets the smaller stake.
+    # At a showdown unmatched chips are returned, so the winner gains the smaller stake.
     matched_stake = records["paid"][terminal_lines, :2].min(1)
     stakes = np.where(
         is_uncontested[terminal_lines, None], tables.payoffs(), matched_stake[:, None]
@@ -112,18 +114,18 @@ def extend_over_street(
     return street, records[continuing_lines]
 
 
-def get_line_arrays(
+def pack_line_arrays(
     street: StreetLines,
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return four fields of a street, and the index of each line among the decision lines, [N]."""
+    """Return the arrays `lines` of the passes; the last has each line's decision index, [N]."""
     decision_of_line = np.cumsum(street.seat >= 0) - 1
     return street.entering_count, street.parent_line, street.action, street.seat, decision_of_line
 
 
-def get_terminal_arrays(
+def pack_terminal_arrays(
     street: StreetLines, ranges: Ranges, board_cards: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Return three fields of a street, all hands, and those possible on a board by strength."""
+    """Return the argument `terminal_arrays` of `fill_terminal_values` for a street and a board."""
     by_strength = np.empty(0, np.int64), np.empty(0, np.int32)
     if not street.is_fold.all():
         by_strength = ranges.sort_by_strength(board_cards)
@@ -132,7 +134,10 @@ def get_terminal_arrays(
 
 @jit
 def fill_reach(lines, probs, row_of_hand, reach):
-    """Compute the reach [N, 2, H] of each line within a street from that of its parent."""
+    """Write for each line of a street the probability that each seat plays it with each hand.
+
+    In `reach` [N, 2, H], the entries of the entering lines must already be written.
+    """
     entering_count, parent, action, seat, decision_of_line = lines
     for line in range(entering_count, len(parent)):
         parent_line = parent[line]
@@ -145,9 +150,10 @@ def fill_reach(lines, probs, row_of_hand, reach):
 
 @jit
 def fill_terminal_values(terminal_arrays, value_seat, reach, values_out):
-    """Write the values [N, H] of a seat's hands on terminal lines, from the `reach` [N, 2, H].
+    """Write the values [N, H] of a seat's hands at the terminal lines of a street.
 
-    `terminal_arrays` are the result of `get_terminal_arrays` for the street and a board.
+    A value is the sum of the chips won against each hand that the other seat may hold, weighted by
+    its `reach` [N, 2, H]. `terminal_arrays` is the result of `pack_terminal_arrays`.
     """
     terminal_lines, is_fold, stakes, hands, hand_order, strengths = terminal_arrays
     for i in range(len(terminal_lines)):
@@ -162,11 +168,11 @@ def fill_terminal_values(terminal_arrays, value_seat, reach, values_out):
 
 
 @jit
-def add_policy_values(lines, probs, row_of_hand, value_seat, values):
-    """Add the values [N, H] of a seat's hands at each line to those at its parent.
+def propagate_policy_values(lines, probs, row_of_hand, value_seat, values):
+    """Propagate the values [N, H] of a seat's hands from the street's last lines to its first.
 
-    Before the call the values at decision lines are 0. A line's values are multiplied by the
-    probability of its action if this seat acts at the parent.
+    Before the call the values at decision lines are 0. The values at a line are added to those at
+    its parent line, multiplied by the probability of its action if `value_seat` acts there.
     """
     entering_count, parent, action, seat, decision_of_line = lines
     for line in range(len(parent) - 1, entering_count - 1, -1):
@@ -181,13 +187,13 @@ def add_policy_values(lines, probs, row_of_hand, value_seat, values):
 
 
 @jit
-def propagate_best_response_values(entering, parent, seat, line_values):
-    """Compute the value of each line from those of its actions, [N, 2, H].
+def propagate_best_response_values(entering_count, parent, seat, line_values):
+    """Propagate the values [N, 2, H] of each seat's best response from the last lines to the first.
 
-    It is their maximum for the seat to act and their sum for the other seat.
+    A hand's value at a line is the maximum over the next lines if its seat acts, else their sum.
     """
     has_value = np.zeros(len(parent), np.bool_)
-    for line in range(len(parent) - 1, entering - 1, -1):
+    for line in range(len(parent) - 1, entering_count - 1, -1):
         parent_line = parent[line]
         actor = seat[parent_line]
         for hand in range(line_values.shape[2]):
@@ -200,7 +206,7 @@ def propagate_best_response_values(entering, parent, seat, line_values):
 
 @jit
 def normalize_positive(weights, legal_mask, out):
-    """Write the positive weights [D, R, A], normalized to sum 1; uniform if a row has none."""
+    """Write the policy [D, R, A] proportional to positive weights, or uniform if there are none."""
     for d in range(weights.shape[0]):
         for r in range(weights.shape[1]):
             fill_regret_matching(weights[d, r], legal_mask[d], out[d, r])
@@ -210,10 +216,10 @@ def normalize_positive(weights, legal_mask, out):
 def update_regrets(
     lines, stored_hands, policy, learner_seat, weights, reach, hand_values, regrets, policy_sums
 ):
-    """Update regrets and policy sums [D, R, A] where the seat `learner_seat` decides.
+    """Update regrets and policy sums [D, R, A] at the decision lines of the seat `learner_seat`.
 
     `stored_hands` [R] is the hand of each row, `hand_values` [N, H] are values of the seat's hands.
-    The weights are factors of positive regrets, of negative regrets, and of the policy in the sum.
+    `weights` are the factors of positive regrets, of negative regrets and of the policy summed up.
     """
     entering_count, parent, action, seat, decision_of_line = lines
     positive_discount, negative_discount, policy_weight = weights

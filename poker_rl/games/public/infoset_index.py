@@ -34,9 +34,9 @@ class BoardNode:
 
 
 class InfosetIndex:
-    """The `row_count` rows of all information sets, by the boards of all streets.
+    """The row of each information set of a game, from 0 to `row_count` - 1.
 
-    The first of the `nodes` is the root.
+    `nodes` are the boards of all streets; the first node is the root, the empty board.
     """
 
     def __init__(self, game: Game) -> None:
@@ -70,7 +70,7 @@ class InfosetIndex:
 
     @cached_property
     def _lookup_arrays(self) -> tuple[np.ndarray, ...]:
-        """The arrays that `_fill_rows` reads, in this order."""
+        """The arrays that `_fill_rows` unpacks, in the order in which it unpacks them."""
         game, nodes = self.tree.game, self.nodes
         key_counts = [
             game.deck_size ** game.board_cards[node.street + 1] if node.children else 0
@@ -85,7 +85,7 @@ class InfosetIndex:
             new_cards = [child.board.cards[len(node.board.cards) :] for child in node.children]
             child_keys = encode_card_sets(np.array(new_cards), game.deck_size)
             order = np.argsort(child_keys)
-            keys, representative_keys, permutation = self.tree.boards.map_to_representatives(
+            keys, representative_keys, permutation = self.tree.boards.map_next_to_representatives(
                 node.board, node.street + 1
             )
             children = order[np.searchsorted(child_keys, representative_keys, sorter=order)]
@@ -105,7 +105,8 @@ class InfosetIndex:
     def _index_betting_lines(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the line after each line and action, [L, A], and each line's decision index, [L].
 
-        Lines are numbered over all streets, decision lines on each street.
+        The L lines are numbered over all streets. A decision index counts the decision lines of a
+        street. -1 stands for no line.
         """
         streets = self.tree.streets
         total_lines = sum(len(street.parent_line) - street.entering_count for street in streets) + 1
@@ -166,9 +167,9 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
 
 @jit
 def _encode_permuted_cards(deck, start, card_count, permuted_card, sorted_cards):
-    """Return the number by `encode_card_sets` of `card_count` cards of a deck from `start` on.
+    """Return the key (see `encode_card_sets`) of `card_count` cards of a deck from `start` on.
 
-    `permuted_card` has the image of each card; `sorted_cards` is scratch memory.
+    Each card is replaced by its image in `permuted_card`; `sorted_cards` is scratch memory.
     """
     for j in range(card_count):
         card = permuted_card[deck[start + j]]

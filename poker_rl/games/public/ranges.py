@@ -44,7 +44,7 @@ class Ranges:
         self.permuted_hands: np.ndarray = permuted_hands
 
     def mask_compatible_hands(self, board: np.ndarray) -> np.ndarray:
-        """Return a mask of the hands that share no card with a board [n], [H] bool."""
+        """Return a mask of the hands that share no card with a board of n cards [n], [H] bool."""
         return np.asarray(~np.isin(self.hands, board).any(1))
 
     def mask_disjoint_hands(self, hand_indices: np.ndarray) -> np.ndarray:
@@ -53,9 +53,9 @@ class Ranges:
         return np.asarray(~shared.any((2, 3)))
 
     def sort_by_strength(self, board: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the indices of the hands that share no card with a board [n], and their strengths.
+        """Return the indices of the hands that share no card with a board, and their strengths.
 
-        The hands are ordered from the weakest to the strongest.
+        The hands are ordered from the weakest to the strongest. `board` has the n board cards, [n].
         """
         strengths = np.empty(len(self.hands), np.int32)
         compute_strengths(
@@ -68,7 +68,7 @@ class Ranges:
 
 @jit
 def compute_strengths(hands, board, suit_count, short_deck, out):
-    """Write each hand's strength on the board [n], or `BLOCKED_STRENGTH`, into `out` [H]."""
+    """Write into `out` [H] the strength of each hand on a board, or `BLOCKED_STRENGTH`."""
     hole_card_count = hands.shape[1]
     cards = np.zeros(MAX_DECK_SIZE, np.int8)
     for i in range(len(board)):
@@ -97,7 +97,8 @@ def sum_compatible_reach(hands, reach, out):
         for i in range(hole_card_count):
             reach_of_card[hands[h, i]] += reach[h]
     for h in range(len(hands)):
-        # The loop below subtracts the hand's own reach once per card; once in total is correct.
+        # The loop below subtracts the hand's own reach `hole_card_count` times, once for each card.
+        # It should be subtracted once, so add the other times back.
         compatible_reach = total + (hole_card_count - 1) * reach[h]
         for i in range(hole_card_count):
             compatible_reach -= reach_of_card[hands[h, i]]
@@ -118,7 +119,10 @@ def compute_showdown_values(hands, hand_order, strengths, reach, out):
 
 @jit
 def add_reach_of_earlier_hands(hands, hand_order, strengths, reach, sign, out):
-    """Add to each hand's value `sign` times the reach of earlier hands of another strength."""
+    """Add to each hand's entry of `out` `sign` times the reach of earlier hands in `hand_order`.
+
+    Hands of the same strength do not count, and neither do hands that share a card with this hand.
+    """
     hole_card_count, count = hands.shape[1], len(hand_order)
     reach_of_card = np.zeros(MAX_DECK_SIZE)
     total, start = 0.0, 0

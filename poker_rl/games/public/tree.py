@@ -31,16 +31,16 @@ class Board:
     """The board cards of one street and of all streets before it."""
 
     cards: np.ndarray  # in the order dealt, [n] int64
-    # Number of boards that it represents, of those that continue the same board.
+    # Number of boards that this board represents among those that continue the same earlier board.
     multiplicity: int
-    # Those that leave the cards of each street unchanged, as indices in `Ranges.permuted_hands`.
+    # Suit permutations that leave each street's cards unchanged: rows of `Ranges.permuted_hands`.
     suit_permutations: np.ndarray
 
 
 def encode_card_sets(cards: np.ndarray, deck_size: int) -> np.ndarray:
-    """Convert ascending sets of n cards to numbers that identify them, [..., n] -> [...]."""
-    numbers: np.ndarray = cards @ deck_size ** np.arange(cards.shape[-1])
-    return numbers
+    """Convert sets of n cards in ascending order to integer keys, [..., n] -> [...]."""
+    keys: np.ndarray = cards @ deck_size ** np.arange(cards.shape[-1])
+    return keys
 
 
 class Boards:
@@ -53,7 +53,7 @@ class Boards:
 
     def list_next_boards(self, board: Board, street: int) -> list[Board]:
         """Return the boards of a street that continue a board of the street before it."""
-        new_cards, keys = self._compute_permuted_keys(board, street)
+        new_cards, keys = self._encode_new_cards(board, street)
         boards = []
         for i in np.flatnonzero(keys[0] == keys.min(0)):
             unchanged = board.suit_permutations[keys[:, i] == keys[0, i]]
@@ -62,16 +62,17 @@ class Boards:
             boards.append(Board(cards, multiplicity, unchanged))
         return boards
 
-    def map_to_representatives(
+    def map_next_to_representatives(
         self, board: Board, street: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Map each of the N boards of a street after `board` to the board that represents it.
+        """Map each of the N boards that continue `board` to the board that represents it.
 
         Returns:
-            three arrays [N]: the number of each board's new cards, see `encode_card_sets`; that of
-            its representative; and the index of a suit permutation that turns one into the other.
+            three arrays [N]: the key of each board's new cards, see `encode_card_sets`; the key of
+            its representative's new cards; and the index of a suit permutation that turns the board
+            into its representative.
         """
-        _, keys = self._compute_permuted_keys(board, street)
+        _, keys = self._encode_new_cards(board, street)
         best_permutation = keys.argmin(0)
         return (
             keys[0],
@@ -79,8 +80,11 @@ class Boards:
             board.suit_permutations[best_permutation],
         )
 
-    def _compute_permuted_keys(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return all sets of new cards, [N, n], and their numbers with permuted suits, [S, N]."""
+    def _encode_new_cards(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the N sets of new cards of a street, [N, n], and their keys, [S, N].
+
+        There is a row of keys for each of the S suit permutations of the board.
+        """
         new_card_count = self._game.board_cards[street]
         remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)
         card_sets = list(combinations(remaining_cards.tolist(), new_card_count))

@@ -29,14 +29,14 @@ from poker_rl.config.validation import ConfigError, PositiveInt, Probability
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.betting_lines import (
     StreetLines,
-    add_policy_values,
-    extend_over_street,
+    enumerate_street_lines,
     fill_reach,
     fill_terminal_values,
-    get_line_arrays,
-    get_terminal_arrays,
     normalize_positive,
+    pack_line_arrays,
+    pack_terminal_arrays,
     propagate_best_response_values,
+    propagate_policy_values,
     update_regrets,
 )
 from poker_rl.games.public.ranges import Ranges
@@ -150,9 +150,9 @@ class EndgameSolverBot(Bot):
         `past_tables` [M + 1] are the tables before these actions and at the last street's start.
         """
         ranges = self._compute_ranges(past_tables[:-1], actions, board_cards)
-        street, _ = extend_over_street(self._game, past_tables[-1:].copy(), self._last_street)
-        terminal_arrays = get_terminal_arrays(street, self._ranges, board_cards)
-        arrays = get_line_arrays(street), terminal_arrays
+        street, _ = enumerate_street_lines(self._game, past_tables[-1:].copy(), self._last_street)
+        terminal_arrays = pack_terminal_arrays(street, self._ranges, board_cards)
+        arrays = pack_line_arrays(street), terminal_arrays
         board = self._boards.list_boards_by_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
         query = self._player, street.decision_records[own_decisions], [board], lambda rows: None
@@ -254,7 +254,7 @@ def _run_discounted_cfr(
             fill_reach(lines, policy, row_of_hand, reach)
             values[:] = 0
             fill_terminal_values(terminal_arrays, seat, reach, values)
-            add_policy_values(lines, policy, row_of_hand, seat, values)
+            propagate_policy_values(lines, policy, row_of_hand, seat, values)
             arrays = reach, values, regrets, policy_sums
             update_regrets(lines, hands, policy, seat, weights, *arrays)
             if seat != own_seat:

@@ -77,7 +77,7 @@ def name_rank(rank: int, ranks: str, plural: bool = False) -> str:
 
 
 def _find_straight_end(ranks_held: Collection[int], length: int, ace: int) -> int | None:
-    """Return the highest rank at which a straight ends, or None; an ace also counts as lowest."""
+    """Return the top rank of the highest straight, or None; an ace also counts as lowest rank."""
     ranks = {*ranks_held, *([-1] if ace in ranks_held else [])}
     ends = [end for end in ranks if all(end - i in ranks for i in range(length))]
     return max(ends, default=None)

@@ -1,7 +1,7 @@
 """Views of poker tables, and the legal moves of the seat to act, for people.
 
-A game with a variable number of seats consists of one game for each number; `variant_game`, the
-`game` of the functions below the class, is the one with as many seats as the table.
+A game with a variable number of seats consists of one game for each number of seats. The functions
+below the class get the game with as many seats as the table; in the class it is `variant_game`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from poker_rl.games.tables import tables_from_records
 
 BLIND_NAMES = ("small blind", "big blind")  # by size; larger blinds are straddles
 STREET_NAMES = ("preflop", "flop", "turn", "river")
-# Names of bet sizes in hundredths of the pot, which are shown if any number of chips is legal.
+# Bet sizes in hundredths of the pot, with names; they are shown if any number of chips is legal.
 BET_SIZE_NAMES = {50: "half pot", 67: "two thirds of the pot", 100: "pot"}
 
 
@@ -86,7 +86,7 @@ class DisplayedPoker(DisplayedGame):
         )
 
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
-        """Return the given legal actions, or all of usual sizes, as moves of the seat to act."""
+        """Return the given legal actions as moves, or all legal actions of usual sizes if None."""
         variant_game, seat = self.get_variant_game(record), int(record["to_act"])
         bet_range, usual_names = self.get_bet_range(record), {}
         if bet_range is not None:
@@ -106,7 +106,7 @@ class DisplayedPoker(DisplayedGame):
                 size_name, sizes = usual_names.get(action, ""), variant_game.raise_size_options
                 if sizes:
                     size = sizes[action - RAISE]
-                    size_name = name_listed_size(variant_game, record, size, chips_after)
+                    size_name = name_listed_bet_size(variant_game, record, size, chips_after)
                 action_type = "raise" if record["price"] > bet_before_street else "bet"
             elif action == CALL:
                 action_type = "call" if chips_before < record["price"] else "check"
@@ -159,9 +159,9 @@ class DisplayedPoker(DisplayedGame):
         return chips
 
     def compute_bet_before_street(self, record: np.void) -> int:
-        """Return the highest bet of the earlier streets together; on the first street, the ante.
+        """Return the chips that each seat had to put in on earlier streets to stay in the hand.
 
-        The seat to act has put in these chips before this street.
+        On the first street this is the ante.
         """
         definition, street = self.definitions[int(record["variant"])], int(record["street"])
         if street == 0:
@@ -172,7 +172,7 @@ class DisplayedPoker(DisplayedGame):
         cells = record["mark"][:mark_count].astype(np.int64)
         street_of_mark = cells // int(definition["type_count"]) // int(definition["raise_levels"])
         is_earlier_street = street_of_mark % int(definition["streets"]) < street
-        chips = record["chips"][:mark_count][is_earlier_street]  # of the seat of each action
+        chips = record["chips"][:mark_count][is_earlier_street]  # total of each action's seat
         return max(int(definition["price"]), int(chips.max(initial=0)))
 
 
@@ -212,13 +212,13 @@ def get_hole_cards(game: PokerGame, record: np.void, seat: int) -> list[int]:
 
 
 def get_visible_street(game: PokerGame, record: np.void) -> int:
-    """Return the index of the street; after a showdown, the index of the last street."""
+    """Return the index of the table's street; after a showdown, the index of the last street."""
     is_showdown = record["over"] and record["live"] > 1
     return len(game.board_cards) - 1 if is_showdown else int(record["street"])
 
 
 def get_visible_board(game: PokerGame, record: np.void) -> list[int]:
-    """Return the board cards so far, or all board cards after a showdown."""
+    """Return the board cards dealt so far, or all board cards after a showdown."""
     board_start = game.seats * game.hole_cards
     board_count = sum(game.board_cards[: get_visible_street(game, record) + 1])
     return list(map(int, record["deck"][board_start : board_start + board_count]))
@@ -251,7 +251,7 @@ def compute_pots(paid: list[int], folded: list[bool], dead_antes: int = 0) -> tu
 
 
 def is_whole_stack(game: PokerGame, record: np.void, chips_in: int) -> bool:
-    """Return whether `chips_in` and the dead ante of the seat to act are its whole stack."""
+    """Return whether the seat to act is all-in after putting in `chips_in` besides a dead ante."""
     seat, stacks = int(record["to_act"]), game.starting_stacks
     return stacks is not None and chips_in == stacks[seat] - game.dead_antes[seat]
 
@@ -259,8 +259,8 @@ def is_whole_stack(game: PokerGame, record: np.void, chips_in: int) -> bool:
 def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> dict[int, str]:
     """Return the names of the usual raises, keyed by the chips that they raise to.
 
-    `low` and `high` are the chips of the smallest and the largest legal raise. A raise of two usual
-    sizes has the name of the larger size.
+    `low` and `high` are the chips of the smallest and the largest legal raise. A raise that has two
+    usual sizes gets the name of the larger size.
     """
     size_names = {low: "minimum"}
     for size, name in BET_SIZE_NAMES.items():
@@ -271,18 +271,18 @@ def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> 
 
 
 def compute_pot_raise_to(game: PokerGame, record: np.void, hundredths: int) -> int:
-    """Return the chips that a raise by a share of the pot raises to, even if it is illegal."""
+    """Return the chips that a raise by hundredths of the pot raises to, even if it is illegal."""
     price, paid = int(record["price"]), record["paid"][: game.seats]
     pot_after_call = price - int(paid[record["to_act"]]) + int(paid.sum())
     pot_after_call += sum(game.dead_antes)
     return price + (hundredths * pot_after_call + FULL_POT // 2) // FULL_POT
 
 
-def name_listed_size(game: PokerGame, record: np.void, size: float | str, chips_in: int) -> str:
+def name_listed_bet_size(game: PokerGame, record: np.void, size: float | str, chips_in: int) -> str:
     """Return the name of a listed bet size, such as "half pot" or "33 % of the pot".
 
-    The name is "minimum" if the share of the pot is below the smallest legal raise, and "all-in" if
-    the share is at least the stack.
+    `chips_in` are the chips of the seat after the raise. The name is "all-in" if they are its stack
+    and "minimum" if the smallest legal raise is larger than `size`.
     """
     if isinstance(size, str) or is_whole_stack(game, record, chips_in):
         return "all-in"
