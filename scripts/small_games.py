@@ -118,32 +118,34 @@ PUBLISHED = (
 HEAD = """\
 # Every learner on every small game
 
-This page shows how close each learner comes to an equilibrium on four small games: the exact
-exploitability of the **final checkpoint** in antes a hand, for three players NashConv (three times
-the exploitability).
+This page shows how close each learner comes to an equilibrium on four small games. The measure is
+the exact exploitability of the **final checkpoint**, in antes a hand; in the game with three
+players it is NashConv, which is three times the exploitability.
 
 - A value with an interval (95 %, Student's t) is the mean of five seeds. To repeat it, add `-m` and
-  `seed=0,1,2,3,4` to the command. All others have seed 0.
+  `seed=0,1,2,3,4` to the command. All other values have seed 0.
 - **Budgets and tuning differ**, so the tables show how far each command came, not which learner is
   best. No run takes more than ten minutes.
 - The measured [player](algorithms.md) was chosen before the runs: `greedy` of `dqn`, `current` of
   `reinforce`, `weight_average` of `vpg`, `ppo`, `mmd`, `actor_critic` and `vine`, `average` of all
   others.
-- Decisions: moves of a learning policy; for solvers, decision nodes of the tree that they visit.
-- Seconds: elapsed time on one of two busy cores, with evaluations; for `cfr` on Leduc and on
+- A decision is a move of a learning policy, for solvers a visit to a decision node of the tree.
+- Seconds are elapsed time on one of two busy cores, with evaluations; for `cfr` on Leduc and on
   three-player Kuhn also with the compilation of the rules.
-- The interval of `ac_leduc` is too narrow: with two more seeds it has 0.080 ± 0.009.
+- The interval of `ac_leduc` is too narrow: with two more seeds the result is 0.080 ± 0.009.
 - `python scripts/small_games.py` repeats all rows; [rows.csv](benchmark/rows.csv) has the commit
-  and the peak memory of each.
+  and the peak memory of each row.
+
+These learners were tuned on the game itself:
 
 | game | tuned | tuned only in the entropy bonus or `algo.kl_uniform_coef` |
-| --- | --- | --- |
+|---|---|---|
 | Kuhn | `ppo`, `deep_cfr` | `actor_critic` |
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `deep_cfr` | `vpg`, `mmd`, `vine` |
 | no-limit Leduc | `nfsp_ppo` (the same settings on Leduc) | none |
 
-All other learners have the settings of another of these games, or the defaults, which were chosen
-on Kuhn.
+All other learners have the settings tuned on another of these games, or the defaults, which were
+chosen on Kuhn.
 """
 
 
@@ -324,7 +326,8 @@ class SavedRow:
 def format_table(lines: list[list[str]]) -> str:
     """Return a Markdown table; the first of the lines has the heads of the columns."""
     heads, *rest = lines
-    return "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *rest])
+    formatted = [f"| {' | '.join(line)} |" for line in (heads, *rest)]
+    return "\n".join([formatted[0], "|" + "---|" * len(heads), *formatted[1:]])
 
 
 def format_solvers(games: dict[str, list[SavedRow]]) -> Iterator[str]:
@@ -332,9 +335,10 @@ def format_solvers(games: dict[str, list[SavedRow]]) -> Iterator[str]:
     cells = {(game, row.learner): row for game, rows in games.items() for row in rows}
     yield "## Solvers"
     yield (
-        "Distance in antes a hand as above, in parentheses seconds. The commands are"
-        " `poker-rl train game=… algo=…` with games"
-        f" {', '.join(f'`{game}`' for game in games)}; [rows.csv](benchmark/rows.csv) has all."
+        "Each value is the exploitability (for three players NashConv) in antes a hand, with the"
+        " seconds in\nparentheses. The commands are `poker-rl train game=… algo=…` with the games"
+        f" {', '.join(f'`{game}`' for game in games)};"
+        " [rows.csv](benchmark/rows.csv) has all commands."
     )
     lines = [["solver", *(GAMES[game] for game in games)]]
     for algo in SOLVERS:
@@ -363,7 +367,8 @@ def format_game_section(game: str, rows: list[SavedRow]) -> Iterator[str]:
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
     machines = sorted({one for row in rows for one in row.about["machines"].split("; ")})
-    yield f"{'; '.join(machines)}; measurements: [{game}.csv](benchmark/{game}.csv)"
+    measured_on = "; ".join(machines).replace(", 1 thread", " with 1 thread")
+    yield f"Measured on {measured_on}; all measurements: [{game}.csv](benchmark/{game}.csv)"
     if select_rows_with_curve(rows):
         yield f"![Distance from equilibrium over decisions and seconds](images/small_{game}.png)"
 
@@ -372,14 +377,17 @@ def format_published() -> Iterator[str]:
     """Yield the paragraphs of the page about results that others have published."""
     yield "## Published figures"
     yield (
-        "Exploitability in antes on OpenSpiel's games. Those of poker-rl are"
-        " [not like for like](results/small_games.md#learners-with-networks): `ac_leduc` uses a"
-        " model of the game, which NashPG and ARMAC do not, and `deep_cfr_leduc` merges suits and"
-        " keeps one row for each observation, which is almost a table."
+        "The table has the exploitability that others have published for OpenSpiel's versions of"
+        " the games, in\nantes a hand. The results of poker-rl above cannot be compared directly:"
+        " `ac_leduc` [uses a model of\nthe game](results/small_games.md#learners-with-networks),"
+        " which NashPG and ARMAC do not, and\n`deep_cfr_leduc` merges suits and stores the mean of"
+        " all samples of an observation, almost as a\ntable would."
     )
     heads = ["game", "method", "runs", "published", "source"]
     yield format_table([heads, *([*line, SOURCES[line[1]]] for line in PUBLISHED)])
-    yield f"Knight's values are in `{KNIGHT_FIGURES}` of that repository, without the means."
+    yield (
+        f"Knight's values, except the means, are in `{KNIGHT_FIGURES}` of the\nlinked repository."
+    )
 
 
 def select_rows_with_curve(rows: list[SavedRow]) -> list[SavedRow]:
