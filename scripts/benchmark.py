@@ -28,9 +28,10 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, to_plain_dict
 from poker_rl.evaluation.best_response.lbr import MAX_HANDS_PER_BOARD, LocalBestResponse
 from poker_rl.evaluation.exact.exploitability import nash_conv
-from poker_rl.games.cards import card_name, evaluate_hand
+from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game, jit, shuffle_deck
 from poker_rl.games.game_tree import get_tree
+from poker_rl.games.hand_strength import evaluate_hand
 from poker_rl.games.poker.betting import legal, payoffs, start, step
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values

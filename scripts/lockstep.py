@@ -33,7 +33,8 @@ import numpy as np
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.cards import SHORT_DECK_RANKS, THREE_CARD_HAND, card_name
+from poker_rl.games.cards import card_name
+from poker_rl.games.hand_strength import SHORT_DECK_RANKS, THREE_CARD_HAND
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker

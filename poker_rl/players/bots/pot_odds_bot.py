@@ -32,8 +32,9 @@ from poker_rl.config.validation import (
     Range,
     Seed,
 )
-from poker_rl.games.cards import MAX_SUITS, evaluate_hand
+from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, hash_bytes, jit, random_below, random_uniform
+from poker_rl.games.hand_strength import evaluate_hand
 from poker_rl.games.poker.betting import (
     CALL,
     FOLD,

@@ -20,17 +20,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from poker_rl.games.cards import (
+from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
+from poker_rl.games.game import jit
+from poker_rl.games.hand_strength import (
     CATEGORY_SHIFT,
     HIGH_CARD,
-    MAX_RANKS,
-    MAX_SUITS,
     STRAIGHT,
     TRIPS,
     TWO_PAIR,
     evaluate_best_five,
 )
-from poker_rl.games.game import jit
 from poker_rl.games.poker.betting import CALL, FOLD, MAX_BOARD_CARDS, MAX_HOLE_CARDS
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot, to_one_hot_choices
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.config.validation import Probability
-from poker_rl.games.cards import MAX_SUITS, evaluate_best_five
+from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, jit
+from poker_rl.games.hand_strength import evaluate_best_five
 from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE, MAX_HOLE_CARDS
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot, to_one_hot_choices
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles

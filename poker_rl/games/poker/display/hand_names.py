@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from poker_rl.games.cards import MAX_RANKS, THREE_CARD_HAND
+from poker_rl.games.cards import MAX_RANKS
+from poker_rl.games.hand_strength import THREE_CARD_HAND
 from poker_rl.games.poker.poker_game import PokerGame
 
 RANK_NAMES = {
