@@ -34,7 +34,7 @@ from poker_rl.players.player_loader import (
     load_player_states,
 )
 from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
-from poker_rl.storage.run_folder import describe_origin, read_run_folder
+from poker_rl.storage.run_folder import describe_origin, read_config_and_manifest
 
 
 def collect_released_parts(run: Path) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
     Raises:
         ConfigError: if the run is still training or has failed, or if it was not self-play.
     """
-    settings, manifest = read_run_folder(run)
+    settings, manifest = read_config_and_manifest(run)
     if manifest["status"] not in ("finished", "interrupted"):
         raise ConfigError(f"{run} is {manifest['status']}; finish or stop it first")
     if settings.get("opponents"):

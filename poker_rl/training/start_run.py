@@ -185,9 +185,9 @@ def prepare_run_folder(
     folder, config = record.folder, record.config
     try:
         if is_new:
-            record.manifest = run_folder.create_manifest(config["seed"], device)
+            record.manifest = run_folder.build_manifest(config["seed"], device)
         else:
-            old, record.manifest = run_folder.read_run_folder(folder)
+            old, record.manifest = run_folder.read_config_and_manifest(folder)
             checkpoints.restore(record)
             if checkpoints.last_progress is not None:
                 check_resumed_budget(record, checkpoints.last_progress, int(old["budget"]))
