@@ -51,7 +51,7 @@ def compute_gae_and_completeness(
 def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:
     """Return the advantages [K, B] of K replicas, scaled to mean 0 and standard deviation 1.
 
-    They are those of each replica over all processes, with rows weighted by `weight` [K, B].
+    Both are measured per replica over all processes, with rows weighted by `weight` [K, B].
     """
     centered = advantage - all_reduce_mean((weight * advantage).sum(1, keepdim=True))
     std = all_reduce_mean((weight * centered.square()).sum(1, keepdim=True)).sqrt()

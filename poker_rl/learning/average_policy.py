@@ -139,7 +139,7 @@ class AveragePolicy:
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy weights and reservoirs from the `state_dict` of another run.
 
-        For the weights of decisions, this run's iterations are counted on from those of that run.
+        In the weights of decisions, this run's iterations count as later than those of that run.
         """
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])

@@ -115,7 +115,7 @@ def get_rank() -> int:
 
 
 def is_main_process() -> bool:
-    """Return whether this process has rank 0, that is, evaluates, writes files and prints."""
+    """Return whether this process has rank 0: it alone evaluates, writes files and prints."""
     return get_rank() == 0
 
 
@@ -132,7 +132,7 @@ def average_gradients(optimizer: torch.optim.Optimizer) -> None:
 
 
 def all_reduce_mean(values: Tensor) -> Tensor:
-    """Return the elementwise mean over processes; with several processes it is detached."""
+    """Return the elementwise mean over processes; with several processes it has no gradient."""
     count = get_world_size()
     return values if count == 1 else _all_reduce(values, take_max=False) / count
 

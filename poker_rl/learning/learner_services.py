@@ -70,7 +70,7 @@ class LearnerServices:
         generator: NumPy generator for actions and minibatches.
         rollout: the tables of this process; the tables of an instance are adjacent.
         replicas: number of replicas K of each network.
-        has_equal_blocks: whether replica k decides at all tables of the k-th of K equal blocks.
+        has_equal_blocks: whether replica k decides in the k-th of K equal blocks of tables.
         input_size, input_dtype: width and type of a player's observation.
         hidden_card_size: width of the hidden cards that critics see.
         observation_column: type and width of a replay buffer column that holds observations.

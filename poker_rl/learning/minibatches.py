@@ -23,7 +23,7 @@ class DeduplicatedInputs:
     """Network inputs of N decisions, [N, W], whose equal rows are computed only once.
 
     In small games many rows are equal. If it saves work, networks run only on the U distinct rows;
-    outputs and gradients are the same up to rounding. Rows in a tensor are not compared.
+    outputs and gradients are the same up to rounding. Tensors are not searched for equal rows.
     """
 
     def __init__(self, rows: np.ndarray | Tensor, device: torch.device) -> None:

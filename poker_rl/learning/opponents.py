@@ -124,9 +124,9 @@ class Opponents:
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
     def accumulate_results(self, rows: np.ndarray, agents: np.ndarray, chips: np.ndarray) -> None:
-        """Add finished hands at the tables `rows` [B] to the totals of each opponent.
+        """Add finished hands at tables `rows` [B], and agent 0's chips, to each opponent's totals.
 
-        `agents` are those in the seats, `chips` the chips that the seats won, [B, seats].
+        `agents` are those in the seats, and `chips` are those that the seats won, [B, seats].
         """
         won = chips[np.arange(len(rows)), agents.argmin(1)]
         for index in range(len(self._probs)):
@@ -137,7 +137,7 @@ class Opponents:
     def pop_metrics(self) -> dict[str, float]:
         """Return metrics of the hands since the last call, summed over processes.
 
-        They are each opponent's share of the seats, and agent 0's winnings per hand against it.
+        They are each opponent's share of the seats, and agent 0's winnings against it per hand.
         """
         counts = collectives.sum_over_processes(*self._hands.tolist(), *self._chips.tolist())
         self._hands[:], self._chips[:] = 0, 0

@@ -134,7 +134,7 @@ def find_newest_snapshot(folder: Path) -> Path:
 
 
 def load_snapshot(path: Path) -> dict[str, Any]:
-    """Load a snapshot, {"game": ..., "players": {name: state}}; raise ConfigError if it is none."""
+    """Load a snapshot, {"game": ..., "players": {name: state}}; raise ConfigError otherwise."""
     is_safetensors = path.suffix == SAFETENSORS_SUFFIX
     tree = load_safetensors(path) if is_safetensors else load_checked(path)
     if not all(isinstance(tree.get(key), dict) for key in ("game", "players")):

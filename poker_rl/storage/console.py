@@ -15,7 +15,7 @@ COMPILING_MESSAGE = (
 
 
 def format_os_error(error: OSError) -> str:
-    """Return the path and the reason of an error in one line; only the reason without a path."""
+    """Return the reason of an error in one line, after the error's path if it has one."""
     reason = error.strerror or str(error)
     return reason if error.filename is None else f"{error.filename}: {reason}"
 

@@ -65,7 +65,7 @@ def write_text_atomically(path: Path, text: str) -> None:
         new_path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def copy_files(folder: Path, source_by_path: Mapping[str, Path]) -> None:
+def copy_into_folder(folder: Path, source_by_path: Mapping[str, Path]) -> None:
     """Copy each source file to the relative path in `folder` that is its key."""
     for relative_path, source in source_by_path.items():
         path = folder / relative_path
@@ -121,7 +121,7 @@ def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
     """Lock a folder while in this context; only one process at a time can hold the lock.
 
     If another process holds it, wait until it is free, or with `activity` raise a ConfigError. Its
-    message says that the other process is doing `activity`, such as "training this run".
+    message says that the other process is doing `activity`, such as "training it".
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

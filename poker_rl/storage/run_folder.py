@@ -182,7 +182,7 @@ def read_config_and_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, An
     return config, manifest
 
 
-def describe_origin(folder: Path, decisions: int) -> dict[str, Any]:
+def describe_snapshot_origin(folder: Path, decisions: int) -> dict[str, Any]:
     """Return the origin of a snapshot, for players that are exported or copied from a run.
 
     It holds entries of the manifest, and `decisions`, the number of decisions before the snapshot.

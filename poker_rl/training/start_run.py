@@ -35,7 +35,7 @@ from poker_rl.players.player_loader import load_player
 from poker_rl.storage import run_folder
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.console import announce_compilation, format_os_error, print_line
-from poker_rl.storage.disk import copy_files, exclusive_lock, remove_partial_files
+from poker_rl.storage.disk import copy_into_folder, exclusive_lock, remove_partial_files
 from poker_rl.training.device import (
     choose_faster_device,
     count_torchrun_processes,
@@ -196,7 +196,7 @@ def prepare_run_folder(
             record.manifest.pop("error", None)
         remove_partial_files(folder)  # while the other processes wait in `synchronize`
         checkpoints.synchronize()
-        copy_files(folder, files)
+        copy_into_folder(folder, files)
         run_folder.write_config(folder, config)
         record.write_manifest(status="running", end=None)
         record.truncate()
