@@ -34,7 +34,7 @@ from poker_rl.players.player_loader import (
     load_game_and_player_states,
 )
 from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
-from poker_rl.storage.run_folder import describe_origin, read_run_folder
+from poker_rl.storage.run_folder import describe_snapshot_origin, read_config_and_manifest
 
 
 def collect_released_parts(run: Path) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
     Raises:
         ConfigError: if the run is still training or has failed, or if it was not self-play.
     """
-    settings, manifest = read_run_folder(run)
+    settings, manifest = read_config_and_manifest(run)
     if manifest["status"] not in ("finished", "interrupted"):
         raise ConfigError(f"{run} is {manifest['status']}; finish or stop it first")
     if settings.get("opponents"):
@@ -59,7 +59,7 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{run}: {name} is {state['instances']} copies; a player is released of one"
         )
-    origin = describe_origin(run, int(snapshot.stem))
+    origin = describe_snapshot_origin(run, int(snapshot.stem))
     share_layers(state, settings["algo"].get("shared_layers", 0))
     return {"game": game, "players": {name: state}, "origin": origin}
 

@@ -15,10 +15,10 @@ from poker_rl.reports.play_tournament import read_plan
 from poker_rl.reports.run_data import read_sweep_summary
 from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.run_folder import (
+    read_config_and_manifest,
     read_last_metrics_row,
     read_manifest,
     read_metrics_rows,
-    read_run_folder,
 )
 from poker_rl.sweeps.job_outcomes import read_job_overrides
 
@@ -61,8 +61,8 @@ def test_a_session_is_not_written_through_a_link():
 
 READERS = {
     "mine.yaml": read_plain_yaml,
-    "config.yaml": lambda path: read_run_folder(path.parent),
-    "manifest.json": lambda path: read_run_folder(path.parent),
+    "config.yaml": lambda path: read_config_and_manifest(path.parent),
+    "manifest.json": lambda path: read_config_and_manifest(path.parent),
     "metrics.jsonl": read_metrics_rows,
     "tournament.yaml": lambda path: read_plan(path.parent),
     "state.pt": checkpoint.load_checked,

@@ -134,7 +134,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
         """Train for one epoch on N decisions of traversers, whose policies pi are [N, A]."""
-        inputs = self.services.build_network_inputs(batch.observation, batch.hidden_cards)
+        inputs = self.services.build_actor_and_critic_inputs(batch.observation, batch.hidden_cards)
         actor_inputs, critic_inputs = inputs
         replica = self.services.to_tensor(batch.replica)
         with self.services.timer.time_networks(), torch.no_grad():

@@ -189,7 +189,7 @@ class APU(NetworkLearner):
         self.count_progress(len(batch))
         updates_due += self._count_updates_due(self.progress.hands)
         step_metrics = []
-        if learner.buffer.min_size >= self.batch_size:
+        if learner.buffer.min_replica_size >= self.batch_size:
             step_metrics = [self._update_networks(learner) for _ in range(updates_due)]
         hands_per_copy = self.actor_copy_period * self._hands_per_episode
         if not self.progress.hands % hands_per_copy:
@@ -264,13 +264,13 @@ class APU(NetworkLearner):
             )
 
     def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
-        """Take one step and update the targets; return `compute_losses` and the gradient norm."""
-        metrics = learner.compute_losses(self.batch_size, self.gamma)
+        """Take one step; return the losses and entropy [3], summed over replicas, and the norm."""
+        metrics = learner.compute_losses_and_entropy(self.batch_size, self.gamma)
         with self.services.timer.time_networks():
             step = learner.updates
             loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
             learning_rates = self.actor_lr.value(step), self.critic_lr.value(step)
-            norm = learner.step(loss, *learning_rates, self.tau)
+            norm = learner.take_step(loss, *learning_rates, self.tau)
         return metrics.detach(), norm
 
     def _sync_copied_actor(self) -> None:

@@ -169,7 +169,7 @@ class DeepCFR(NetworkLearner):
         """Take the gradient steps; return the means of the error per replica and gradient norm."""
         sums, steps = torch.zeros(2, device=self.services.device), self._count_gradient_steps(fit)
         for _ in range(steps):
-            targets = fit.buffer.get_or_sample_targets(self.batch_size)
+            targets = fit.buffer.get_or_sample_batch(self.batch_size)
             with self.services.timer.time_networks():
                 error = fit.compute_error(fit.module(targets.observation), targets)
                 loss = (targets.weight * error).sum()
@@ -218,7 +218,7 @@ def traverse_hands(
         records, table_index = tables.records.take(nonterminal), table_index[nonterminal]
         mask = tables.legal_mask(nonterminal)
         replica = services.assign_replicas(records, table_index)
-        observation, _ = services.encode_records(records)
+        observation, _ = services.encode_with_hidden_cards(records)
         probs = compute_policy(observation, mask, replica).astype(np.float64)
         is_traverser = records["to_act"] == traverser
         levels.append((TraversalDecisions(observation, mask, replica, probs), is_traverser))

@@ -38,7 +38,7 @@ from poker_rl.config.validation import (
 from poker_rl.learning.acting_networks import ActingNetworks
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
 from poker_rl.learning.cuda_graphs import ParallelBranch
-from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
+from poker_rl.learning.gradient_steps import CapturedUpdates, OptimizerName, ReplayOptimizer
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.rollout import (
     HAND_ENDED,
@@ -104,10 +104,12 @@ class DQN(NetworkLearner):
         )
         self._buffer.check_capacity("learning_starts", self.learning_starts)
         settings = self.optimizer, self.lr, self.max_grad_norm
-        self._stepper = GradientStepper(
+        self._replay_optimizer = ReplayOptimizer(
             self._q_network, *settings, self._buffer, self.batch_size, self._compute_loss
         )
-        self._updates = CapturedUpdates([self._stepper], context.device, self.services.timer)
+        self._updates = CapturedUpdates(
+            [self._replay_optimizer], context.device, self.services.timer
+        )
         self._target_branch = ParallelBranch(context.device)
         self._acting_networks = ActingNetworks([self._q_network], self.services)
 
@@ -118,7 +120,7 @@ class DQN(NetworkLearner):
         batch = self.services.rollout.play_steps(self._choose_actions, self.rollout_steps)
         self.count_progress(self._store_transitions(batch))
         updates_due += self._count_updates_due(self.progress.decisions)
-        if self._buffer.min_size >= self.learning_starts:
+        if self._buffer.min_replica_size >= self.learning_starts:
             self._update_networks(updates_due)
         return self._compute_metrics()
 
@@ -198,11 +200,12 @@ class DQN(NetworkLearner):
         return mse_loss(q.squeeze(2), td_target, reduction="sum") / self.batch_size
 
     def _compute_metrics(self) -> dict[str, float]:
-        means = self._stepper.pop_means() if self._stepper.losses_summed else ()
+        optimizer = self._replay_optimizer
+        means = optimizer.pop_mean_loss_and_norm() if optimizer.summed_steps else ()
         return {
             **dict(zip(("loss/q", "gradient/norm"), means, strict=False)),
             "schedule/epsilon": self._epsilon,
-            "schedule/lr": self.lr.value(self._stepper.updates),
+            "schedule/lr": self.lr.value(optimizer.updates),
             "memory/replay": self._buffer.fill_fraction,
         }
 
@@ -210,6 +213,6 @@ class DQN(NetworkLearner):
         return {
             "q": self._q_network,
             "target": self._target_network,
-            "stepper": self._stepper,
+            "stepper": self._replay_optimizer,
             "buffer": self._buffer,
         }

@@ -47,7 +47,9 @@ class NFSP(DQN):
         )
         self._average_policy.buffer.check_capacity("learning_starts", self.learning_starts)
         self._joint_updates = CapturedUpdates(
-            [self._stepper, self._average_policy.stepper], context.device, self.services.timer
+            [self._replay_optimizer, self._average_policy.optimizer],
+            context.device,
+            self.services.timer,
         )
         self._acting_networks = ActingNetworks(
             [self._q_network, self._average_policy.module], self.services
@@ -86,7 +88,7 @@ class NFSP(DQN):
         return transition_count
 
     def _take_steps(self, steps: int) -> None:
-        if self._average_policy.buffer.min_size < self.learning_starts:
+        if self._average_policy.buffer.min_replica_size < self.learning_starts:
             super()._take_steps(steps)
             return
         self._joint_updates.take_steps(steps)

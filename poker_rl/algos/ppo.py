@@ -46,7 +46,7 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning import collectives
-from poker_rl.learning.advantages import estimate_step_advantages
+from poker_rl.learning.advantages import compute_gae_and_completeness
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
@@ -237,7 +237,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         cell_values = value.new_zeros(batch.action.shape)
         cell_values.view(-1)[inputs.cells] = value
         settings = self.gamma, self.gae_lambda, self.reward_scale
-        advantages, is_complete = estimate_step_advantages(batch, cell_values, *settings)
+        advantages, is_complete = compute_gae_and_completeness(batch, cell_values, *settings)
         advantage = inputs.flatten_column(advantages)
         is_used = inputs.flatten_column(is_complete & batch.is_learner)
         explained_variance = ppo_loss.compute_explained_variance(advantage, value, is_used)

@@ -53,7 +53,7 @@ class LossInputs:
         self.columns: dict[str, Tensor] = {}
         self._is_on_cpu = services.device.type == "cpu"
         columns = map(self.flatten_column, (batch.observation, batch.hidden_cards))
-        self.actor_inputs, self.critic_inputs = services.build_network_inputs(*columns)
+        self.actor_inputs, self.critic_inputs = services.build_actor_and_critic_inputs(*columns)
 
     def flatten_column(self, column: Tensor) -> Tensor:
         """Return a column of the batch at the cells, [R, T, ...] -> [N, ...]."""
@@ -66,7 +66,9 @@ class LossInputs:
             self.cells = batch.is_decision.flatten().nonzero()[:, 0]
             columns = map(self.flatten_column, (batch.observation, batch.hidden_cards))
             arrays = (column.numpy() for column in columns)
-            self.actor_inputs, self.critic_inputs = self._services.build_network_inputs(*arrays)
+            self.actor_inputs, self.critic_inputs = self._services.build_actor_and_critic_inputs(
+                *arrays
+            )
         elif self._services.hidden_card_size:  # the actor's inputs are a view of the batch
             self.critic_inputs.rows[:, :width] = self.flatten_column(batch.observation)
             self.critic_inputs.rows[:, width:] = self.flatten_column(batch.hidden_cards)

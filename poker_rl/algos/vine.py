@@ -130,7 +130,7 @@ class Vine(NetworkLearner):
         step = self.progress.decisions
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
         kl_old_coef, entropy_coef = self.kl_old_coef.value(step), self.entropy_coef.value(step)
-        updates = self.gradient_steps if self._buffer.min_size >= self.batch_size else 0
+        updates = self.gradient_steps if self._buffer.min_replica_size >= self.batch_size else 0
         for _ in range(updates):
             metric_sums += self._update_networks(kl_old_coef, entropy_coef)
         self._actor_ema.update(self._actor, self.progress.iterations + 1)

@@ -1,4 +1,4 @@
-"""Networks that choose the actions at the tables; on a GPU one CUDA graph runs all of them."""
+"""Several networks of one learner that choose actions; a GPU runs them all in one CUDA graph."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from poker_rl.learning.rollout import DecisionsToMake
 
 
 class ActingNetworks:
-    """Networks of a learner, such as best response and average policy; one makes each decision.
+    """Networks of a learner, such as best response and average policy; each decision uses one.
 
-    A GPU runs all replicas of all networks for all tables and selects the outputs needed. A CPU
-    runs each network only for the decisions that it makes.
+    `modules` are the networks, of K replicas each. A GPU runs all replicas of all networks for all
+    tables and selects the outputs that are needed. A CPU runs each network only for its decisions.
     """
 
     def __init__(self, modules: Sequence[nn.Module], services: LearnerServices) -> None:
@@ -28,28 +28,28 @@ class ActingNetworks:
             self._observation = torch.zeros(
                 rows, services.input_size, dtype=services.input_dtype, device=services.device
             )
-            # Replica that decides each row: network x K + replica.
+            # For each row, network x K + replica: its position among the replicas of all networks.
             self._source = torch.zeros(rows, dtype=torch.int64, device=services.device)
             self._outputs = torch.zeros(rows, services.game.action_count, device=services.device)
             self._captured_step = CapturedStep(self._fill_outputs, services.device)
 
     @torch.no_grad()
-    def compute_outputs(self, rows: DecisionsToMake, network: np.ndarray) -> np.ndarray:
-        """Return the outputs of the network `network[i]` for each decision i, [B, A] float32."""
+    def compute_outputs(self, decisions: DecisionsToMake, network_index: np.ndarray) -> np.ndarray:
+        """Return outputs [B, A] float32, for decision i those of `modules[network_index[i]]`."""
         if self._captured_step is not None:
-            count = len(network)
-            source = network * self._services.replicas + rows.replica
-            self._observation[:count].copy_(torch.from_numpy(rows.observation))
+            count = len(network_index)
+            source = network_index * self._services.replicas + decisions.replica
+            self._observation[:count].copy_(torch.from_numpy(decisions.observation))
             self._source[:count].copy_(torch.from_numpy(source))
             with self._services.timer.time_networks():
                 self._captured_step()
             return self._outputs[:count].cpu().numpy()
-        outputs = np.empty(rows.mask.shape, np.float32)
+        outputs = np.empty(decisions.mask.shape, np.float32)
         for i, module in enumerate(self._modules):
-            is_own = network == i
+            is_own = network_index == i
             if is_own.any():
-                own_rows = rows if is_own.all() else rows.select_rows(is_own)
-                outputs[is_own] = self._services.compute_logits(module, own_rows).cpu().numpy()
+                own = decisions if is_own.all() else decisions.select_rows(is_own)
+                outputs[is_own] = self._services.compute_logits(module, own).cpu().numpy()
         return outputs
 
     @torch.no_grad()

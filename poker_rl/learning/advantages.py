@@ -16,14 +16,14 @@ from poker_rl.learning.fixed_length_rollout import FixedLengthBatch
 from poker_rl.learning.rollout import NEXT_PENDING, RolloutBatch
 
 
-def estimate_step_advantages(
+def compute_gae_and_completeness(
     batch: FixedLengthBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the generalized advantages of a rollout, and which transitions are complete, [R, T].
+    """Return generalized advantage estimates (GAE) of a batch, and where they are complete, [R, T].
 
-    The transition of a decision is complete if the hand has ended or the same seat has decided
-    again; else its advantage is 0, and its value only bootstraps the seat's previous decision.
-    Advantages and the critic's values `value` [R, T] are in units of `reward_scale` chips.
+    An estimate is complete if, after the decision in its cell, the same seat decided again or the
+    hand ended. Elsewhere it is 0, and the critic's value only bootstraps the seat's previous
+    decision. Advantages and values (`value` [R, T]) are in units of `reward_scale` chips.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
     advantage, is_complete = torch.zeros_like(value), torch.zeros_like(batch.is_decision)
@@ -49,9 +49,9 @@ def estimate_step_advantages(
 
 
 def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:
-    """Return advantages [K, B] with mean 0 and standard deviation 1 in each replica.
+    """Return the advantages [K, B] of K replicas, scaled to mean 0 and standard deviation 1.
 
-    `weight` [K, B] has the weights of the rows in means over all processes of the run.
+    Both are measured per replica over all processes, with rows weighted by `weight` [K, B].
     """
     centered = advantage - all_reduce_mean((weight * advantage).sum(1, keepdim=True))
     std = all_reduce_mean((weight * centered.square()).sum(1, keepdim=True)).sqrt()
@@ -63,8 +63,9 @@ def compute_gae(
 ) -> np.ndarray:
     """Return generalized advantage estimates A of N decisions in the order of play, [N] float32.
 
-    A = d + gamma lambda A(next) with d = r + gamma V(next) - V. A is 0 if the next decision is
-    pending; V then only bootstraps the agent's previous decision. All arrays are [N].
+    A = r + gamma V(next) - V + gamma lambda A(next), without the terms of `next` at the agent's
+    last decision of a hand. If the agent's next decision is not in the batch (NEXT_PENDING), A is
+    0, and V only serves as V(next) of the agent's previous decision. All arrays are [N].
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)
@@ -89,12 +90,12 @@ def compute_retrace_targets_and_advantages(
     min_behavior_prob: float,
     reward_scale: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Retrace targets of actions taken [N], and doubly robust advantages of all [N, A].
+    """Return Retrace targets of the actions taken [N], and advantages of all A actions [N, A].
 
-    `poker_rl.algos.actor_critic` has the formulas. The batch has N decisions of finished hands,
-    with log-probabilities of the behavior policy b; `policy` is pi and `action_values` Q, [N, A].
-    Targets, advantages and Q are in units of `reward_scale` chips. `min_behavior_prob` is a lower
-    bound of b(x), the divisor of d, to limit the variance.
+    The advantages are doubly robust; `poker_rl.algos.actor_critic` has the formulas. The batch has
+    N decisions of finished hands, with log-probabilities of the behavior policy b; `policy` is pi
+    and `action_values` Q, [N, A]. Targets, advantages and Q are in units of `reward_scale` chips.
+    To limit the variance, d is divided by at least `min_behavior_prob` instead of a smaller b(x).
     """
     behavior_prob, reward = np.exp(batch.log_prob), batch.reward / np.float32(reward_scale)
     columns = batch.next_row, batch.action, behavior_prob, reward, batch.mask

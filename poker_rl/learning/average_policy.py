@@ -1,8 +1,8 @@
 """Average-policy network, trained by supervised learning on the policies of all iterations.
 
-A network is fitted to a reservoir of the learner's policies by cross-entropy, as in neural
-fictitious self-play (arXiv:1603.01121). Decisions of iteration t can have weight t^power; Deep CFR
-(arXiv:1811.00164) has power 1.
+Decisions of the learner are stored in a reservoir with the policy that made them. A network is
+fitted to these policies by cross-entropy, as in neural fictitious self-play (arXiv:1603.01121).
+Decisions of iteration t can have weight t^power; Deep CFR (arXiv:1811.00164) uses power 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from poker_rl.config.schedules import ScheduleOverOwnSteps
 from poker_rl.config.validation import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
 from poker_rl.learning import collectives
 from poker_rl.learning.buffers.replay_buffer import Column, InsertionRule, ReplayBuffer
-from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
+from poker_rl.learning.gradient_steps import CapturedUpdates, OptimizerName, ReplayOptimizer
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.replicas import WeightEMA
@@ -33,7 +33,7 @@ class AveragePolicySettings:
 
     capacity: PositiveInt  # decisions that the reservoir of each replica can hold
     insertion_rule: InsertionRule
-    gradient_steps: PassCount  # each time that the learner trains its other networks
+    gradient_steps: PassCount  # taken whenever the learner trains its other networks
     batch_size: PositiveInt  # decisions of each replica in a gradient step
     optimizer: OptimizerName
     lr: ScheduleOverOwnSteps
@@ -42,9 +42,9 @@ class AveragePolicySettings:
 
 
 class AveragePolicy:
-    """Average-policy network (`module`, K replicas) with its reservoirs and optimizer.
+    """Average-policy network (`module`, K replicas), its optimizer, and one reservoir per replica.
 
-    With `learn_from_actions` it learns the actions taken, one-hot, instead of policies.
+    With `learn_from_actions` it learns the actions taken, as one-hot vectors, instead of policies.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class AveragePolicy:
         actions = services.game.action_count
         self.settings = settings
         self.module = services.build_network(actions, output_init_scale)
-        self._warm_start_iterations = 0  # newest iteration in copied reservoirs
+        self._warm_start_iterations = 0  # iterations of the run that reservoirs were copied from
         columns = {
             "observation": services.observation_column,
             "mask": Column(torch.bool, actions),
@@ -79,8 +79,8 @@ class AveragePolicy:
         )
         optimizer = settings.optimizer, settings.lr, settings.max_grad_norm
         batches = self.buffer, settings.batch_size
-        self.stepper = GradientStepper(self.module, *optimizer, *batches, self._compute_loss)
-        self._updates = CapturedUpdates([self.stepper], services.device, services.timer)
+        self.optimizer = ReplayOptimizer(self.module, *optimizer, *batches, self._compute_loss)
+        self._updates = CapturedUpdates([self.optimizer], services.device, services.timer)
 
     def add(
         self,
@@ -90,27 +90,27 @@ class AveragePolicy:
         policy: np.ndarray,
         iteration: int,
     ) -> None:
-        """Add B decisions of an iteration: observations [B, W], masks and policies [B, A]."""
+        """Add B decisions: `replica` [B], `observation` [B, W], `mask` and `policy` [B, A]."""
         columns = {"observation": observation, "mask": mask, "policy": policy}
         if self.settings.iteration_weight_power:
             columns["iteration"] = np.full(len(replica), self._warm_start_iterations + iteration)
         self.buffer.add(replica, **columns)
 
     def take_steps(self, steps: int) -> None:
-        """Take gradient steps on batches of the reservoirs."""
+        """Take `steps` gradient steps, each on a batch sampled from the reservoirs."""
         self._updates.take_steps(steps)
 
     def learn(self) -> dict[str, float]:
-        """Take `settings.gradient_steps` steps, and return the metrics of `pop_metrics`."""
+        """Take `settings.gradient_steps` steps if there are items; return `pop_metrics()`."""
         if self.buffer.has_items:  # a replica without items samples zeros, whose loss is 0
             self.take_steps(self.settings.gradient_steps)
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:
-        """Return the mean loss and gradient norm since the last call; none without a step."""
-        if not self.stepper.losses_summed:
+        """Return mean loss and gradient norm since the last call by metric tag; {} if no step."""
+        if not self.optimizer.summed_steps:
             return {}
-        loss, norm = self.stepper.pop_means()
+        loss, norm = self.optimizer.pop_mean_loss_and_norm()
         return {"loss/average": loss, "gradient/norm_average": norm}
 
     def _compute_loss(self, batch: dict[str, Tensor]) -> Tensor:
@@ -126,18 +126,21 @@ class AveragePolicy:
         return {
             "warm_start_iterations": self._warm_start_iterations,
             "module": self.module.state_dict(),
-            "stepper": self.stepper.state_dict(),
+            "stepper": self.optimizer.state_dict(),
             "buffer": self.buffer.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.module.load_state_dict(state["module"])
-        self.stepper.load_state_dict(state["stepper"])
+        self.optimizer.load_state_dict(state["stepper"])
         self.buffer.load_state_dict(state["buffer"])
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy weights and reservoirs of another run, whose iterations count as earlier ones."""
+        """Copy weights and reservoirs from the `state_dict` of another run.
+
+        In the weights of decisions, this run's iterations count as later than those of that run.
+        """
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])
         if self.settings.iteration_weight_power:
@@ -165,7 +168,7 @@ class PolicyAverages:
             self.average_policy = AveragePolicy(settings, services, **options)
 
     def build_players(self, critic: Critic | None) -> dict[str, Player]:
-        """Return the players "average" (if any, without critic), "weight_average", "current"."""
+        """Return players by name: "average" (if any; no critic), "weight_average", "current"."""
         players = self._services.build_players(
             critic, weight_average=self.weight_ema.module, current=self._actor
         )

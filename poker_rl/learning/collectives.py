@@ -1,8 +1,8 @@
 """Collective operations over the processes of one run; with a single process they do nothing.
 
-Each process has its own tables and replay buffers, and all have the same networks: gradients are
-averaged before each optimizer step in one flat tensor, as in CleanRL's `ppo_atari_multigpu.py`.
-Every process must call these functions in the same order.
+Each process has its own tables and replay buffers. The networks are equal in all processes, since
+gradients are averaged over the processes before each optimizer step, in one flat tensor as in
+CleanRL's `ppo_atari_multigpu.py`. Every process must call these functions in the same order.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from torch import distributed as dist
 from poker_rl.learning.learner_timer import time_communication
 
 PROCESS_LOST_MESSAGE = "another process of this run has ended"
-CHUNK_BYTES = 8 << 20  # size of a shared memory block; larger tensors are exchanged in chunks
-SPIN_TRIES = 100_000  # tries before a waiting process sleeps; a thousand tries take 0.1 ms
+CHUNK_BYTES = 8 << 20  # size of a shared memory block; larger tensors are split into chunks
+SPIN_TRIES = 100_000  # polls of a semaphore before a process sleeps; a thousand take 0.1 ms
 
 _shm_all_reduce: ShmAllReduce | None = None
 
@@ -32,11 +32,11 @@ class ProcessLostError(ConnectionError):
 class ShmAllReduce:
     """All-reduce of CPU tensors by shared memory and semaphores, for processes on one machine.
 
-    It takes a few hundredths of a millisecond, where torch's gloo backend takes 1 to 3 ms to wake
-    up sleeping threads: with `spin`, which needs a core for each process, processes spin before
-    they sleep. Each process writes to a memory block of its own, and signals that by one semaphore
-    for each other process. Two sets of blocks are used in turn: before a process reuses a set, it
-    has waited for all others once, so they have read the set's old values.
+    With `spin`, which needs a core for each process, a waiting process polls for about 10 ms before
+    it sleeps. An all-reduce then takes some hundredths of a millisecond; torch's gloo backend takes
+    1 to 3 ms to wake up sleeping threads. Each process writes into a memory block of its own, then
+    releases one semaphore for each other process. Two sets of blocks are used in turn: before a
+    process reuses a set, it waits for all others once, so they have read the set's old values.
     """
 
     def __init__(self, workers: int, spin: bool, context: BaseContext) -> None:
@@ -48,11 +48,11 @@ class ShmAllReduce:
         self._exchanges = 0
 
     def set_up_process(self, rank: int, check_alive: Callable[[], None]) -> None:
-        """Set up this process; `check_alive`, called while it waits, raises if another ended."""
+        """Set the rank; `check_alive`, called while waiting, raises if another process ended."""
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
-        """Return the sum or maximum of tensors over processes, bitwise equal in all of them."""
+        """Return the elementwise sum or maximum of the processes' tensors, bitwise equal in all."""
         flat = values.contiguous().view(-1)
         reduced = []
         for chunk in torch.split(flat, CHUNK_BYTES // flat.element_size()):
@@ -61,7 +61,7 @@ class ShmAllReduce:
         return torch.cat(reduced).view_as(values)
 
     def _all_gather(self, values: Tensor) -> Tensor:
-        """Return a view of all processes' values, [workers, n], valid until the call after next."""
+        """Return all processes' values [n], [workers, n], valid until the call after the next."""
         start = (self._exchanges % 2) * self._workers * CHUNK_BYTES
         self._exchanges += 1
         element_count = self._workers * CHUNK_BYTES // values.element_size()
@@ -85,7 +85,7 @@ class ShmAllReduce:
 def use_shm_all_reduce(
     shm_all_reduce: ShmAllReduce, rank: int, check_alive: Callable[[], None]
 ) -> Iterator[None]:
-    """Exchange CPU tensors through shared memory in this context; see `ShmAllReduce`."""
+    """Let the functions of this module reduce CPU tensors by `shm_all_reduce` in this context."""
     global _shm_all_reduce
     shm_all_reduce.set_up_process(rank, check_alive)
     _shm_all_reduce = shm_all_reduce
@@ -97,7 +97,7 @@ def use_shm_all_reduce(
 
 @contextmanager
 def convert_connection_errors() -> Iterator[None]:
-    """Convert torch's errors about unreachable processes into ProcessLostError in this context."""
+    """Convert RuntimeErrors, which torch raises for lost connections, into ProcessLostError."""
     try:
         yield
     except RuntimeError as error:
@@ -115,7 +115,7 @@ def get_rank() -> int:
 
 
 def is_main_process() -> bool:
-    """Return whether this process has rank 0: the one that evaluates, writes files and prints."""
+    """Return whether this process has rank 0: it alone evaluates, writes files and prints."""
     return get_rank() == 0
 
 
@@ -143,7 +143,7 @@ def all_reduce_max(values: Tensor) -> Tensor:
 
 
 def sum_over_processes(*counts: int) -> list[int]:
-    """Return the sum of each count over processes."""
+    """Return the sum of each count over processes, in the order of the arguments."""
     sums: list[int] = _all_reduce(torch.tensor(counts), take_max=False).tolist()
     return sums
 
@@ -167,7 +167,7 @@ def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
 
 
 def broadcast_from_main(value: Any) -> Any:
-    """Return the main process's `value`, which may hold CPU tensors and plain values."""
+    """Return the main process's `value`, of CPU tensors and plain values, in every process."""
     if get_world_size() == 1:
         return value
     holder = [value]

@@ -1,4 +1,4 @@
-"""CUDA graphs: a GPU records a step that does the same work in every call, and replays it.
+"""CUDA graphs: record a step that does the same work on a GPU in every call, and replay it.
 
 On a GPU, small networks spend most of their time on kernel launches. A CUDA graph launches all
 kernels of a step at once. It requires the same work on the same memory in every call: a step reads
@@ -14,15 +14,15 @@ import torch
 
 from poker_rl.learning import collectives
 
-WARMUP_CALLS = 3  # calls without a graph before recording: libraries allocate memory on first use
+WARMUP_CALLS = 3  # calls before the recording, since libraries allocate memory on first use
 
 
 class CapturedStep:
-    """Function without arguments that a GPU records at its fourth call and replays from then on.
+    """Function without arguments that is recorded as a CUDA graph at its fourth call.
 
-    Every call runs the function itself on a CPU, if several processes train together, or if it is
-    not capturable, since its shapes depend on the data. `generators` are the random generators of
-    the device that it uses.
+    Later calls replay the graph. Without a graph, every call runs the function: on a CPU, in a run
+    of several processes, and with `is_capturable` False, for a function whose shapes depend on the
+    data. `generators` are the device's random generators that the function uses.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class CapturedStep:
         self.reset()
 
     def reset(self) -> None:
-        """Discard the recording, after tensors that the function uses were replaced."""
+        """Discard the graph; needed after tensors that the function uses were replaced."""
         self._warmup_calls = 0
         self._graph: torch.cuda.CUDAGraph | None = None
 
@@ -65,9 +65,9 @@ class CapturedStep:
 
 
 class ParallelBranch:
-    """Context whose work a GPU does in parallel with the later work, until `join`.
+    """Context for work that a GPU does in parallel with the work after the context, until `join`.
 
-    Its results may be used after `join`, and tensors that it reads must exist until then.
+    Results may be used only after `join`; the tensors that the work reads must exist until then.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -84,6 +84,6 @@ class ParallelBranch:
             torch.cuda.set_stream(self._outer_stream)
 
     def join(self) -> None:
-        """Let work queued after this call wait for the work of the context."""
+        """Let the GPU finish the context's work before the work that is queued after this call."""
         if self._stream is not None:
             torch.cuda.current_stream().wait_stream(self._stream)

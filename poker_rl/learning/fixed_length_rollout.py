@@ -23,17 +23,18 @@ from poker_rl.learning.rollout import DecisionsToMake
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
 
-# Columns that the CPU writes in play, and those of a decision that is carried over.
+# Columns of `FixedLengthBatch` that the CPU fills during play.
 CPU_COLUMNS = ("hidden_cards", "seat", "replica", "is_decision", "is_learner", "is_over", "payoffs")
+# Columns that a pending decision takes along into the next batch.
 CARRIED = ["observation", "hidden_cards", "mask", "action", "log_prob", "replica", "is_learner"]
 
 
 @dataclass
 class FixedLengthBatch:
-    """Decisions at T tables in R rows of cells, in tensors on the networks' device.
+    """Decisions of a rollout: cell [i, t] is row i of table t, for T tables and R = seats + steps.
 
-    Row i < seats has the decision of seat i that is carried over from the previous batch, if any.
-    Row seats + j has the decision at step j, if a learning agent decided there.
+    Row i < seats holds the pending decision of seat i in the previous batch, if it had one. Row
+    seats + j holds the decision at step j, if a learning agent decided there.
     """
 
     observation: Tensor  # [R, T, W]
@@ -45,32 +46,32 @@ class FixedLengthBatch:
     replica: Tensor  # network replica that decided [R, T] int64
     is_decision: Tensor  # whether the cell holds a decision [R, T] bool
     is_learner: Tensor  # whether the networks learn from the decision [R, T] bool
-    is_over: Tensor  # whether the hand ended at this step [steps, T] bool
+    is_over: Tensor  # whether the hand ended with the action of this step [steps, T] bool
     payoffs: Tensor  # chips won by each seat where a hand ended [steps, T, seats] int64
 
 
 class TableGroup:
-    """Adjacent tables of a rollout that advance together, and buffers for their next decisions.
+    """B adjacent tables of a rollout that advance together, and buffers for their next decisions.
 
     Attributes:
-        columns: slice of these tables in the rollout, and of the batch's columns that they fill.
+        table_slice, rows: indices of these tables in the rollout and in the batch's table axis.
         tables: the tables; they share the memory of the rollout's tables.
-        opponent_rows, opponent_actions: tables at which opponents act, and their actions.
-        observation, mask, is_learner, replica, uniform: inputs of the networks, [B, ...]; `uniform`
-            holds random numbers in [0, 1) to sample the actions with.
-        on_device: copies of the inputs on the device, and the `row` of the batch to fill, [1].
+        opponent_rows, opponent_actions: positions in the group at which opponents act; the actions.
+        observation, mask, is_learner, replica, uniform: inputs of the networks in main memory, [B,
+            ...]; `uniform` holds random numbers in [0, 1) from which actions are sampled.
+        on_device: the inputs on the networks' device, and `row` [1], the batch's row to fill next.
     """
 
     tables: Tables
     sample: CapturedStep  # samples actions on a GPU
 
-    def __init__(self, columns: slice, batch: FixedLengthBatch, device: torch.device) -> None:
-        self.columns, self.rows = columns, np.arange(columns.start, columns.stop)
+    def __init__(self, table_slice: slice, batch: FixedLengthBatch, device: torch.device) -> None:
+        self.table_slice, self.rows = table_slice, np.arange(table_slice.start, table_slice.stop)
         names = ("observation", "mask", "is_learner", "replica")
-        inputs = {name: getattr(batch, name)[0, columns] for name in names}
-        inputs["uniform"] = batch.log_prob[0, columns]
+        inputs = {name: getattr(batch, name)[0, table_slice] for name in names}
+        inputs["uniform"] = batch.log_prob[0, table_slice]
         self.host = {name: _allocate_on_host(like) for name, like in inputs.items()}
-        self.host_action = _allocate_on_host(batch.action[0, columns])
+        self.host_action = _allocate_on_host(batch.action[0, table_slice])
         self.observation, self.mask, self.is_learner, self.replica, self.uniform = (
             tensor.numpy() for tensor in self.host.values()
         )
@@ -84,11 +85,13 @@ class TableGroup:
 
 
 class FixedLengthRollout:
-    """Rollout that plays a fixed number of actions at every table of `services.rollout`.
+    """Rollout of `steps` actions at every table of `services.rollout`, chosen by `actor`.
+
+    `groups` is the number of groups of tables that take turns; None: two on a GPU if K = 1, else 1.
 
     Attributes:
-        batch: the decisions of the last `play`; its tensors keep their addresses.
-        non_learning_network: network that plays in seats that do not learn.
+        batch: the decisions of the latest `play`; each `play` overwrites the same tensors.
+        non_learning_network: network that decides in the seats that do not learn in a hand.
     """
 
     def __init__(
@@ -118,9 +121,9 @@ class FixedLengthRollout:
             payoffs=allocate(torch.int64, seats, rows=steps),
         )
         self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
-        # Cells without a decision may pad minibatches. A policy without legal actions would be NaN.
+        # Cells without a decision may pad minibatches; without a legal action they would yield NaN.
         self.batch.mask.fill_(True)
-        # The CPU writes into these tensors; at the end of `play` they are copied to the device.
+        # The CPU fills these tensors [steps, T, ...]; `play` copies them to the device at its end.
         self._host = {
             name: _allocate_on_host(getattr(self.batch, name)[-steps:]) for name in CPU_COLUMNS
         }
@@ -139,7 +142,7 @@ class FixedLengthRollout:
         self._is_bound = False  # whether `_bind_tables` has connected the groups to the tables
 
     def play(self) -> None:
-        """Play `steps` actions at every table, with a new deal where a hand ends."""
+        """Play `steps` actions at every table, with a new deal where a hand ends; fill `batch`."""
         if not self._is_bound:
             self._bind_tables()
         self._captured_carry()
@@ -160,12 +163,12 @@ class FixedLengthRollout:
             getattr(self.batch, name)[-self._steps :].copy_(tensor, non_blocking=True)
 
     def _bind_tables(self) -> None:
-        """Let the groups use the memory of the rollout's tables; deal if no hand is in play."""
+        """Let the groups use the memory of the rollout's tables; before the first batch, deal."""
         rollout = self._rollout
         if rollout.tables.records["over"].any():
             rollout.deal_hands(np.arange(len(rollout.agent_of_seat)))
         for group in self._groups:
-            records = rollout.tables.records[group.columns]
+            records = rollout.tables.records[group.table_slice]
             group.tables = tables_from_records(rollout.game, records)
             group.seat[:] = records["to_act"]
             group.mask[:] = group.tables.legal_mask()
@@ -174,9 +177,9 @@ class FixedLengthRollout:
         self._is_bound = True
 
     def _carry_pending_decisions(self) -> None:
-        """Move each seat's last decision, if it is pending, into the first rows of the batch."""
+        """Copy each seat's last decision, if it is pending, into the first rows of the batch."""
         batch, seats, rows = self.batch, self._seats, self._rows
-        last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)  # row [T]
+        last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)  # row of the last end [T]
         is_own = batch.is_decision & (batch.seat == rows[:seats, :, None])  # [seats, R, T]
         last_row = torch.where(is_own, rows, -1).amax(1)  # [seats, T]
         is_pending = last_row > last_end
@@ -188,21 +191,21 @@ class FixedLengthRollout:
         batch.is_decision[:seats] = is_pending
 
     def _start_step(self, group: TableGroup, step: int) -> None:
-        """Encode a group's next decisions, and start sampling its actions."""
+        """Encode a group's next decisions, and start sampling actions for `_finish_step`."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
             self._services.encoder.encode_into(group.tables, group.observation)
         uses_agents = rollout.opponents is not None or rollout.assign_replicas is not None
-        agent = rollout.agent_of_seat[rows, seat] if uses_agents else seat  # a lookup takes time
+        agent = rollout.agent_of_seat[rows, seat] if uses_agents else seat  # saves the lookup
         parts = rows, seat, agent, group.observation, group.mask, group.replica
         decisions = DecisionsToMake(*parts, rollout.tables)
-        is_decision, is_opponent = rollout.find_deciders(agent, group.mask)
+        is_decision, is_opponent = rollout.find_decisions_and_opponents(agent, group.mask)
         if rollout.opponents is not None:
             group.opponent_rows = np.flatnonzero(is_opponent)
             group.opponent_actions = rollout.opponents.sample_actions(
                 rows[group.opponent_rows], group.mask[group.opponent_rows]
             )
-        columns = {name: column[step, group.columns] for name, column in self._columns.items()}
+        columns = {name: column[step, group.table_slice] for name, column in self._columns.items()}
         columns["seat"][:], columns["is_decision"][:] = seat, is_decision
         if rollout.assign_replicas is not None:
             columns["replica"][:] = group.replica[:] = rollout.assign_replicas(decisions)
@@ -222,7 +225,7 @@ class FixedLengthRollout:
     def _sample_on_cpu(
         self, group: TableGroup, decisions: DecisionsToMake, is_decision: np.ndarray, step: int
     ) -> None:
-        """Sample the actions of learning agents; write the decisions into the batch."""
+        """Sample the actions of learning agents at step `step`; write them into the batch."""
         group.action[:] = group.mask.argmax(1)  # for forced moves, the only legal action
         log_prob = np.zeros(len(group.rows), np.float32)
         parts = [(self._actor, is_decision & group.is_learner)]
@@ -235,14 +238,14 @@ class FixedLengthRollout:
                     module, own, group.uniform[part]
                 )
         row = self._seats + step
-        self.batch.observation[row, group.columns] = group.host["observation"]
-        self.batch.mask[row, group.columns] = group.host["mask"]
-        self.batch.action[row, group.columns] = group.host_action
-        self.batch.log_prob[row, group.columns] = torch.from_numpy(log_prob)
+        self.batch.observation[row, group.table_slice] = group.host["observation"]
+        self.batch.mask[row, group.table_slice] = group.host["mask"]
+        self.batch.action[row, group.table_slice] = group.host_action
+        self.batch.log_prob[row, group.table_slice] = torch.from_numpy(log_prob)
 
     @torch.no_grad()
     def _sample_on_device(self, group: TableGroup) -> None:
-        """Sample actions at all tables of a group; write the decisions into the batch."""
+        """Sample actions at all tables of a group; write them into the batch's next row."""
         inputs = group.on_device
         names = ["observation", "mask", "uniform"]
         names += ["is_learner"] * (self.non_learning_network is not None)
@@ -257,35 +260,35 @@ class FixedLengthRollout:
         action, log_prob = sample_legal_action(logits, inputs["mask"], inputs["uniform"])
         results = {name: inputs[name] for name in ("observation", "mask")}
         for name, values in (results | {"action": action, "log_prob": log_prob}).items():
-            column = getattr(self.batch, name)[:, group.columns]
+            column = getattr(self.batch, name)[:, group.table_slice]
             column.index_copy_(0, inputs["row"], values[None])
         inputs["row"].add_(1)
         group.host_action.copy_(action, non_blocking=True)
 
     def _finish_step(self, group: TableGroup, step: int) -> None:
-        """Play the actions that the networks have chosen; deal where a hand ends."""
+        """Play the actions sampled for a group; record the hands that ended, deal new ones."""
         if group.stream is not None:
             group.stream.synchronize()
-        rollout, columns = self._rollout, group.columns
+        rollout, cells = self._rollout, (step, group.table_slice)
         group.action[group.opponent_rows] = group.opponent_actions
-        is_over, payoffs = (self._columns[name][step, columns] for name in ("is_over", "payoffs"))
+        is_over, payoffs = self._columns["is_over"][cells], self._columns["payoffs"][cells]
         observation = group.observation if rollout.encode_observations is None else None
         group.tables.step_autoreset(
             group.action, group.seat, observation, group.mask, payoffs, is_over.view(np.uint8)
         )
         ended = group.rows[is_over]
         if len(ended):
-            rollout.record_finished_hands(ended, payoffs[is_over])
+            rollout.accumulate_hand_results(ended, payoffs[is_over])
             rollout.seat_agents(ended)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the columns of the pending decisions, [seats, T, ...] each."""
+        """Return the columns of the decisions that the next batch begins with, [seats, T, ...]."""
         self._captured_carry()
         columns = {name: getattr(self.batch, name) for name in (*CARRIED, "is_decision")}
         return {name: column[: self._seats].cpu().clone() for name, column in columns.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; the services must have been restored before."""
+        """Restore a `state_dict`; restore the services, which hold the tables, before this."""
         self.batch.is_decision.zero_()
         self.batch.is_over.zero_()
         for name, column in state.items():
@@ -294,6 +297,6 @@ class FixedLengthRollout:
 
 
 def _allocate_on_host(like: Tensor) -> Tensor:
-    """Return zeros in main memory like a tensor, pinned for copies in parallel if on a GPU."""
+    """Return zeros like a tensor, but in main memory; pinned for fast copies if it is on a GPU."""
     tensor = torch.zeros(like.shape, dtype=like.dtype)
     return tensor.pin_memory() if like.device.type == "cuda" else tensor

@@ -1,4 +1,4 @@
-"""Gradient steps; a GPU runs them as CUDA graphs if the batches come from replay buffers."""
+"""Gradient steps; with batches from a replay buffer, a GPU runs them as CUDA graphs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]
 
-STEPS_PER_GRAPH = 8  # gradient steps in a CUDA graph, which samples all their batches at once
-MIN_CHUNK = 2048  # in `ChunkedAdam`: weights that a CUDA block of 512 threads handles at once
-MAX_CHUNKS = 128  # in `ChunkedAdam`: about the number of multiprocessors of a large GPU
+STEPS_PER_GRAPH = 8  # gradient steps in a CUDA graph, whose batches are sampled in one call
+MIN_CHUNK = 2048  # of `ChunkedAdam`: weights that a CUDA block of 512 threads updates at once
+MAX_CHUNKS = 128  # of `ChunkedAdam`: about the number of multiprocessors of a large GPU
 
 
 def build_adam(*networks: nn.Module, eps: float = 1e-8) -> torch.optim.Adam:
@@ -37,7 +37,7 @@ def set_learning_rates(optimizer: torch.optim.Optimizer, *learning_rates: float)
 
 
 def load_optimizer_moments(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Load the moments of a saved optimizer, but keep settings such as the learning rate."""
+    """Load the moments of an optimizer's `state_dict`; keep settings such as the learning rate."""
     own = [dict(group) for group in optimizer.param_groups]
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state["state"]})
     for group, settings in zip(optimizer.param_groups, own, strict=True):
@@ -52,9 +52,9 @@ def take_gradient_step(
 ) -> Tensor:
     """Take one optimizer step on a loss, with gradients averaged over the processes of the run.
 
-    The loss is the sum of each replica's mean loss. The gradients of `clipped_module` are clipped
-    to `max_grad_norm` for each replica, unless that is None. Return the gradient norm before, []:
-    the mean over the replicas of `clipped_module`, or without clipping that of all gradients.
+    `loss` [] is the sum of the replicas' mean losses. With a `clipped_module` and `max_grad_norm`,
+    the gradients of each of its replicas are clipped to that norm. Return the gradient norm before
+    that, []: the mean over these replicas, or without clipping the norm of all gradients together.
     """
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
@@ -71,9 +71,9 @@ def take_gradient_step(
 class ChunkedAdam(torch.optim.Adam):
     """Fused Adam that splits the weights into chunks, so that a GPU updates them in parallel.
 
-    A block of torch's fused kernel handles 65,536 numbers of a tensor one after the other. So a
-    small network keeps a few multiprocessors busy, for 50 microseconds on an H200. Here the kernel
-    gets each tensor as several short ones, which share its memory. There is one parameter group.
+    A block of torch's fused kernel updates 65,536 numbers of a tensor one after the other. So a
+    small network keeps only a few multiprocessors busy, for 50 microseconds on an H200. Here the
+    kernel gets each tensor as several short views of it. There may be only one parameter group.
     """
 
     @torch.no_grad()
@@ -105,11 +105,11 @@ class ChunkedAdam(torch.optim.Adam):
         )
 
 
-class GradientStepper:
-    """Optimizer of a network with K replicas that learns from a replay buffer.
+class ReplayOptimizer:
+    """Optimizer of a network with K replicas, whose batches are sampled from a replay buffer.
 
-    The learning rate depends on `updates`, the number of steps. `compute_loss` returns the sum of
-    the replicas' mean losses on a batch of `batch_size` items of each replica.
+    `compute_loss` returns the sum of the replicas' mean losses on a batch of `batch_size` items of
+    each replica. The learning rate depends on `updates`, the number of steps taken.
     """
 
     def __init__(
@@ -124,11 +124,11 @@ class GradientStepper:
     ) -> None:
         self.updates = 0
         self.module, self.buffer = module, buffer
-        self.captured_steps: list[CapturedStep] = []  # those that use this optimizer
+        self.captured_steps: list[CapturedStep] = []  # their graphs use these moments
         self._batch_size, self._compute_loss = batch_size, compute_loss
         self._lr_schedule, self._max_grad_norm = lr_schedule, max_grad_norm
         device = next(module.parameters()).device
-        # Learning rates of consecutive steps, in tensors that a graph reads at replay.
+        # A graph reads the learning rate of each of its steps from these tensors at replay.
         self._lr_tensors = list(torch.zeros(STEPS_PER_GRAPH, device=device))
         self._lrs = [0.0] * STEPS_PER_GRAPH
         lr = self._lr_tensors[0]
@@ -139,19 +139,19 @@ class GradientStepper:
             adam, on_gpu = torch.optim.Adam if device.type == "cpu" else ChunkedAdam, lr.is_cuda
             self._optimizer = adam(module.parameters(), lr=lr, fused=True, capturable=on_gpu)
         self._sums = torch.zeros(2, device=device)  # sums of losses and of gradient norms
-        self.losses_summed = 0  # number of steps since the last `pop_means`
+        self.summed_steps = 0  # number of steps since the last `pop_mean_loss_and_norm`
 
     def prepare_steps(self, steps: int) -> None:
-        """Count the next steps, up to STEPS_PER_GRAPH, and set their learning rates."""
+        """Count the next `steps` steps, at most STEPS_PER_GRAPH, and set their learning rates."""
         for i in range(steps):
             lr = self._lr_schedule.value(self.updates + i)
             if lr != self._lrs[i]:
                 self._lrs[i] = lr
                 self._lr_tensors[i].fill_(lr)
         self.updates += steps
-        self.losses_summed += steps
+        self.summed_steps += steps
 
-    def take_steps(self, steps: int) -> None:
+    def take_prepared_steps(self, steps: int) -> None:
         """Take the steps that `prepare_steps` has prepared; a CUDA graph can record this."""
         batches = self.buffer.sample_batches(self._batch_size, steps)
         for batch, lr in zip(batches, self._lr_tensors, strict=False):
@@ -160,11 +160,11 @@ class GradientStepper:
             norm = take_gradient_step(loss, self._optimizer, self.module, self._max_grad_norm)
             self._sums += torch.stack([loss.detach(), norm])
 
-    def pop_means(self) -> tuple[float, float]:
-        """Return the mean loss per replica and gradient norm of the steps since the last call."""
-        steps, (loss_sum, norm_sum) = self.losses_summed, self._sums.tolist()
+    def pop_mean_loss_and_norm(self) -> tuple[float, float]:
+        """Return mean loss per replica and mean gradient norm of the steps since the last call."""
+        steps, (loss_sum, norm_sum) = self.summed_steps, self._sums.tolist()
         self._sums.zero_()
-        self.losses_summed = 0
+        self.summed_steps = 0
         return loss_sum / (steps * count_replicas(self.module)), norm_sum / steps
 
     def state_dict(self) -> dict[str, Any]:
@@ -174,43 +174,43 @@ class GradientStepper:
         self.updates = state["updates"]
         load_optimizer_moments(self._optimizer, state["optimizer"])
         for step in self.captured_steps:
-            step.reset()  # loading has replaced moments that graphs use
+            step.reset()  # its graph uses the old moments
 
 
 class CapturedUpdates:
     """Gradient steps of several independent networks, recorded together in CUDA graphs on a GPU.
 
-    One graph has STEPS_PER_GRAPH steps of each network, another one step.
+    One graph takes STEPS_PER_GRAPH steps of each network, a second graph takes one step of each.
     """
 
     def __init__(
-        self, steppers: Sequence[GradientStepper], device: torch.device, timer: LearnerTimer
+        self, optimizers: Sequence[ReplayOptimizer], device: torch.device, timer: LearnerTimer
     ) -> None:
-        self._steppers, self._timer = steppers, timer
-        self._branches = [ParallelBranch(device) for _ in steppers[1:]]
-        generators = [stepper.buffer.sample_generator for stepper in steppers]
+        self._optimizers, self._timer = optimizers, timer
+        self._branches = [ParallelBranch(device) for _ in optimizers[1:]]
+        generators = [optimizer.buffer.sample_generator for optimizer in optimizers]
         sizes = (STEPS_PER_GRAPH, 1) if device.type != "cpu" else (1,)
         self._captured_steps = {
             size: CapturedStep(partial(self._take_steps, size), device, generators)
             for size in sizes
         }
-        for stepper in steppers:
-            stepper.captured_steps += self._captured_steps.values()
+        for optimizer in optimizers:
+            optimizer.captured_steps += self._captured_steps.values()
 
     def take_steps(self, steps: int) -> None:
-        """Take `steps` gradient steps of each network; the CPU does not wait for them."""
+        """Take `steps` gradient steps of each network; a GPU may finish them after the return."""
         with self._timer.time_networks():
             for size, captured_step in self._captured_steps.items():
                 while steps >= size:
-                    for stepper in self._steppers:
-                        stepper.prepare_steps(size)
+                    for optimizer in self._optimizers:
+                        optimizer.prepare_steps(size)
                     captured_step()
                     steps -= size
 
     def _take_steps(self, steps: int) -> None:
-        for branch, stepper in zip(self._branches, self._steppers[1:], strict=True):
+        for branch, optimizer in zip(self._branches, self._optimizers[1:], strict=True):
             with branch:
-                stepper.take_steps(steps)
-        self._steppers[0].take_steps(steps)
+                optimizer.take_prepared_steps(steps)
+        self._optimizers[0].take_prepared_steps(steps)
         for branch in self._branches:
             branch.join()

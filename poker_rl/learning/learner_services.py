@@ -32,7 +32,7 @@ from poker_rl.players.player import Player, sample_from_logits, sample_from_prob
 
 @dataclass(kw_only=True, frozen=True)
 class LearnerContext:
-    """Arguments that every network learner gets besides the settings of its algorithm."""
+    """Arguments that every network learner gets in addition to the settings of its algorithm."""
 
     game: Game
     net: NetConfig
@@ -40,12 +40,12 @@ class LearnerContext:
     seed: int
     opponents: OpponentSettings | None = None  # in every seat but agent 0's; None: self-play
     workers: int = 1  # number of processes that train together with these settings
-    rank: int = 0  # of this process; each rank has different random numbers
+    rank: int = 0  # number of this process; each rank has different random numbers
 
 
 @dataclass(kw_only=True)
 class NetworkAssignment:
-    """Settings, common to all network learners, that assign a network to each decision."""
+    """Settings of all network learners that determine the network and the agent of a decision."""
 
     network_sharing: NetworkSharing  # one network, or one per seat, agent or betting node
     instances: PositiveInt  # independent copies of the whole learner, trained in parallel
@@ -57,9 +57,9 @@ class LearnerServices:
 
     A learner builds networks with `build_network` and `build_critic`, plays with
     `rollout.play_steps` or `rollout.play_full_hands` and an act function such as `sample_actions`,
-    and builds its players with `build_players`. K = instances x networks per player. A module holds
-    K replicas of a network: its weights are [K, ...], and each row of a batch belongs to the
-    replica `batch.replica`.
+    and builds its players with `build_players`. Each network is a module of K = instances x
+    networks per player replicas, with weights [K, ...]; decision i of a batch belongs to the
+    replica `batch.replica[i]`.
 
     Args:
         assignment: settings that assign networks to decisions; often the learner itself.
@@ -68,9 +68,9 @@ class LearnerServices:
 
     Attributes:
         generator: NumPy generator for actions and minibatches.
-        rollout: the tables of this process; those of an instance are adjacent.
+        rollout: the tables of this process; the tables of an instance are adjacent.
         replicas: number of replicas K of each network.
-        has_equal_blocks: whether each replica decides at an equal block of adjacent tables.
+        has_equal_blocks: whether replica k decides in the k-th of K equal blocks of tables.
         input_size, input_dtype: width and type of a player's observation.
         hidden_card_size: width of the hidden cards that critics see.
         observation_column: type and width of a replay buffer column that holds observations.
@@ -116,7 +116,7 @@ class LearnerServices:
             seating=assignment.seating,
             encode_hidden_cards=self.encoder.encode_hidden_cards if show_hidden_cards else None,
             encode_observations=None if net.features == "observation" else self.encoder,
-            assign_replicas=self._assign_row_replicas if self.replicas > 1 else None,
+            assign_replicas=self._assign_decision_replicas if self.replicas > 1 else None,
             include_forced_moves=include_forced_moves,
         )
         self.device, self.timer = context.device, LearnerTimer(context.device)
@@ -125,7 +125,7 @@ class LearnerServices:
     def build_network(
         self, outputs: int, output_init_scale: float = 1.0, *, is_critic: bool = False
     ) -> nn.Module:
-        """Build K networks that read a player's observation, [K, B, W] -> [K, B, outputs].
+        """Build K networks that map B observations each, [K, B, W], to outputs [K, B, outputs].
 
         Critics also read the hidden cards, [K, B, W + H].
         """
@@ -141,7 +141,7 @@ class LearnerServices:
             return net_config.build_module(dimensions, self._init_generator).to(self.device)
 
     def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
-        """Build K value networks that also read hidden cards, [K, B, W + H] -> [K, B, outputs]."""
+        """Build K critics, [K, B, W + H] -> [K, B, outputs]; H = 0 unless they see hidden cards."""
         return self.build_network(outputs, output_init_scale, is_critic=True)
 
     def build_player_critic(
@@ -154,8 +154,8 @@ class LearnerServices:
     ) -> Critic | None:
         """Return the critic to save with players, so that its values can be displayed.
 
-        Without `value_network` the player's network outputs action values. Return None if the
-        critic sees hidden cards, or if its values are discounted and so not in chips.
+        If `value_network` is None, the player's own network outputs the values of actions. Return
+        None if the critic sees hidden cards, or if its values are discounted and so not in chips.
         """
         if self.hidden_card_size or gamma < 1:
             return None
@@ -169,7 +169,10 @@ class LearnerServices:
         *,
         instance_per_replica: bool = False,
     ) -> NetworkPlayer:
-        """Build a player with the K replicas of `module`, or K players with a replica each."""
+        """Build a player from the K replicas of the policy network `module`.
+
+        With `instance_per_replica` it has K instances, each of which plays with one replica alone.
+        """
         sharing, instances = self._network_sharing, self.instances
         if instance_per_replica:
             sharing, instances = "shared", self.replicas
@@ -182,7 +185,7 @@ class LearnerServices:
         instance_per_replica: bool = False,
         **modules: nn.Module | None,
     ) -> dict[str, Player]:
-        """Build a player for each policy network that is not None; return them by name."""
+        """Build a player for each policy network in `modules` that is not None; return by name."""
         settings: Any = {"critic": critic, "instance_per_replica": instance_per_replica}
         return {
             name: self.build_player(module, **settings)
@@ -190,10 +193,10 @@ class LearnerServices:
             if module is not None
         }
 
-    def build_network_inputs(
+    def build_actor_and_critic_inputs(
         self, observation: Any, hidden_cards: Any
     ) -> tuple[DeduplicatedInputs, ...]:
-        """Return the inputs of actors and of critics for N decisions, from arrays or tensors."""
+        """Return actors' and critics' inputs for N decisions, from two arrays or two tensors."""
         actor_inputs = DeduplicatedInputs(observation, self.device)
         if not self.hidden_card_size:
             return actor_inputs, actor_inputs
@@ -202,38 +205,38 @@ class LearnerServices:
         return actor_inputs, DeduplicatedInputs(rows, self.device)
 
     def compute_logits(
-        self, module: nn.Module, rows: DecisionsToMake, legal: LegalActions | None = None
+        self, module: nn.Module, decisions: DecisionsToMake, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return the outputs of each decision's replica, [B, A], or of `legal` actions, [B, L]."""
-        # If every table has a row, the rows are K blocks of equal size in the order of replicas.
-        has_all_tables = len(rows.table) == self.instances * self._tables_per_instance
+        """Return outputs of each decision's replica, [B, A], or of `legal` actions only, [B, L]."""
+        # If every table has a decision, they are K blocks of equal size in the order of replicas.
+        has_all_tables = len(decisions.table) == self.instances * self._tables_per_instance
         is_blocked = self.has_equal_blocks and has_all_tables
-        replica = None if is_blocked else self.to_tensor(rows.replica)
+        replica = None if is_blocked else self.to_tensor(decisions.replica)
         with self.timer.time_networks():
-            inputs = DeduplicatedInputs(rows.observation, self.device)
+            inputs = DeduplicatedInputs(decisions.observation, self.device)
             return inputs.forward_all(module, replica, legal)
 
-    def compute_probs(self, module: nn.Module, rows: DecisionsToMake) -> np.ndarray:
+    def compute_probs(self, module: nn.Module, decisions: DecisionsToMake) -> np.ndarray:
         """Return the action probabilities of the policy network `module`, [B, A]."""
         with torch.no_grad():
-            logits = self.compute_logits(module, rows)
+            logits = self.compute_logits(module, decisions)
             with self.timer.time_networks():
-                return masked_softmax(logits, self.to_tensor(rows.mask)).cpu().numpy()
+                return masked_softmax(logits, self.to_tensor(decisions.mask)).cpu().numpy()
 
     def sample_actions(
-        self, module: nn.Module, rows: DecisionsToMake, uniform: np.ndarray | None = None
+        self, module: nn.Module, decisions: DecisionsToMake, uniform: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Sample actions [B] from the policy network; return them and their log-probs [B].
 
-        `uniform` has a random number in [0, 1) for each row, [B] float32; None: sampled here.
+        `uniform` has a random number in [0, 1) for each decision, [B] float32; None: sampled here.
         """
         if uniform is None:
-            uniform = self.generator.random(len(rows.mask), np.float32)
-        legal = list_legal_actions_if_few(rows.mask, self.device)
+            uniform = self.generator.random(len(decisions.mask), np.float32)
+        legal = list_legal_actions_if_few(decisions.mask, self.device)
         with torch.no_grad():
-            logits = self.compute_logits(module, rows, legal)
+            logits = self.compute_logits(module, decisions, legal)
         if legal is None:
-            return sample_from_logits(logits, rows.mask, uniform)
+            return sample_from_logits(logits, decisions.mask, uniform)
         position, log_prob = sample_from_logits(logits, legal.position_mask.cpu().numpy(), uniform)
         return legal.to_action(position), log_prob
 
@@ -242,8 +245,8 @@ class LearnerServices:
         action = sample_from_probs(probs, self.generator.random(len(probs)))
         return action, np.log(probs[np.arange(len(action)), action])
 
-    def encode_records(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the observations [B, W] of tables, and the cards that only critics see, [B, H]."""
+    def encode_with_hidden_cards(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return observations of seats to act [B, W], and cards that only critics see [B, H]."""
         if not self.hidden_card_size:
             return self.encoder(records), np.empty((len(records), 0), np.uint8)
         return self.encoder(records), self.encoder.encode_hidden_cards(records)
@@ -253,15 +256,15 @@ class LearnerServices:
     ) -> np.ndarray:
         """Return the replica that decides at each of B tables, [B] int64.
 
-        `table` has the index in `rollout` of each record's table, and `agent` the agent in the seat
-        to act, by default i in seat i, [B] each.
+        `records` are the states of the tables, `table` [B] their indices in `rollout`, and `agent`
+        [B] the agents in the seats to act; if `agent` is None, agent i sits in seat i.
         """
         network_index = get_network_index(self.game, self._network_sharing, records, agent)
         first_replica = self.get_instance_of_table(table) * (self.replicas // self.instances)
         return np.asarray(first_replica + network_index)
 
     def set_learning_seat_prob(self, prob: float) -> None:
-        """Let each seat of a hand learn with a probability; else another policy plays in it."""
+        """Let each seat learn in a hand with probability `prob`; else another policy acts there."""
         self.rollout.sample_learning_seats = lambda tables: (
             self.generator.random((len(tables), self.game.seats)) < prob
         )
@@ -271,17 +274,17 @@ class LearnerServices:
         return int(self.generator.integers(2**63))
 
     def to_tensor(self, array: np.ndarray) -> Tensor:
-        """Return an array as a tensor on the device."""
+        """Return an array as a tensor on the networks' device."""
         return torch.from_numpy(array).to(self.device)
 
     def get_instance_of_table(self, table: np.ndarray) -> np.ndarray:
         """Return the learner instance that plays at each table, [N] int64."""
         return table // self._tables_per_instance
 
-    def _assign_row_replicas(self, rows: DecisionsToMake) -> np.ndarray:
+    def _assign_decision_replicas(self, decisions: DecisionsToMake) -> np.ndarray:
         if self._network_sharing == "shared":
-            return self.get_instance_of_table(rows.table)
-        return self.assign_replicas(rows.records, rows.table, rows.agent)
+            return self.get_instance_of_table(decisions.table)
+        return self.assign_replicas(decisions.records, decisions.table, decisions.agent)
 
     def state_dict(self) -> dict[str, Any]:
         return {

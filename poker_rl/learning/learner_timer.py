@@ -1,4 +1,4 @@
-"""Timer of a learner: the time it spends in networks and in communication between processes."""
+"""Timer of a learner: its time in networks, and in communication between processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _communication_seconds = 0.0  # spent in collectives since this process began
 
 
 class LearnerTimer:
-    """Stopwatch of the time since `start`, and of the time inside `time_networks` contexts."""
+    """Stopwatch of the time since `start`, and of the part inside `time_networks` contexts."""
 
     def __init__(self, device: torch.device) -> None:
         self._uses_events = device.type == "cuda"  # in the GPU's queue, so the CPU need not wait
@@ -25,7 +25,7 @@ class LearnerTimer:
 
     @contextmanager
     def time_networks(self, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
-        """Count the time in this context as network time; `stream` None is the current one."""
+        """Count the time in this context, on a GPU in `stream` (None: current), as network time."""
         if self._uses_events:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
             begin.record(stream)
@@ -39,7 +39,7 @@ class LearnerTimer:
         self._network_seconds += perf_counter() - before - communication
 
     def compute_fraction_outside_networks(self) -> float:
-        """Return the share of the time since `start` outside networks, in [0, 1]."""
+        """Return the share of the time since `start` spent outside `time_networks`, in [0, 1]."""
         if self._uses_events:
             torch.cuda.synchronize()
             milliseconds = sum(begin.elapsed_time(end) for begin, end in self._events)
@@ -47,7 +47,7 @@ class LearnerTimer:
         return max(0.0, 1 - self._network_seconds / (perf_counter() - self._start))
 
     def compute_communication_fraction(self) -> float:
-        """Return the share of the time since `start` in communication, in [0, 1]."""
+        """Return the share of the time since `start` spent in collectives, in [0, 1]."""
         seconds = _communication_seconds - self._communication_at_start
         return seconds / (perf_counter() - self._start)
 

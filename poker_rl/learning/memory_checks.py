@@ -1,4 +1,4 @@
-"""Checks that tables, batches or buffers fit into memory, before they are allocated."""
+"""Checks, before arrays are allocated, that they fit into the memory of the device."""
 
 from __future__ import annotations
 
@@ -20,26 +20,29 @@ def set_processes_on_machine(process_count: int) -> None:
     _processes_on_machine = process_count
 
 
-def check_memory(setting: str, needed_bytes: int, device: torch.device) -> None:
-    """Raise ConfigError about a setting, such as "capacity: 9 items", if a device lacks memory."""
+def check_memory(contents: str, needed_bytes: int, device: torch.device) -> None:
+    """Raise ConfigError if a device has less than `needed_bytes` of memory for this process.
+
+    `contents` begins the message: the setting and what it stores, such as "capacity: 9 items".
+    """
     available_bytes = _measure_free_bytes(device)
     if needed_bytes > available_bytes:
         needed, available = (n / 2**30 for n in (needed_bytes, available_bytes))
         processes = _processes_on_machine
         share = f" for each of {processes} processes" if processes > 1 else ""
         raise ConfigError(
-            f"{setting} need about {needed:,.1f} GiB of memory; there are {available:,.1f}{share}"
+            f"{contents} need about {needed:,.1f} GiB of memory; there are {available:,.1f}{share}"
         )
 
 
-def check_tabular_memory(tree: GameTree, table_count: int) -> None:
-    """Raise ConfigError if `table_count` float64 arrays [infosets, actions] exceed the memory."""
+def check_tabular_memory(tree: GameTree, array_count: int) -> None:
+    """Raise ConfigError if `array_count` float64 arrays [infosets, actions] exceed the memory."""
     setting = f"game: {tree.infoset_count:,} information sets of {tree.game.action_count:,} actions"
-    check_memory(setting, table_count * 8 * tree.legal_mask.size, torch.device("cpu"))
+    check_memory(setting, array_count * 8 * tree.legal_mask.size, torch.device("cpu"))
 
 
 def _measure_free_bytes(device: torch.device) -> int:
-    """Return the free memory of a GPU, or this process's share of the main memory, in bytes."""
+    """Return the free memory of a GPU, or this process's share of all main memory, in bytes."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

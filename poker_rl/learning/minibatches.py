@@ -16,19 +16,19 @@ from poker_rl.nets.dense import compute_logits
 from poker_rl.nets.replicas import count_replicas, forward_by_replica
 from poker_rl.nets.sparse_layers import LegalActions
 
-DUPLICATE_PROBE_ROWS = 256  # rows examined to find out whether equal rows are common
+DUPLICATE_PROBE_ROWS = 256  # rows examined to estimate whether equal rows are common
 
 
 class DeduplicatedInputs:
     """Network inputs of N decisions, [N, W], whose equal rows are computed only once.
 
     In small games many rows are equal. If it saves work, networks run only on the U distinct rows;
-    results and gradients are the same up to rounding.
+    outputs and gradients are the same up to rounding. Tensors are not searched for equal rows.
     """
 
     def __init__(self, rows: np.ndarray | Tensor, device: torch.device) -> None:
         self.rows = torch.as_tensor(rows).to(device)  # [N, W]
-        self.distinct_index: Tensor | None = None  # index in `distinct_rows` [N]; None: unused
+        self.distinct_index: Tensor | None = None  # row of `distinct_rows` [N]; None: unused
         self.distinct_rows = self.rows[:0].float()  # [U, W]
         if isinstance(rows, Tensor):  # on a GPU, where finding equal rows takes too long
             return
@@ -41,7 +41,7 @@ class DeduplicatedInputs:
     def forward_all(
         self, module: nn.Module, replica: Tensor | None, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return the outputs of each row's replica, [N, out], or of `legal` actions only, [N, L].
+        """Return the outputs of each row's replica, [N, outputs]; for `legal` actions only, [N, L].
 
         `replica` [N] may be None if the rows are K blocks of equal size, one for each replica.
         """
@@ -58,9 +58,9 @@ class DeduplicatedInputs:
     def forward_rows(
         self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
     ) -> Any:
-        """Return the outputs of replica k for rows `index[k]`, [K, B, out], or [K, B, L] if legal.
+        """Return the outputs of each replica k for the rows `index[k]`, [K, B, outputs].
 
-        For a `NetworkPair` return the outputs of both networks.
+        With `legal` return only legal actions' outputs, [K, B, L]; for a `NetworkPair`, a tuple.
         """
         if legal is None and self.distinct_index is not None:
             if len(index) == 1:
@@ -80,12 +80,12 @@ class DeduplicatedInputs:
 
 
 def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
-    """Apply a function to the output of a network, or of both networks of a `NetworkPair`."""
+    """Apply a function to a network's output, or to each output of a `NetworkPair`, a tuple."""
     return tuple(map(function, outputs)) if isinstance(outputs, tuple) else function(outputs)
 
 
 def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first row of each group of equal rows, [U], and the group of each row, [N]."""
+    """Group equal rows; return the first row of each of U groups [U], and each row's group [N]."""
     groups: tuple[np.ndarray, np.ndarray] = _group_equal_rows(
         np.ascontiguousarray(rows).view(np.uint8)
     )
@@ -94,7 +94,7 @@ def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @jit
 def _group_equal_rows(rows):  # type: ignore[no-untyped-def]
-    """Group rows of bytes by a hash table."""
+    """Implement `find_distinct_rows` for rows of bytes, with a hash table."""
     first_rows, distinct_index = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     size = 1
     while size < 2 * len(rows):
@@ -120,7 +120,7 @@ def _group_equal_rows(rows):  # type: ignore[no-untyped-def]
 
 
 def sample_uniform(seed: Tensor, count: int) -> Tensor:
-    """Return uniform random numbers in [0, 1) that are the same on every device, [count] float64.
+    """Return pseudorandom numbers in [0, 1), equal on every type of device, [count] float64.
 
     They are the outputs of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) from a seed [] int64.
     """
@@ -132,30 +132,30 @@ def sample_uniform(seed: Tensor, count: int) -> Tensor:
 
 
 def iterate_minibatches(
-    replica: Tensor, is_used: Tensor, uniform: Tensor, replicas: int, count: int, size: int
+    replica: Tensor, is_used: Tensor, uniform: Tensor, replicas: int, count: int, max_rows: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Iterate over those of N rows that are used, in random order, in equal minibatches.
+    """Iterate in random order over those of N rows that are used, in minibatches [K, B].
 
-    All processes of the run iterate together. The CPU does not wait for a GPU.
+    All processes of the run must iterate together. The CPU does not wait for a GPU.
 
     Args:
         replica, is_used: replica of each row, and whether it is used, [N].
         uniform: a random number in [0, 1) for each row, [N] float64, which decides the order.
-        count: number of minibatches; fewer, but at least one, if `size` is less.
-        size: upper bound of the number of used rows of a replica in any process.
+        count: number of minibatches; fewer, but at least one, if `max_rows` is less.
+        max_rows: upper bound of the number of used rows of a replica in any process.
 
     Yields:
         row indices [K, B], and weights [K, B] such that a weighted sum over a replica's rows,
         averaged over the processes, is the mean over its rows in all processes. A replica with
-        fewer than `size` rows is padded with rows of weight 0, spread evenly over the minibatches.
-        B is 0 if this process has no rows.
+        fewer than `max_rows` rows is padded with rows of weight 0, spread evenly over the
+        minibatches. B is 0 if this process has no rows.
     """
-    minibatch_count = max(1, min(count, size))
+    minibatch_count = max(1, min(count, max_rows))
     order = torch.where(is_used, replica + uniform, replicas).argsort()
     replica_or_none = torch.where(is_used, replica, replicas)
     counts = torch.zeros(replicas + 1, dtype=torch.int64, device=replica.device)
     counts = counts.index_add_(0, replica_or_none, torch.ones_like(replica))[:replicas, None]
-    rows_per_minibatch = ceil(size / minibatch_count)
+    rows_per_minibatch = ceil(max_rows / minibatch_count)
     position = torch.arange(rows_per_minibatch * minibatch_count, device=replica.device)
     index = counts.cumsum(0) - counts + position % counts.clamp(min=1)  # [K, positions]
     is_real_row = (position < counts).float()

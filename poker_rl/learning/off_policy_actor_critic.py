@@ -1,7 +1,7 @@
 """Off-policy actor-critic networks, with a replay buffer that stores poker decisions as hands.
 
-An item holds the cards and actions of a hand, which take far less memory than the inputs of a
-critic that sees all cards, and the number of actions before the decision.
+An item is one decision, stored as the cards and actions of its hand and the number of actions
+before it. That takes far less memory than the inputs of a critic that sees all cards.
 
 Target networks are updated by Polyak averaging. Without them, each step of the critic would also
 move the values that it is fitted to (arXiv:1509.02971).
@@ -49,8 +49,8 @@ class HandReplayBuffer(ReplayBuffer):
         """Sample B transitions of each of K replicas with replacement.
 
         A transition goes from a decision to the agent's next one, or to the end of the hand. Return
-        `observation`, `critic_input` (with the hidden cards) and `legal_mask` of both, [2, K, B,
-        ...], and the `action`, the `reward` and whether the hand was `not_done`, [K, B].
+        `observation`, `critic_input` (with hidden cards) and `legal_mask` of both, [2, K, B, ...];
+        the `action`, the `reward` and `not_done`, which is False where the hand ended, [K, B].
         """
         items, to_tensor = self.sample(batch_size), self._services.to_tensor
         shape = items["reward"].shape  # K, B
@@ -60,7 +60,7 @@ class HandReplayBuffer(ReplayBuffer):
         tables = self._table_packer.unpack_tables(
             np.concatenate([hand, hand]), np.concatenate([moves, next_moves])
         )
-        observations, hidden_cards = self._services.encode_records(tables.records)
+        observations, hidden_cards = self._services.encode_with_hidden_cards(tables.records)
         per_decision = {
             "observation": observations,
             "critic_input": np.concatenate([observations, hidden_cards], 1),
@@ -76,9 +76,9 @@ class HandReplayBuffer(ReplayBuffer):
 
 
 class OffPolicyActorCritic:
-    """Actor and critic of adjacent replicas, which share a replay buffer and an optimizer.
+    """Actor and critic with K replicas, their target networks, replay buffer and optimizer.
 
-    `networks` are the actor, critic, target actor and target critic of these replicas.
+    `networks`, [actor, critic, target actor, target critic], have replicas from `first_replica` on.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class OffPolicyActorCritic:
         self._weights, self._target_weights = weights[0] + weights[1], weights[2] + weights[3]
         self._optimizer = build_adam(*networks[:2])
 
-    def compute_losses(self, batch_size: int, gamma: float) -> Tensor:
-        """Return means of critic loss, actor loss and entropy on a batch, summed over replicas."""
+    def compute_losses_and_entropy(self, batch_size: int, gamma: float) -> Tensor:
+        """Return mean critic loss, actor loss and entropy of a batch, summed over replicas, [3]."""
         rows = self.buffer.sample_transitions(batch_size)
         actor, critic, target_actor, target_critic = self.networks
         (observation, next_observation), (mask, next_mask) = rows["observation"], rows["legal_mask"]
@@ -113,10 +113,10 @@ class OffPolicyActorCritic:
             parts = torch.stack([critic_loss, -(pi * q.detach()).sum(2), entropy])
             return parts.mean(2).sum(1)
 
-    def step(self, loss: Tensor, actor_lr: float, critic_lr: float, tau: float) -> Tensor:
-        """Take a step on the sum of actor and critic losses; return the gradient norm, [].
+    def take_step(self, loss: Tensor, actor_lr: float, critic_lr: float, tau: float) -> Tensor:
+        """Take an optimizer step on `loss`, then move the target networks; return gradient norm [].
 
-        Then update the target networks: target <- (1 - tau) target + tau network.
+        `loss` is the sum of actor and critic losses; target <- (1 - tau) target + tau network.
         """
         set_learning_rates(self._optimizer, actor_lr, critic_lr)
         self.updates += 1

@@ -1,8 +1,8 @@
-"""Opponent pool: self-play in which a past snapshot of the policy plays some of the seats.
+"""Opponent pool: self-play in which past snapshots of the policy play some of the seats.
 
-It keeps self-play from forgetting how to beat earlier policies: in a share of the hands only one
-seat learns, and a snapshot of any time of the run plays all other seats. OpenAI Five
-(arXiv:1912.06680, section 3.1) played a fifth of its games against past versions.
+In a share of the hands only one seat learns, and a snapshot from any time of the run, the pool
+opponent, plays all other seats. So the policy does not forget how to beat earlier policies. OpenAI
+Five (arXiv:1912.06680, section 3.1) played a fifth of its games against past versions.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class OpponentPoolSettings:
     """Settings of an opponent pool."""
 
     play_prob: Probability  # share of hands (apu: of iterations) with a pool opponent; 0: no pool
-    snapshot_interval: PositiveInt  # iterations until a snapshot, and another pool opponent
+    snapshot_interval: PositiveInt  # iterations between snapshots; each also changes the opponent
     capacity: PositiveInt  # largest number of snapshots in the pool
 
 
 class OpponentPool(SnapshotPool):
-    """Pool of snapshots of `actor`, one of which, `opponent_network`, is the pool opponent."""
+    """Pool of snapshots of `actor`; `opponent_network` holds the one that plays at present."""
 
     def __init__(
         self, settings: OpponentPoolSettings, services: LearnerServices, actor: nn.Module
@@ -40,7 +40,10 @@ class OpponentPool(SnapshotPool):
         self.opponent_network = deepcopy(actor).requires_grad_(False)
 
     def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
-        """Sample which seats learn in new hands at some tables [B], [B, seats] bool."""
+        """Sample which seats learn in new hands at the tables `tables` [B], [B, seats] bool.
+
+        Without the pool opponent all seats learn, with it only one random seat.
+        """
         rollout = self._services.rollout
         seats = rollout.tables.count_seats(tables)
         is_sole_learner = self._generator.integers(seats)[:, None] == np.arange(rollout.game.seats)
@@ -48,7 +51,7 @@ class OpponentPool(SnapshotPool):
         return is_learner
 
     def sample_whether_opponent_plays(self, hands: int = 1) -> np.ndarray:
-        """Sample whether the pool opponent plays in each of some hands, [hands, 1] bool."""
+        """Sample for each hand whether the pool opponent plays in it, [hands, 1] bool."""
         return self._generator.random((hands, 1)) < self.settings.play_prob
 
     def update(self, iterations: int) -> None:
@@ -59,7 +62,7 @@ class OpponentPool(SnapshotPool):
         self.opponent_network.load_state_dict(self.add_and_sample(snapshot))
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy the snapshots of another run, as many as the capacity allows."""
+        """Copy the snapshots in another run's `state_dict`, as many as the capacity allows."""
         pool = state["snapshots"][: self.settings.capacity]
         self._snapshots = [
             expand_replicas(snapshot, count_replicas(self._actor)) for snapshot in pool
@@ -77,7 +80,7 @@ class OpponentPool(SnapshotPool):
 def build_opponent_pool(
     settings: OpponentPoolSettings, services: LearnerServices, actor: nn.Module
 ) -> OpponentPool | None:
-    """Build a pool of snapshots of `actor`; None if the settings turn it off."""
+    """Build a pool of snapshots of `actor` for self-play; return None if `play_prob` is 0."""
     if not settings.play_prob:
         return None
     if services.rollout.opponents is not None:

@@ -1,7 +1,7 @@
 """Opponents of a learner: players in all seats but agent 0's, sampled for each seat of a hand.
 
-An opponent is a fixed player or `self`: a past snapshot of the learner's main player, replaced at
-intervals by another one that is sampled from the whole run.
+An opponent is a fixed player, or `self`: a past snapshot of the learner's first player, replaced
+at intervals by another snapshot that is sampled from the whole run.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from poker_rl.players.player import (
     sample_from_probs,
 )
 
-SELF = "self"  # the name of the learner's own snapshots among opponents
-SELF_CAPACITY = 20  # largest number of snapshots in the pool of `self`
+SELF = "self"  # name of the opponent that plays by the learner's own snapshots
+SELF_POOL_CAPACITY = 20  # largest number of snapshots in the pool of `self`
 NO_OPPONENT = -1  # in `Opponents._opponent_of_seat`: the learner's seat, or no player
 
 
@@ -39,7 +39,7 @@ class OpponentSettings:
 
 
 class SnapshotPool:
-    """Reservoir sample of the snapshots offered to it, so one that covers the whole run evenly."""
+    """Pool of `capacity` snapshots: a uniform reservoir sample of all that were ever added."""
 
     def __init__(self, capacity: int, generator: np.random.Generator) -> None:
         self._capacity, self._generator = capacity, generator
@@ -47,7 +47,7 @@ class SnapshotPool:
         self._snapshots_offered = 0
 
     def add_and_sample(self, snapshot: dict[str, Any]) -> dict[str, Any]:
-        """Add a snapshot if the reservoir sample selects it; return a random one of the pool."""
+        """Offer a snapshot to the reservoir sample; return a random snapshot of the pool."""
         self._snapshots_offered += 1
         if len(self._snapshots) < self._capacity:
             self._snapshots.append(snapshot)
@@ -64,7 +64,7 @@ class SnapshotPool:
 
 
 class Opponents:
-    """Opponents at the tables of a rollout: who plays in which seat, and with what results."""
+    """Opponents at the tables of a rollout: their seats, their actions and their results."""
 
     def __init__(
         self, settings: OpponentSettings, tables: Tables, generator: np.random.Generator
@@ -74,7 +74,7 @@ class Opponents:
         self._probs = weights / weights.sum()
         # Index of the opponent in each seat, [tables, seats].
         self._opponent_of_seat = np.full((len(tables.records), tables.game.seats), NO_OPPONENT)
-        self._pool = SnapshotPool(SELF_CAPACITY, generator)
+        self._pool = SnapshotPool(SELF_POOL_CAPACITY, generator)
         self._self_state: dict[str, Any] | None = None  # snapshot that plays as `self`
         self._self_players: list[Player] = []  # that snapshot's player for each instance
         self._device = torch.device("cpu")
@@ -83,7 +83,7 @@ class Opponents:
     def update(
         self, iterations: int, list_players: Callable[[], Mapping[str, Any]], device: torch.device
     ) -> None:
-        """Every `self_interval` iterations, add a snapshot and sample the one that plays."""
+        """Every `self_interval` iterations, add a snapshot and sample one that plays as `self`."""
         self._device = device
         if SELF in self._settings.players and iterations % self._settings.self_interval == 0:
             headline_player = next(iter(list_players().values()))
@@ -94,8 +94,11 @@ class Opponents:
         self._self_state = state
         self._self_players = [player.select_instance(k) for k in range(player.instance_count)]
 
-    def assign_seats(self, rows: np.ndarray, agent_of_seat: np.ndarray) -> None:
-        """Sample the opponents of new hands at tables [B] with agents in seats [B, seats]."""
+    def sample_opponents(self, rows: np.ndarray, agent_of_seat: np.ndarray) -> None:
+        """Sample an opponent for each seat of new hands at tables `rows` [B], except agent 0's.
+
+        `agent_of_seat` [B, seats] has the agents in the seats.
+        """
         seats = np.arange(agent_of_seat.shape[1])
         is_opponent = (agent_of_seat != 0) & (seats < self._tables.count_seats(rows)[:, None])
         count, index = len(self._probs), np.zeros(agent_of_seat.shape, np.int64)
@@ -104,7 +107,7 @@ class Opponents:
         self._opponent_of_seat[rows] = np.where(is_opponent, index, NO_OPPONENT)
 
     def sample_actions(self, rows: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Sample the actions at B tables where opponents act; `mask` has the legal ones, [B, A]."""
+        """Sample opponents' actions at the tables `rows` [B]; `mask` has the legal ones, [B, A]."""
         records = self._tables.records.take(rows)
         opponent = self._opponent_of_seat[rows, records["to_act"]]
         probs = np.zeros(mask.shape)
@@ -120,16 +123,22 @@ class Opponents:
                     probs[part] = compute_checked_probs(*tables)
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
-    def add_results(self, rows: np.ndarray, agent_of_seat: np.ndarray, chips: np.ndarray) -> None:
-        """Add agent 0's winnings at tables [B] to the totals of opponents; chips [B, seats]."""
-        won = chips[np.arange(len(rows)), agent_of_seat.argmin(1)]
+    def accumulate_results(self, rows: np.ndarray, agents: np.ndarray, chips: np.ndarray) -> None:
+        """Add finished hands at tables `rows` [B], and agent 0's chips, to each opponent's totals.
+
+        `agents` are those in the seats, and `chips` are those that the seats won, [B, seats].
+        """
+        won = chips[np.arange(len(rows)), agents.argmin(1)]
         for index in range(len(self._probs)):
             seats = (self._opponent_of_seat[rows] == index).sum(1)
             self._hands[index] += seats.sum()
             self._chips[index] += seats @ won
 
     def pop_metrics(self) -> dict[str, float]:
-        """Return each opponent's share of the seats, and agent 0's winnings per hand against it."""
+        """Return metrics of the hands since the last call, summed over processes.
+
+        They are each opponent's share of the seats, and agent 0's winnings against it per hand.
+        """
         counts = collectives.sum_over_processes(*self._hands.tolist(), *self._chips.tolist())
         self._hands[:], self._chips[:] = 0, 0
         hands, chips = np.split(np.array(counts), 2)

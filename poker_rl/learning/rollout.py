@@ -1,8 +1,8 @@
 """Rollouts: many tables advanced together, and batches of the learning agents' decisions.
 
-An agent is not a seat: the seating assigns an agent to each seat for each hand. A decision is
-pending if a batch ends before the same agent's next decision and before the end of the hand; it is
-carried over to the next batch.
+Agents differ from seats: the seating assigns an agent to each seat for each hand. A decision is
+pending if its batch ends before the same agent's next decision and before the end of the hand. A
+pending decision is carried over to the next batch.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Seating = Literal["fixed", "shuffled"]
 
 # Values of `RolloutBatch.next_row` if the agent's next decision is not in the batch.
 HAND_ENDED, NEXT_PENDING = -1, -2
-NO_ROW = -1  # row of the last decision of a seat that has not decided in this hand
+NO_ROW = -1  # stands for the last decision of a seat that has not decided in this hand
 
 
 @dataclass
-class _Decisions:
-    """B decisions of learning agents."""
+class _DecisionInputs:
+    """B decisions of learning agents: where, by whom and with which inputs they are made."""
 
     table: np.ndarray  # index of the table [B] int64
     seat: np.ndarray  # seat that acts [B] int64
@@ -37,34 +37,34 @@ class _Decisions:
     replica: np.ndarray  # network replica that decides [B] int64
 
     def select_rows(self, rows: np.ndarray) -> Self:
-        """Return the decisions at some rows, given by indices or a mask."""
+        """Return the decisions in some rows, given by indices or a boolean mask [B]."""
         columns = {name: part[rows] for name, part in vars(self).items() if name != "tables"}
         return replace(self, **columns)
 
 
 @dataclass
-class DecisionsToMake(_Decisions):
+class DecisionsToMake(_DecisionInputs):
     """B decisions of learning agents to make now, at most one per table."""
 
     tables: Tables
 
     @property
     def records(self) -> np.ndarray:
-        """Copies of the states of the tables, [B]."""
+        """Copies of the states of these decisions' tables, [B]."""
         return self.tables.records.take(self.table)  # faster than indexing, which copies each field
 
 
 ActFunction = Callable[[DecisionsToMake], tuple[np.ndarray, np.ndarray]]
-"""Act function of a learner: decisions -> actions [B] int64 and log-probabilities [B]."""
+"""Act function of a learner: returns actions [B] int64 and their log-probabilities [B]."""
 
 
 @dataclass
-class RolloutBatch(_Decisions):
-    """N decisions of the learning agents in the order of play; B is N."""
+class RolloutBatch(_DecisionInputs):
+    """N decisions of the learning agents in the order of play; B, the number of rows, is N."""
 
     hidden_cards: np.ndarray  # the other players' cards [N, H] uint8; H = 0 if not shown
     action: np.ndarray  # [N] int64
-    log_prob: np.ndarray  # log-probability of the action in the policy that took it [N] float32
+    log_prob: np.ndarray  # log-probability of the action in the policy that chose it [N] float32
     next_row: np.ndarray  # row of the agent's next decision, HAND_ENDED or NEXT_PENDING [N] int64
     reward: np.ndarray  # chips won if the hand ended, else 0 [N] float32
 
@@ -72,7 +72,10 @@ class RolloutBatch(_Decisions):
         return len(self.action)
 
     def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:
-        """Return rows that form whole trajectories, with `next_row` renumbered for the result."""
+        """Return the decisions in `rows` [M], with `next_row` renumbered for the result.
+
+        The rows must form whole trajectories: all decisions of an agent in a finished hand.
+        """
         new_row = np.full(len(self) + 1, HAND_ENDED)  # the last element maps HAND_ENDED to itself
         new_row[rows] = np.arange(len(rows))
         selected = self.select_rows(rows)
@@ -80,7 +83,7 @@ class RolloutBatch(_Decisions):
 
 
 def concatenate_batches(batches: list[RolloutBatch]) -> RolloutBatch:
-    """Concatenate batches; `next_row` is shifted to the rows of the result."""
+    """Return the concatenation of batches, with `next_row` renumbered for the result."""
     names = [field.name for field in fields(RolloutBatch)]
     parts = zip(*([getattr(batch, name) for name in names] for batch in batches), strict=True)
     result = RolloutBatch(**dict(zip(names, map(np.concatenate, parts), strict=True)))
@@ -91,24 +94,25 @@ def concatenate_batches(batches: list[RolloutBatch]) -> RolloutBatch:
 
 
 class Rollout:
-    """Tables of one game, with learning agents, and perhaps opponents, in the seats.
+    """Tables of one game with learning agents, and perhaps opponents, in the seats.
 
     Args:
         seed: seed of cards, seating, and the opponents and their actions.
         opponents: players in every seat but agent 0's; None: self-play.
         seating: `fixed`: agent i in seat i; `shuffled`: sampled for each hand. If a hand has fewer
-            seats than there are agents, those assigned to the missing seats sit out; with
-            opponents, agent 0 always gets a seat.
-        encode_hidden_cards: encodes tables for critics that see them, [B] -> [B, H]; None: H = 0.
-        encode_observations: encodes tables, [B] -> [B, W]; None: the game's observation.
-        assign_replicas: gives the replica that makes each of B decisions; None: only one replica.
+            seats than agents, some agents sit out; with opponents, agent 0 always gets a seat.
+        encode_hidden_cards: maps B table states to the cards hidden from the seats to act, [B, H],
+            for critics that see them; None: H = 0.
+        encode_observations: maps B table states to observations [B, W]; None: those of the game.
+        assign_replicas: returns the replica that makes each of B decisions; None: only one replica.
         include_forced_moves: whether a move that is the only legal one counts as a decision.
 
     Attributes:
-        sample_learning_seats: samples the seats that learn in new hands at some tables, [B] -> [B,
-            seats] bool; in the others another policy of the learner plays. None: all seats learn.
+        agent_of_seat: agent in each seat [tables, seats].
+        sample_learning_seats: samples the seats that learn in new hands at tables [B], [B, seats]
+            bool; another policy of the learner plays in the other seats. None: all seats learn.
         is_learning_seat: whether each seat learns in the current hand [tables, seats] bool.
-        unfinished_batch: decisions carried over to the next batch.
+        unfinished_batch: pending decisions of the previous batch; None before the first batch.
     """
 
     def __init__(
@@ -147,7 +151,7 @@ class Rollout:
         return self._collect_batch(choose_actions, None)
 
     def play_steps(self, choose_actions: ActFunction, steps: int) -> RolloutBatch:
-        """Play `steps` actions at every table, with a new deal where a hand ends.
+        """Play `steps` actions at every table, with a new deal where a hand ends; return decisions.
 
         Pending decisions have `next_row` NEXT_PENDING and are the first rows of the next batch.
         """
@@ -160,7 +164,7 @@ class Rollout:
     def _collect_batch(self, choose_actions: ActFunction, steps: int | None) -> RolloutBatch:
         """Play `steps` actions at every table, or whole hands if None; return the decisions."""
         rows = np.arange(len(self.agent_of_seat))
-        last_row = np.full(self.agent_of_seat.shape, NO_ROW)  # of each seat's last decision
+        last_row = np.full(self.agent_of_seat.shape, NO_ROW)  # batch row of a seat's last decision
         batches = [] if self.unfinished_batch is None else [self.unfinished_batch]
         for batch in batches:
             last_row[batch.table, batch.seat] = np.arange(len(batch))
@@ -180,7 +184,7 @@ class Rollout:
                 has_row = last_row[ended] != NO_ROW
                 ended_hands.append((last_row[ended][has_row], payoffs[has_row]))
                 last_row[ended] = NO_ROW
-                self.record_finished_hands(ended, payoffs)
+                self.accumulate_hand_results(ended, payoffs)
             if steps is None:
                 rows = rows[~is_over]
             elif len(ended):
@@ -195,19 +199,19 @@ class Rollout:
             batch.next_row[last_rows], batch.reward[last_rows] = HAND_ENDED, payoffs
         return batch
 
-    def record_finished_hands(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
-        """Add B finished hands, with payoffs [B, seats], to the counts and opponents' results."""
+    def accumulate_hand_results(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
+        """Add B finished hands, with chips won [B, seats], to the counts and opponents' results."""
         self.hands_played += len(rows)
         if self.opponents is not None:
-            self.opponents.add_results(rows, self.agent_of_seat[rows], payoffs)
+            self.opponents.accumulate_results(rows, self.agent_of_seat[rows], payoffs)
 
     def deal_hands(self, rows: np.ndarray, decks: np.ndarray | None = None) -> None:
-        """Begin new hands at the tables `rows` [B], with these decks or random ones."""
+        """Begin new hands at tables `rows` [B], from `decks` [B, cards]; None: random ones."""
         self.tables.deal(rows, decks)
         self.seat_agents(rows)
 
     def seat_agents(self, rows: np.ndarray) -> None:
-        """Assign agents to the seats of new hands at some tables, and sample who learns."""
+        """Seat agents for new hands at tables `rows`; sample opponents and the seats that learn."""
         if self.seating == "shuffled":
             agent = self.generator.permuted(self.agent_of_seat[rows], axis=1)
             seats = self.tables.count_seats(rows)
@@ -218,22 +222,24 @@ class Rollout:
                 agent[benched, seat] = 0
             self.agent_of_seat[rows] = agent
         if self.opponents is not None:
-            self.opponents.assign_seats(rows, self.agent_of_seat[rows])
+            self.opponents.sample_opponents(rows, self.agent_of_seat[rows])
         if self.sample_learning_seats is not None:
             self.is_learning_seat[rows] = self.sample_learning_seats(rows)
 
-    def find_deciders(self, agent: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return where a learning agent decides, and where an opponent acts, [B] bool each."""
+    def find_decisions_and_opponents(
+        self, agent: np.ndarray, mask: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return at which of B tables a learning agent decides, at which an opponent acts, [B]."""
         is_learner = np.full(len(agent), True) if self.opponents is None else agent == 0
         is_decision = is_learner if self.include_forced_moves else is_learner & has_choice(mask)
         return is_decision, ~is_learner
 
     def _step_tables(self, choose_actions: ActFunction, rows: np.ndarray) -> RolloutBatch:
-        """Play one action at some tables; return the learning agents' decisions."""
+        """Play one action at each table in `rows`; return the learning agents' decisions."""
         tables = self.tables
         seat = tables.records["to_act"][rows].astype(np.int64)
         agent, mask = self.agent_of_seat[rows, seat], tables.legal_mask(rows)
-        is_decision, is_opponent = self.find_deciders(agent, mask)
+        is_decision, is_opponent = self.find_decisions_and_opponents(agent, mask)
         own = rows[is_decision]
         encode = self.encode_observations
         observation = tables.observe(own) if encode is None else encode(tables.records.take(own))
@@ -293,7 +299,7 @@ class Rollout:
 
 @jit
 def has_choice(legal_masks):  # type: ignore[no-untyped-def]
-    """Return for each table whether its mask [B, A] has at least two legal actions, [B] bool."""
+    """Return whether there are at least two legal actions in each mask [B, A], [B] bool."""
     result = np.empty(len(legal_masks), np.bool_)
     for i in range(len(legal_masks)):
         result[i] = legal_masks[i].sum() > 1

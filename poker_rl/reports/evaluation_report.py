@@ -43,7 +43,7 @@ from poker_rl.reports.table_formats import (
 )
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
-from poker_rl.storage.run_folder import read_run_folder
+from poker_rl.storage.run_folder import read_config_and_manifest
 from poker_rl.training.run_config import read_run_config
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Evaluation:
             return
         origin = f"{self.game.name}; evaluated with seed {self.config.seed}"
         if self.snapshot is not None:
-            training_seed = read_run_folder(self.snapshot.parents[1])[1]["seed"]
+            training_seed = read_config_and_manifest(self.snapshot.parents[1])[1]["seed"]
             origin = f"{self.snapshot}, trained with seed {training_seed}, {origin}"
         self.path.mkdir(exist_ok=True)
         for name, figure in figures.items():

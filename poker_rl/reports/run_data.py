@@ -26,7 +26,7 @@ from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
     MANIFEST_FILE,
     METRICS_FILE,
-    read_run_folder,
+    read_config_and_manifest,
 )
 
 MAX_SUMMARY_BYTES = 64 * MIB  # enough for the summary of a sweep with 5,000 jobs
@@ -140,7 +140,7 @@ class RunData:
 
 def read_run(folder: Path) -> RunData:
     """Read a run folder; raise `ConfigError` if it is not one, or its metrics are damaged."""
-    config, manifest = read_run_folder(folder)
+    config, manifest = read_config_and_manifest(folder)
     names = config.get("names")
     if not isinstance(names, dict) or not {"game", "algo"} <= names.keys():
         raise ConfigError(f"{folder} is no run folder: {CONFIG_FILE} names no game and algorithm")

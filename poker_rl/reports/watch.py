@@ -14,9 +14,9 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.storage.console import escape_control_characters, print_line
 from poker_rl.storage.run_folder import (
     METRICS_FILE,
+    read_config_and_manifest,
     read_manifest,
     read_metrics_rows,
-    read_run_folder,
 )
 
 REFRESH_S = 1.0
@@ -30,7 +30,7 @@ def watch_run(folder: Path) -> None:
 
     A run that was killed still looks like a running one, because nothing has recorded its end.
     """
-    config, _ = read_run_folder(folder)
+    config, _ = read_config_and_manifest(folder)
     if not sys.stdout.isatty():
         printed = 0
         for rows in follow_rows(folder):

@@ -2,9 +2,9 @@
 
 `state.pt` holds the full state of a run. It is written under another name, read back, flushed to
 the disk and then renamed, so that it is complete at any moment. `players/<decisions>.pt` is a
-snapshot of the players, {"game": game.state(), "players": {name: player.state()}}, and is never
-replaced. Exported players are in safetensors files, which can't contain code: the metadata has one
-entry, `poker_rl`, the nested values as JSON with {"tensor": NAME} in place of each tensor.
+snapshot of the players, {"game": game.to_dict(), "players": {name: player.to_dict()}}, and is never
+replaced. Exported players are snapshots in safetensors files, which can't contain code: the entry
+`poker_rl` of the metadata holds the snapshot as JSON, with {"tensor": NAME} for each tensor.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ METADATA_KEY = "poker_rl"
 MAX_METADATA_BYTES = MIB  # the settings of players take only some kilobytes
 TENSOR_KEY = "tensor"
 
-# Exceptions that `load_state_dict` and similar functions raise for wrong values.
+# Exceptions that `load_state_dict` and similar functions may raise for wrong values.
 LOAD_STATE_ERRORS = (
     *(ArithmeticError, AttributeError, LookupError),
     *(RuntimeError, TypeError, ValueError),
 )
-# Exceptions that zipfile, pickle and torch raise for files that are damaged or no checkpoints.
+# Exceptions that zipfile, pickle and torch may raise for files that are damaged or no checkpoints.
 UNREADABLE_FILE_ERRORS = (*LOAD_STATE_ERRORS, EOFError, zipfile.BadZipFile, pickle.UnpicklingError)
 
 MACHINE_MEMORY_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -55,12 +55,12 @@ def save_atomically(path: Path, tree: dict[str, Any]) -> None:
         except RuntimeError as error:
             # When the disk is full, torch.save replaces the OSError by a RuntimeError.
             raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
-        # Read the file, because some values, such as NumPy scalars, can be saved but not loaded.
+        # Test that the file can be read: some values, such as NumPy scalars, can only be saved.
         torch.load(new_path, map_location="cpu", weights_only=True, mmap=True)
 
 
 def load_checked(path: Path) -> dict[str, Any]:
-    """Load a file of `save_atomically` onto the CPU; raise ConfigError if it is damaged."""
+    """Load a `save_atomically` file onto the CPU; raise ConfigError if missing or damaged."""
     try:
         with name_path_in_errors(path), memory_errors_as_config_errors(str(path)):
             with (
@@ -77,7 +77,7 @@ def load_checked(path: Path) -> dict[str, Any]:
 
 
 def map_tensors(tree: Any, function: Callable[[str, torch.Tensor], Any], path: str = "") -> Any:
-    """Return nested values with `function(dotted path, tensor)` in place of each tensor."""
+    """Return nested values with `function(path, tensor)` for each tensor; a path is like "a.0"."""
     if isinstance(tree, torch.Tensor):
         return function(path, tree)
     prefix = f"{path}." if path else ""
@@ -90,7 +90,7 @@ def map_tensors(tree: Any, function: Callable[[str, torch.Tensor], Any], path: s
 
 
 def find_non_finite_tensors(tree: Any) -> list[str]:
-    """Return the dotted paths of the floating-point tensors that hold a NaN or an infinity."""
+    """Return the paths, as in `map_tensors`, of the tensors that hold a NaN or an infinity."""
     tensors: dict[str, torch.Tensor] = {}
     map_tensors(tree, tensors.__setitem__)
     # The minimum and the maximum of a tensor are NaN if any of its values is.
@@ -103,7 +103,7 @@ def find_non_finite_tensors(tree: Any) -> list[str]:
 
 
 def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:
-    """Save a snapshot of the players in a run folder; return its path."""
+    """Save a snapshot of players after `decisions` decisions in a run folder; return its path."""
     path = folder / PLAYERS_FOLDER / f"{decisions}.pt"
     path.parent.mkdir(exist_ok=True)
     save_atomically(path, copy_to_cpu(tree))
@@ -113,8 +113,8 @@ def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:
 def copy_to_cpu(tree: Any) -> Any:
     """Return a copy of nested values with every tensor on the CPU, in its own storage.
 
-    torch.save always saves the whole storage. For a view, such as one network of a stack of many,
-    it would save the whole stack.
+    torch.save always saves the whole storage. For a view, such as one of K network replicas, it
+    would save all replicas.
     """
     return map_tensors(tree, lambda _, tensor: tensor.detach().cpu().clone())
 
@@ -134,7 +134,7 @@ def find_newest_snapshot(folder: Path) -> Path:
 
 
 def load_snapshot(path: Path) -> dict[str, Any]:
-    """Return a snapshot, {"game": ..., "players": {name: state}}."""
+    """Load a snapshot, {"game": ..., "players": {name: state}}; raise ConfigError otherwise."""
     is_safetensors = path.suffix == SAFETENSORS_SUFFIX
     tree = load_safetensors(path) if is_safetensors else load_checked(path)
     if not all(isinstance(tree.get(key), dict) for key in ("game", "players")):
@@ -143,17 +143,17 @@ def load_snapshot(path: Path) -> dict[str, Any]:
 
 
 def save_safetensors(path: Path, tree: Mapping[str, Any]) -> None:
-    """Write nested tensors and plain values; raise ConfigError if safetensors is not installed."""
+    """Save nested tensors and plain values; raise ConfigError if safetensors is not installed."""
     check_packages("export", str(path), "safetensors")
     from safetensors.torch import save_file
 
     tensors: dict[str, torch.Tensor] = {}
 
-    def move(name: str, tensor: torch.Tensor) -> dict[str, str]:
+    def replace_by_reference(name: str, tensor: torch.Tensor) -> dict[str, str]:
         tensors[name] = tensor.contiguous()
         return {TENSOR_KEY: name}
 
-    metadata = {METADATA_KEY: json.dumps(map_tensors(tree, move))}
+    metadata = {METADATA_KEY: json.dumps(map_tensors(tree, replace_by_reference))}
     with atomic_replacement(path) as new_path:
         save_file(tensors, new_path, metadata)
 
@@ -161,12 +161,12 @@ def save_safetensors(path: Path, tree: Mapping[str, Any]) -> None:
 def load_safetensors(path: Path) -> dict[str, Any]:
     """Return the nested values of a file of `save_safetensors`, with tensors on the CPU.
 
-    Raise ConfigError if the file is damaged or from elsewhere, or safetensors is not installed.
+    Raise ConfigError if the file is missing or not such a file, or safetensors is not installed.
     """
     check_packages("export", str(path), "safetensors")
     from safetensors import SafetensorError, safe_open
 
-    def insert(mapping: dict[str, Any]) -> Any:
+    def resolve_reference(mapping: dict[str, Any]) -> Any:
         return tensors[mapping[TENSOR_KEY]] if mapping.keys() == {TENSOR_KEY} else mapping
 
     try:
@@ -176,7 +176,7 @@ def load_safetensors(path: Path) -> dict[str, Any]:
             if len(text) > MAX_METADATA_BYTES:
                 raise ValueError("too long")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return dict(json.loads(text, object_hook=insert))
+        return dict(json.loads(text, object_hook=resolve_reference))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
     except (SafetensorError, LookupError, RuntimeError, TypeError, ValueError) as error:

@@ -15,7 +15,7 @@ COMPILING_MESSAGE = (
 
 
 def format_os_error(error: OSError) -> str:
-    """Return the path and the reason of a failure in one line."""
+    """Return the reason of an error in one line, after the error's path if it has one."""
     reason = error.strerror or str(error)
     return reason if error.filename is None else f"{error.filename}: {reason}"
 
@@ -23,7 +23,7 @@ def format_os_error(error: OSError) -> str:
 def escape_control_characters(text: str) -> str:
     """Return text with escapes such as `\\x1b` for unprintable characters except line breaks.
 
-    Control characters in a stranger's file could move the cursor, rename the window or hide text,
+    Control characters in an untrusted file could move the cursor, rename the window or hide text,
     and marks of writing direction could change the order of the text.
     """
     return "".join(
@@ -35,25 +35,24 @@ def escape_control_characters(text: str) -> str:
 
 
 def print_line(text: str, is_escaped: bool = False) -> None:
-    """Print and flush text; a failure of standard output raises an OSError.
+    """Print a line and flush it; a failure of standard output raises an OSError.
 
-    Control characters are escaped, unless `is_escaped` says that the caller has escaped all
-    untrusted text.
+    Control characters are escaped, unless `is_escaped`: the caller has escaped all untrusted text.
     """
     with name_path_in_errors("standard output"):
         print(text if is_escaped else escape_control_characters(text), flush=True)
 
 
 def print_error(message: str) -> None:
-    """Print a message to the user on standard error; ignore failures of standard error."""
+    """Print "poker-rl: " and a message on standard error; ignore failures of standard error."""
     with suppress(OSError):
         print(f"poker-rl: {escape_control_characters(message)}", file=sys.stderr, flush=True)
 
 
 def announce_compilation() -> AbstractContextManager[object]:
-    """Return a context in which a line is printed once, when numba begins to compile.
+    """Return a context that prints a notice when numba first compiles a function inside it.
 
-    In a distributed run only the first process prints it.
+    In a distributed run only the process of rank 0 prints it.
     """
     from numba.core.event import Event, Listener, install_listener
     from tqdm import tqdm  # type: ignore[import-untyped]
@@ -74,7 +73,7 @@ def announce_compilation() -> AbstractContextManager[object]:
 
 
 def create_progress_bar(total: int, unit: str, **tqdm_options: Any) -> Any:
-    """Create a bar that counts units such as "deals"; outside a terminal it is updated rarely."""
+    """Create a bar that counts units such as "deals"; outside a terminal it is rarely updated."""
     from tqdm import tqdm
 
     min_interval = 0.1 if sys.stderr.isatty() else 30

@@ -1,8 +1,8 @@
 """Operations on files that may fail.
 
-For a failure of the machine, such as a full disk, they raise an OSError with a path, which the
-command line prints in one line with exit code 1. For a path of the wrong kind, such as a folder in
-place of a file, they raise a ConfigError.
+For a failure of the machine, such as a full disk, they raise an OSError with a path; the command
+line prints it in one line and exits with code 1. For a path of the wrong kind, such as a folder
+instead of a file, they raise a ConfigError.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PARTIAL_SUFFIX = ".part"  # suffix of a file that is not yet complete
 
 @contextmanager
 def name_path_in_errors(path: Path | str) -> Iterator[None]:
-    """Add `path` to an OSError that is raised in this context, unless it has a path as text."""
+    """Add `path` to an OSError raised in this context, unless the error has a path already."""
     try:
         yield
     except OSError as error:
@@ -34,10 +34,11 @@ def name_path_in_errors(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
-    """Yield the path of a new file; at the end, flush it to the disk and replace `path` with it.
+    """Yield the path of a new, empty file to write; on exit, replace the file `path` with it.
 
-    At any moment `path` is the complete old file or the complete new one. After a failure it is the
-    old one, and the new file is removed. The permissions are `mode` without the user's umask.
+    The new file is flushed to the disk first, so `path` is at any moment the complete old file or
+    the complete new one. After an error the old file stays, and the new one is removed. The new
+    file has the permissions `mode` less the user's umask.
     """
     # With a fixed name, an attacker could place a link there that leads to another file.
     new_path = path.with_name(f"{path.name}.{token_hex(4)}{PARTIAL_SUFFIX}")
@@ -64,8 +65,8 @@ def write_text_atomically(path: Path, text: str) -> None:
         new_path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def copy_files(folder: Path, source_by_path: Mapping[str, Path]) -> None:
-    """Copy each source file to its relative path in a folder."""
+def copy_into_folder(folder: Path, source_by_path: Mapping[str, Path]) -> None:
+    """Copy each source file to the relative path in `folder` that is its key."""
     for relative_path, source in source_by_path.items():
         path = folder / relative_path
         path.parent.mkdir(exist_ok=True)
@@ -74,7 +75,7 @@ def copy_files(folder: Path, source_by_path: Mapping[str, Path]) -> None:
 
 
 def fsync_path(path: Path) -> None:
-    """Flush a file, or a folder's list of names, to the disk."""
+    """Wait until a file's contents, or a folder's list of names, are flushed to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -96,19 +97,19 @@ def check_folder_path(path: Path) -> None:
 
 
 def list_complete_files(folder: Path) -> set[str]:
-    """Return the names in a folder, except those of incomplete files."""
+    """Return the names of the files and folders in a folder, without incomplete files."""
     return {path.name for path in folder.iterdir() if path.suffix != PARTIAL_SUFFIX}
 
 
 def remove_partial_files(folder: Path) -> None:
-    """Remove the incomplete files in a folder; no other process may write to it."""
+    """Remove incomplete files in a folder and below; no other process may be writing there."""
     for path in folder.rglob(f"*{PARTIAL_SUFFIX}"):
         if path.is_file():
             path.unlink()
 
 
 def create_writable_folder(path: Path) -> None:
-    """Create a folder if it does not exist, and check that it can be written to."""
+    """Create a folder if it does not exist; raise PermissionError if it is not writable."""
     check_folder_path(path)
     path.mkdir(parents=True, exist_ok=True)
     if not os.access(path, os.W_OK | os.X_OK):
@@ -117,10 +118,10 @@ def create_writable_folder(path: Path) -> None:
 
 @contextmanager
 def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
-    """Lock a folder, so that only one process at a time is in this context.
+    """Lock a folder while in this context; only one process at a time can hold the lock.
 
-    If another process holds the lock, wait until it is free. If `activity` is set, raise a
-    ConfigError instead, which says that the other process is doing this.
+    If another process holds it, wait until it is free, or with `activity` raise a ConfigError. Its
+    message says that the other process is doing `activity`, such as "training it".
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -3,15 +3,15 @@
 outputs/<game>/<algo>/<name, or overrides and time>/
     config.yaml         the resolved settings
     manifest.json       command, versions, commit, device, start, end, status
-    metrics.jsonl       a row for each evaluation: counters and `tag: value`
+    metrics.jsonl       a JSON row for each evaluation: counters, and metrics by tag
     events.out.*        the metrics for TensorBoard; those of a player are in players/<player>
     state.pt, players/  checkpoint and snapshots, see `checkpoint`
     evaluations/        results of `poker-rl evaluate`, and report.html of `poker-rl report`
     workers/            checkpoints of the other processes of a distributed run
-    opponents/          copies of players from other runs that play in this run
+    opponents/          copies of opponents' files: snapshots of other runs, bots given by YAML
     figures/*.png       figures drawn at the end, unless figures=false
 
-A session is one process that trains a run: the first one or one that resumed it.
+A session is one process that trains a run: the process that began it or one that resumed it.
 """
 
 from __future__ import annotations
@@ -44,11 +44,7 @@ from poker_rl.config.validation import (
     read_json,
     read_yaml_text,
 )
-from poker_rl.storage.disk import (
-    check_folder_path,
-    list_complete_files,
-    write_text_atomically,
-)
+from poker_rl.storage.disk import check_folder_path, list_complete_files, write_text_atomically
 
 if TYPE_CHECKING:
     import torch
@@ -57,10 +53,10 @@ CONFIG_FILE = "config.yaml"
 MANIFEST_FILE = "manifest.json"
 METRICS_FILE = "metrics.jsonl"
 FIGURES_FOLDER = "figures"
-MAX_LABEL_CHARACTERS = 80  # characters of a folder's name before the time
-# Top-level settings that only determine the folder of a run.
+MAX_LABEL_CHARACTERS = 80  # length of the label in a folder's name, before the time
+# Top-level settings that determine only the folder of a run, not its results.
 LOCATION_SETTINGS = {"outputs", "name", "resume"}
-MANIFEST_TYPES: dict[str, Any] = {  # of entries that are read again
+MANIFEST_TYPES: dict[str, Any] = {  # types of the entries that other code reads
     "command": str,
     "start": str,
     "end": str | None,
@@ -72,7 +68,7 @@ MANIFEST_TYPES: dict[str, Any] = {  # of entries that are read again
     "measurements": dict,
     "resumed": list,
 }
-# Enough for 100,000 rows of 2.5 KB. Parsed rows take many times as much memory as the file.
+# Enough for 100,000 rows of 2.5 KB. A limit is needed since parsed rows take far more memory.
 MAX_METRICS_BYTES = 256 * MIB
 MAX_ROW_BYTES = 1 << 18
 # Names of files and folders that a run creates before it writes the manifest.
@@ -81,11 +77,11 @@ RECORDED_PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tenso
 
 
 def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
-    """Return a label made of overrides, for the name of a folder: `entropy_coef.start-0.5_seed-1`.
+    """Return a label for a folder's name from a command's overrides, as `lr.start-0.5_seed-1`.
 
     The label has no character with a special meaning for shells or for Hydra, so that the folder
-    can be typed in `resume=FOLDER`. Overrides of `omitted_keys` are left out, and so are the game
-    and the algorithm, because they are the names of parent folders.
+    can be typed in `resume=FOLDER`. Overrides of the top-level `omitted_keys` are left out, and so
+    are those of game and algorithm, which are the names of the parent folders.
     """
     words = []
     for override in overrides:
@@ -100,9 +96,9 @@ def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str])
 def create_run_folder(
     outputs: Path, game: str, algo: str, name: str | None = None, label: str = ""
 ) -> Path:
-    """Create the folder outputs/game/algo/name; the default name is the label and the time.
+    """Create and return the folder outputs/game/algo/name; by default, name is label and time.
 
-    A folder with this name is used again if its run was killed before it wrote its manifest.
+    If the folder exists, raise ConfigError unless its run was killed before it wrote a manifest.
     """
     now = f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}"
     folder = outputs / game / algo / (name or f"{label}_{now}".lstrip("_"))
@@ -118,7 +114,7 @@ def create_run_folder(
 
 
 def describe_process(device: torch.device) -> dict[str, Any]:
-    """Return the command, the software and the machine of this process."""
+    """Return the manifest's entries about this process: command, versions, hardware and start."""
     import torch
 
     return {
@@ -133,8 +129,8 @@ def describe_process(device: torch.device) -> dict[str, Any]:
     }
 
 
-def create_manifest(seed: int, device: torch.device) -> dict[str, Any]:
-    """Return the manifest of a new run."""
+def build_manifest(seed: int, device: torch.device) -> dict[str, Any]:
+    """Return the manifest of a new run, which `write_manifest` saves."""
     return {
         **describe_process(device),
         "seed": seed,
@@ -148,7 +144,7 @@ def create_manifest(seed: int, device: torch.device) -> dict[str, Any]:
 
 
 def format_current_time() -> str:
-    """Return the present time in ISO 8601, to the second, with its offset from UTC."""
+    """Return the local time in ISO 8601, to the second, with its offset from UTC."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
@@ -169,8 +165,8 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     write_text_atomically(folder / MANIFEST_FILE, json.dumps(manifest, indent=2) + "\n")
 
 
-def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return settings and manifest of a run; raise ConfigError if the folder is no run folder."""
+def read_config_and_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return settings and manifest of a run; raise ConfigError if one is missing or damaged."""
     prefix = f"{folder} is no run folder: {CONFIG_FILE} or {MANIFEST_FILE}"
     try:
         config = yaml.safe_load(read_yaml_text(folder / CONFIG_FILE))
@@ -186,12 +182,12 @@ def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return config, manifest
 
 
-def describe_origin(folder: Path, decisions: int) -> dict[str, Any]:
-    """Return the origin of the players of a run: command, experiment, seed, commit and date.
+def describe_snapshot_origin(folder: Path, decisions: int) -> dict[str, Any]:
+    """Return the origin of a snapshot, for players that are exported or copied from a run.
 
-    `decisions` is the number of decisions before the snapshot of these players.
+    It holds entries of the manifest, and `decisions`, the number of decisions before the snapshot.
     """
-    config, manifest = read_run_folder(folder)
+    config, manifest = read_config_and_manifest(folder)
     try:
         program, *words = shlex.split(manifest["command"])
     except ValueError as error:
@@ -218,9 +214,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_last_metrics_row(folder: Path) -> dict[str, float]:
-    """Return the last complete row of a run's metrics; {} if there is none or it is damaged.
+    """Return the last complete row of a run's metrics.jsonl; {} if there is none or it is damaged.
 
-    Only the end of the file is read, because the file may be long and still growing.
+    Only the end of the file is read, because the file may be long.
     """
     try:
         with open_regular_file(folder / METRICS_FILE, MAX_METRICS_BYTES) as file:
@@ -232,9 +228,9 @@ def read_last_metrics_row(folder: Path) -> dict[str, float]:
 
 
 def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[str, float]]:
-    """Return the complete rows of a file metrics.jsonl.
+    """Return the complete rows of a file metrics.jsonl; raise ConfigError if a row is damaged.
 
-    With `byte_count`, read only the first so many bytes; raise ConfigError if there are fewer.
+    With `byte_count`, read only the first `byte_count` bytes; raise ConfigError if there are fewer.
     """
     try:
         with open_regular_file(path, MAX_METRICS_BYTES) as file:
@@ -281,7 +277,7 @@ def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
 
 
 def _collect_versions() -> dict[str, str]:
-    """Return the versions of Python, of the main packages and of the plug-ins."""
+    """Return the versions of Python, of the main packages and of the plug-ins, by package."""
     versions = {"python": platform.python_version()}
     for package in RECORDED_PACKAGES:
         with suppress(PackageNotFoundError):  # poker-rl may not be installed

@@ -19,7 +19,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
 from poker_rl.storage import checkpoint
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_run_folder
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_config_and_manifest
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, RESUME_RULE
 from poker_rl.training.run_log import RunLog
 
@@ -181,7 +181,7 @@ def warm_start_from_run(
     if not folder.exists() and "@" in spec:
         path, _, expected = spec.rpartition("@")
         folder = Path(path)
-    old, _ = read_run_folder(folder)
+    old, _ = read_config_and_manifest(folder)
     state = checkpoint.load_checked(folder / checkpoint.STATE_FILE)
     try:
         decisions = str(state["progress"]["decisions"])

@@ -14,7 +14,7 @@ from poker_rl.config.process_setup import MAX_AUTO_THREADS, count_cores
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.players.opponent_files import OpponentFiles
-from poker_rl.storage.run_folder import CONFIG_FILE, read_run_folder
+from poker_rl.storage.run_folder import CONFIG_FILE, read_config_and_manifest
 
 REQUIRED_PARTS = ("game", "algo", "evaluation", "logger", "names")
 # Groups whose chosen option is recorded in the part `names`.
@@ -110,7 +110,7 @@ def replace_opponents_by_copies(
 def read_run_config(folder: Path, key: str) -> dict[str, Any]:
     """Return the config of a run folder; errors name the setting `key` that gave the folder."""
     with error_prefix(key):
-        config, _ = read_run_folder(folder)
+        config, _ = read_config_and_manifest(folder)
         for part in REQUIRED_PARTS:
             if not isinstance(config.get(part), dict):
                 raise ConfigError(f"{folder / CONFIG_FILE} has no {part}")

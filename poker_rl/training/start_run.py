@@ -35,7 +35,7 @@ from poker_rl.players.player_loader import load_player
 from poker_rl.storage import run_folder
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.console import announce_compilation, format_os_error, print_line
-from poker_rl.storage.disk import copy_files, exclusive_lock, remove_partial_files
+from poker_rl.storage.disk import copy_into_folder, exclusive_lock, remove_partial_files
 from poker_rl.training.device import (
     choose_faster_device,
     count_torchrun_processes,
@@ -201,9 +201,9 @@ def prepare_run_folder(
     folder, config = run_log.folder, run_log.config
     try:
         if is_new:
-            run_log.manifest = run_folder.create_manifest(config["seed"], device)
+            run_log.manifest = run_folder.build_manifest(config["seed"], device)
         else:
-            old, run_log.manifest = run_folder.read_run_folder(folder)
+            old, run_log.manifest = run_folder.read_config_and_manifest(folder)
             checkpoints.restore(run_log)
             if checkpoints.last_progress is not None:
                 check_resumed_budget(run_log, checkpoints.last_progress, int(old["budget"]))
@@ -212,7 +212,7 @@ def prepare_run_folder(
             run_log.manifest.pop("error", None)
         remove_partial_files(folder)  # while the other processes wait in `synchronize`
         checkpoints.synchronize()
-        copy_files(folder, files_to_copy)
+        copy_into_folder(folder, files_to_copy)
         run_folder.write_config(folder, config)
         run_log.write_manifest(status="running", end=None)
         run_log.truncate()

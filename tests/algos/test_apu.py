@@ -215,7 +215,7 @@ def test_updates_for_episodes_are_exact():
     for turn in range(1, 16):
         learner.learn()
         due = turn * episodes * updates // period
-        if learner._learners[0].buffer.min_size < 8:
+        if learner._learners[0].buffer.min_replica_size < 8:
             missed = due
         assert learner.progress.hands == turn * episodes * 3
         assert learner.progress.updates == due - missed
@@ -271,7 +271,7 @@ def test_losses_against_plain_loops(variant):
             entropy -= pi[legal] @ np.log(pi[legal]) / 40
             ends += over
     assert 20 < ends < 40 * copies - 20 or copies == 1
-    losses = one.compute_losses(40, 0.9)
+    losses = one.compute_losses_and_entropy(40, 0.9)
     assert losses[0].item() == pytest.approx(errors, rel=1e-4)
     assert losses[1].item() == pytest.approx(-gains, rel=1e-4)
     assert losses[2].item() == pytest.approx(entropy, rel=1e-4)

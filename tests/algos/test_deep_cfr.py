@@ -44,7 +44,7 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game):
     """At each infoset met 40 times and more, within 6 standard errors of 20 traversals."""
     tree, hands, times = get_tree(game), 1000, 20
     services, policy = agents_of(game, hands), any_policy(tree, 1)
-    rows, _ = services.encode_records(tree.infoset_records)
+    rows, _ = services.encode_with_hidden_cards(tree.infoset_records)
     row_index = {row.tobytes(): i for i, row in enumerate(rows)}
 
     def infosets(seen):
@@ -89,14 +89,14 @@ def test_a_memory_keeps_weighted_means_of_equal_observations():
     memory.add(decisions([[0, 1], [1, 1], [0, 1]], [[1, 0, 0], [5, 5, 5], [3, 0, 0]], [0, 0, 1]))
     memory.start_iteration()
     memory.add(decisions([[0, 1], [0, 1]], [[4, 3, 0], [7, 0, 0]], [0, 1]))
-    targets = memory.get_or_sample_targets(batch_size=4)
+    targets = memory.get_or_sample_batch(batch_size=4)
     assert len(memory) == 3
     assert targets.weight.tolist() == [[0.75, 0.25], [1, 0]]
     assert targets.target[0].tolist() == [[3, 2, 0], [5, 5, 5]]  # (1 x 1 + 2 x 4) / 3
     assert targets.target[1, 0].tolist() == pytest.approx([17 / 3, 0, 0])
     assert targets.observation[0, :, :2].tolist() == [[0, 1], [1, 1]]
     # fewer than there are: drawn by their weights
-    drawn = [memory.get_or_sample_targets(batch_size=1).target[0, 0, 0].item() for _ in range(400)]
+    drawn = [memory.get_or_sample_batch(batch_size=1).target[0, 0, 0].item() for _ in range(400)]
     assert set(drawn) == {3.0, 5.0}
     assert drawn.count(3.0) == pytest.approx(300, abs=40)  # 4.6 standard deviations
 
@@ -116,7 +116,7 @@ def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met():
             item.observation[:, :8] = row
             memory.add(item)
         assert len(memory) == 4
-        sampled += memory.get_or_sample_targets(batch_size=8).target[0, :, 0].tolist()
+        sampled += memory.get_or_sample_batch(batch_size=8).target[0, :, 0].tolist()
     counts = np.bincount(np.array(sampled).round().astype(int), minlength=8)
     assert abs(counts - 100).max() < 30  # 4 standard deviations
 
@@ -203,12 +203,12 @@ def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch):
     memory.start_iteration()
     memory.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
     assert len(memory) == 9
-    apart = memory.get_or_sample_targets(batch_size=9)
+    apart = memory.get_or_sample_batch(batch_size=9)
     restored = MergingBuffer(services, capacity=5, iteration_weight_power=1.0)
     restored.load_state_dict(memory.state_dict())
     for either in (memory, restored):
         either.add(decisions([[1, 1]], [[1, 0, 0]], [1]))
         assert len(either) == 8
-    merged = memory.get_or_sample_targets(batch_size=9)
+    merged = memory.get_or_sample_batch(batch_size=9)
     for targets in (apart, merged):
         assert float((targets.weight[0] * targets.target[0, :, 0]).sum()) == pytest.approx(2.0)

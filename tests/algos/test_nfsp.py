@@ -114,19 +114,19 @@ def test_updates_for_own_decisions_are_exact(network_sharing, updates, every, ta
         before = learner.progress.decisions, learner.progress.updates
         learner.learn()
         decisions, done = learner.progress.decisions, learner.progress.updates
-        if learner._buffer.min_size < 20:
+        if learner._buffer.min_replica_size < 20:
             assert done == 0
             continue
         start = before[0] if start is None else start
         # decisions of one agent: all of them over the number of agents
         due = decisions * updates // (every * networks) - start * updates // (every * networks)
         assert done == due
-    assert learner.progress.updates == learner._stepper.updates > 0
+    assert learner.progress.updates == learner._replay_optimizer.updates > 0
 
 
 def test_the_target_network_is_a_copy_made_every_so_often():
     learner = dqn(kuhn(), train_freq=1000, target_update_interval=5)
-    while learner._buffer.min_size < 32:
+    while learner._buffer.min_replica_size < 32:
         learner.learn()
     past = []
     for turn in range(1, 11):

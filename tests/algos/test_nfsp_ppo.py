@@ -50,7 +50,7 @@ def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt():
             carried, again = getattr(batch, name)[pending], getattr(following, name)
             np.testing.assert_array_equal(carried, again[: len(pending)])
     learnt = sum(int(responds[batch.next_row != NEXT_PENDING].sum()) for batch, responds in batches)
-    assert learner._averages.average_policy.buffer.min_size == learnt > 1000
+    assert learner._averages.average_policy.buffer.min_replica_size == learnt > 1000
     assert learner.progress.decisions == sum((b.next_row != NEXT_PENDING).sum() for b, _ in batches)
 
 

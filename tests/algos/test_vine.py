@@ -57,7 +57,7 @@ def test_advantages_are_the_exact_ones_in_the_mean(game, monkeypatch):
         sums, met, wins = compute_counterfactual_values(tree, policy, seat)
         regrets[own] = (sums / met[:, None])[own]
         won[own] = (wins / met)[own]
-    seen = one.services.encode_records(tree.infoset_records)[0]
+    seen = one.services.encode_with_hidden_cards(tree.infoset_records)[0]
     one._critic_ema.module = KnownValues(seen, won / scale)
     added = []
     monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
@@ -93,7 +93,7 @@ def test_actions_that_are_hardly_ever_played_are_not_tried(monkeypatch):
     advantage = np.concatenate([parts["advantage"] for parts in added])
     tree, policy = get_tree(game), one.players()["weight_average"].action_probs
     tried = (policy(tree.infoset_records) >= 0.4).sum(1)
-    rows, _ = one.services.encode_records(tree.infoset_records)
+    rows, _ = one.services.encode_with_hidden_cards(tree.infoset_records)
     seen = {row.tobytes(): i for i, row in enumerate(rows)}
     expected = np.array([max(tried[seen[row.tobytes()]], 1) for row in batch.observation])
     assert count.max() == 2

@@ -11,7 +11,7 @@ from learner_contexts import compose_learner, sole
 from poker_rl.games import load_game
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning import NEXT_PENDING, Rollout
-from poker_rl.learning.advantages import compute_gae, estimate_step_advantages
+from poker_rl.learning.advantages import compute_gae, compute_gae_and_completeness
 from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.players import load_player
@@ -60,7 +60,7 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(game, opponent
         batch = rollout.batch
         rows, is_learner = order_decisions(batch)
         value = torch.randn(batch.action.shape, generator=torch.Generator().manual_seed(iteration))
-        advantage, is_complete = estimate_step_advantages(
+        advantage, is_complete = compute_gae_and_completeness(
             batch, value, gamma, gae_lambda, reward_scale
         )
         values, reward = value[batch.is_decision].numpy(), rows.reward / np.float32(reward_scale)
@@ -99,7 +99,7 @@ def test_a_batch_holds_what_the_rules_say(game, overrides):
             np.testing.assert_array_equal(batch.is_decision[row], is_decision)
             np.testing.assert_array_equal(batch.seat[row], seat)
             np.testing.assert_array_equal(batch.mask[row], mask)
-            observations, hidden_cards = services.encode_records(tables.records)
+            observations, hidden_cards = services.encode_with_hidden_cards(tables.records)
             np.testing.assert_array_equal(batch.observation[row], observations)
             np.testing.assert_array_equal(batch.hidden_cards[row], hidden_cards)
             action = batch.action[row].numpy()

@@ -16,7 +16,7 @@ from poker_rl.learning.gradient_steps import (
     MIN_CHUNK,
     CapturedUpdates,
     ChunkedAdam,
-    GradientStepper,
+    ReplayOptimizer,
     take_gradient_step,
 )
 from poker_rl.learning.learner_timer import LearnerTimer
@@ -34,13 +34,13 @@ def make_buffer(values, seed=0):
 
 def make_stepper(module, compute_loss, optimizer="adam", lr=None, seed=0):
     buffer = make_buffer([0.0, 1.0, 2.0], seed)
-    return GradientStepper(
+    return ReplayOptimizer(
         module, optimizer, lr or Constant(start=0.1), None, buffer, 4, compute_loss
     )
 
 
-def make_updates(*steppers):
-    return CapturedUpdates(steppers, CPU, LearnerTimer(CPU))
+def make_updates(*optimizers):
+    return CapturedUpdates(optimizers, CPU, LearnerTimer(CPU))
 
 
 def test_the_mean_loss_is_that_of_a_copy_and_a_step():
@@ -50,9 +50,9 @@ def test_the_mean_loss_is_that_of_a_copy_and_a_step():
     )
     updates = make_updates(descent)
     updates.take_steps(3)
-    assert descent.pop_means()[0] == 3.0  # 18 of three steps and two copies
+    assert descent.pop_mean_loss_and_norm()[0] == 3.0  # 18 of three steps and two copies
     updates.take_steps(1)
-    assert descent.pop_means()[0] == 2.0
+    assert descent.pop_mean_loss_and_norm()[0] == 2.0
 
 
 def test_the_norm_is_that_before_clipping():
@@ -84,14 +84,14 @@ def test_networks_that_learn_together_learn_as_alone():
         )
 
     together, alone = [make(seed) for seed in (1, 2)], [make(seed) for seed in (1, 2)]
-    make_updates(*(stepper for _, stepper in together)).take_steps(20)
-    for _, stepper in alone:
-        make_updates(stepper).take_steps(20)
+    make_updates(*(optimizer for _, optimizer in together)).take_steps(20)
+    for _, optimizer in alone:
+        make_updates(optimizer).take_steps(20)
     for (one, _), (other, _) in zip(together, alone, strict=True):
         for weight, expected in zip(one.parameters(), other.parameters(), strict=True):
             assert torch.equal(weight, expected)
     for (_, one), (_, other) in zip(together, alone, strict=True):
-        assert one.pop_means() == other.pop_means()
+        assert one.pop_mean_loss_and_norm() == other.pop_mean_loss_and_norm()
 
 
 @pytest.mark.parametrize("widths", [[1, 5, 3], [70, 90, 40], [300, 2000, 10]])

@@ -92,7 +92,7 @@ def test_items_come_back_whole_and_from_their_own_copy():
     for part in np.array_split(np.arange(120), 4):
         memory.add(copy[part], **{name: values[part] for name, values in added.items()})
     assert memory.items_added.tolist() == np.bincount(copy).tolist()
-    assert memory.min_size == np.bincount(copy)[2]
+    assert memory.min_replica_size == np.bincount(copy)[2]
     batch = memory.sample(400)
     assert batch["observation"].shape == (3, 400, 21)
     assert batch["action"].shape == (3, 400)

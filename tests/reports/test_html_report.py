@@ -10,7 +10,7 @@ from commands import TRAIN, list_runs, run_command
 from run_folders import make_row, write_run_folder
 
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.storage.run_folder import read_run_folder
+from poker_rl.storage.run_folder import read_config_and_manifest
 
 FIGURES = PlayerEvaluator.build_figures  # before the fixture `working_folder` takes them away
 
@@ -92,7 +92,7 @@ def test_several_runs_begin_with_their_comparison(get_refusal):
 
 
 def test_a_run_that_was_stopped_before_anything_was_kept(finished_run):
-    cfg, manifest = read_run_folder(finished_run)
+    cfg, manifest = read_config_and_manifest(finished_run)
     empty = write_run_folder("r/a", [], manifest={**manifest, "status": "running"}, **cfg)
     assert run_command("report", str(empty)) == 0
     assert "running or killed" in (empty / "report.html").read_text()

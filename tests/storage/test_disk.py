@@ -18,7 +18,7 @@ from commands import ENVIRONMENT, PROGRAM, TRAIN, limit_file_size, list_runs, ru
 
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint, console, disk
-from poker_rl.storage.run_folder import read_run_folder
+from poker_rl.storage.run_folder import read_config_and_manifest
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -46,10 +46,10 @@ def test_a_full_disk_while_training(name, spare_bytes, options, finished_run, ca
         assert run_command("train", f"resume={folder}", "budget=200", *options) == 1
     assert read_error(capsys).startswith(f"{folder}/{name}")
     assert not list(folder.rglob("*.part"))
-    assert read_run_folder(folder)[1]["status"] == "failed"
+    assert read_config_and_manifest(folder)[1]["status"] == "failed"
     assert checkpoint.load_checked(folder / "state.pt")["progress"]["iterations"] == 10
     assert run_command("train", f"resume={folder}", "budget=20") == 0
-    assert read_run_folder(folder)[1]["status"] == "finished"
+    assert read_config_and_manifest(folder)[1]["status"] == "finished"
 
 
 def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys):

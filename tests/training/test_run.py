@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
-from poker_rl.storage.run_folder import read_run_folder
+from poker_rl.storage.run_folder import read_config_and_manifest
 from poker_rl.training import signals
 from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 
@@ -80,7 +80,7 @@ def test_a_run_leaves_its_folder():
     tiny.train()
     folder = tiny.only_folder()
     assert folder.parent == Path("outputs/tiny/fit")
-    cfg, manifest = read_run_folder(folder)
+    cfg, manifest = read_config_and_manifest(folder)
     assert cfg == tiny.settings()
     assert (manifest["status"], manifest["seed"]) == ("finished", 5)
     assert 50 < manifest["peak_memory_mib"] < 50_000
@@ -136,7 +136,7 @@ def kill_and_resume():
             continue  # there was no run yet
         folder = folders[0]
         child(lines_until, kill_at // 2, folder)  # and once more on the way
-        if read_run_folder(folder)[1]["status"] != "finished":
+        if read_config_and_manifest(folder)[1]["status"] != "finished":
             assert child(tiny.train, folder) == 0
         assert same(result(folder), expected), f"killed at line event {kill_at} of {lines}"
         folder.parents[2].rename(f"killed_{kill_at}")
@@ -172,7 +172,7 @@ def test_two_halves_equal_the_whole(whole):
     folder = tiny.only_folder()
     tiny.train(folder, budget=400)
     assert same(result(folder), whole)
-    config, manifest = read_run_folder(folder)
+    config, manifest = read_config_and_manifest(folder)
     assert manifest["resumed"][0]["from"]["decisions"] >= 173
     assert config["budget"] == 400
 
@@ -195,7 +195,7 @@ def test_a_signal_checkpoints_and_leaves(number, whole, monkeypatch):
         assert stopped.value.exit_code == 128 + number
         assert signal.getsignal(number) == handler
     folder = tiny.only_folder()
-    _, manifest = read_run_folder(folder)
+    _, manifest = read_config_and_manifest(folder)
     assert (manifest["status"], manifest["checkpoint"]["iterations"]) == ("interrupted", 8)
     tiny.train(folder)
     assert same(result(folder), whole)
@@ -238,7 +238,7 @@ def test_not_a_number_stops_the_run(where):
     with pytest.raises(DivergedError, match=named) as error:
         tiny.train(algo=algo)
     folder = tiny.only_folder()
-    _, manifest = read_run_folder(folder)
+    _, manifest = read_config_and_manifest(folder)
     saved = manifest["checkpoint"]["decisions"]
     assert f"{folder}/state.pt ({saved:,} decisions)" in str(error.value)
     assert "\n" not in str(error.value)

@@ -1,9 +1,9 @@
 """Replay buffer that merges equal observations into one row with the weighted mean target.
 
 A network fitted to such means has the same optimum as one fitted to the single items, without the
-noise of sampling items. If there are more observations than the capacity, a uniform sample stays,
-chosen by a hash of the observation: one that was dropped will be dropped whenever it is added
-again, and one in the sample has the mean over all of its items.
+noise of sampling items. If there are more observations than the capacity, a uniform sample of them
+stays, chosen by a hash of the observation. So a dropped observation is dropped whenever it is added
+again, and an observation in the sample has the mean over all of its items.
 
 Items of iteration t have weight t^power, as in linear CFR and Deep CFR (arXiv:1811.00164).
 """
@@ -23,14 +23,14 @@ from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.learning.minibatches import find_distinct_rows
 
-ALWAYS_MERGE_BELOW = 100_000  # a buffer with fewer rows is merged at every addition
-MAX_UNMERGED_FRACTION = 1 / 8  # share of new rows at which a larger buffer is merged
-REPLICA_BYTES = 8  # of a row's key
+ALWAYS_MERGE_BELOW = 100_000  # a buffer with fewer rows merges equal ones at every addition
+MAX_UNMERGED_FRACTION = 1 / 8  # share of new rows above which a larger buffer merges
+REPLICA_BYTES = 8  # bytes of a row's key that hold the replica
 MERGE_MEMORY_FACTOR = 5  # memory needed while merging, as a multiple of the buffer's size
 
 
 class TraversalDecisions(NamedTuple):
-    """N decisions visited in a traversal."""
+    """N decisions visited in traversals of the game tree, with targets to learn."""
 
     observation: np.ndarray  # [N, W]
     mask: np.ndarray  # legal actions [N, A] bool
@@ -39,7 +39,7 @@ class TraversalDecisions(NamedTuple):
 
 
 class TargetBatch(NamedTuple):
-    """Observations and regression targets for K replicas."""
+    """Batch of B observations and regression targets for each of K replicas."""
 
     observation: Tensor  # [K, B, W] uint8 if binary, else float32
     mask: Tensor  # legal actions [K, B, A] bool
@@ -48,7 +48,7 @@ class TargetBatch(NamedTuple):
 
 
 class MergingBuffer:
-    """Buffer that merges equal observations, with up to `capacity` observations of each replica."""
+    """Buffer that merges equal observations; it holds up to K x `capacity` for K replicas."""
 
     def __init__(
         self,
@@ -79,10 +79,10 @@ class MergingBuffer:
         check_memory(setting, needed_bytes, torch.device("cpu"))
 
     def _set_rows(self, keys: np.ndarray, sums: np.ndarray) -> None:
-        """Set the N rows.
+        """Replace the contents by N rows, and index them by replica.
 
-        A key [N, bytes] is what rows to merge have in common: replica, observation and mask. The
-        sums [N, A + 1] are those of the weighted targets and of the weights of the merged items.
+        `keys` [N, bytes] encode replica, observation and mask; rows with equal keys can be merged.
+        `sums` [N, A + 1] have the sum of a row's weighted targets, then the sum of its weights.
         """
         self._keys, self._sums = keys, sums
         replica = keys[:, :REPLICA_BYTES].copy().view(np.int64)[:, 0]
@@ -96,11 +96,11 @@ class MergingBuffer:
         return len(self._keys)
 
     def start_iteration(self) -> None:
-        """Increment the iteration that determines the weight of items added from now on."""
+        """Count an iteration; the count determines the weight of items added from now on."""
         self.iteration += 1
 
     def add(self, decisions: TraversalDecisions) -> None:
-        """Add decisions; merge equal rows if the buffer is small or many rows are new."""
+        """Add decisions; if the buffer is small or many rows are new, merge equal rows."""
         count = len(decisions.replica)
         if not count:
             return
@@ -127,8 +127,8 @@ class MergingBuffer:
                 keys, sums = keys[kept_rows], sums[kept_rows]
         self._set_rows(keys, sums)
 
-    def get_or_sample_targets(self, batch_size: int) -> TargetBatch:
-        """Return each replica's rows, or `batch_size` sampled by weight if it has more."""
+    def get_or_sample_batch(self, batch_size: int) -> TargetBatch:
+        """Return all rows of each replica, or `batch_size` sampled by weight if it has more."""
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch
         max_rows = max(map(len, self._rows_by_replica))
@@ -175,6 +175,7 @@ class MergingBuffer:
         self.warm_start(state)
 
     def warm_start(self, state: dict[str, Any]) -> None:
+        """Copy rows and iteration of another run's buffer; raise ConfigError if they do not fit."""
         keys, sums = (state["rows"][name].numpy() for name in ("keys", "sums"))
         self._unmerged_rows = state["unmerged_rows"]
         if len(keys) - self._unmerged_rows > self._capacity:
@@ -187,7 +188,7 @@ class MergingBuffer:
 
 @jit
 def _hash_priorities(keys, salt):  # type: ignore[no-untyped-def]
-    """Return a hash of each row, uniform in [0, 1), which decides which rows stay, [N]."""
+    """Return a hash of each key, uniform in [0, 1), [N]; the keys with the lowest ones stay."""
     priorities = np.empty(len(keys))
     for i in range(len(keys)):
         hash_bits = hash_bytes(keys[i], salt)

@@ -1,11 +1,11 @@
 """Circular replay buffers and reservoirs, with separate items for each network replica.
 
 The insertion rule decides which items stay: the newest (`CircularInsertion`), a uniform sample of
-all items (`UniformReservoir`, Vitter's algorithm R), or one that favors newer items
+all items (`UniformReservoir`, Vitter's algorithm R), or a sample that favors newer items
 (`FlooredReservoir`, arXiv:1603.01121; `ExponentialReservoir`, Osborne et al., ACL 2014).
 
 Items are rows of bytes on the networks' device, and batches are sampled there. Boolean columns are
-packed eight to a byte: an observation of heads-up limit hold'em takes 36 bytes.
+packed, eight values to a byte: an observation of heads-up limit hold'em takes 36 bytes.
 """
 
 from __future__ import annotations
@@ -23,24 +23,27 @@ from poker_rl.config.validation import ConfigError, PositiveShare
 from poker_rl.learning import collectives
 from poker_rl.learning.memory_checks import check_memory
 
-WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # types by size in bytes
+WORD_TYPES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
 BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
 
 
 class InsertionRule:
-    """Rule that fills free slots, then stores each item with some probability in a random slot."""
+    """Rule that fills the free slots of a buffer, then lets new items replace random old ones.
+
+    In a full buffer, an item is stored with the probability of `compute_insertion_probs`.
+    """
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return the probability with which each item is stored after the buffer is full, [N].
+        """Return the probability that each of N items is stored in the full buffer, [N].
 
-        `item_number` [N] is the number of items ever added before each item.
+        `item_number` [N] counts the items ever added to the replica before each item.
         """
         raise NotImplementedError
 
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return the slot for each new item, [N]; `capacity` or more: the item is not stored."""
+        """Return the slot for each of N new items, [N]; from `capacity` on, an item is dropped."""
         # A uniform number u stores the item if u < p; u / p is then uniform and selects the slot.
         insertion_prob = self.compute_insertion_probs(item_number, capacity)
         slot = generator.random(len(item_number)) * (capacity / insertion_prob)
@@ -59,7 +62,7 @@ class CircularInsertion(InsertionRule):
 
 @dataclass(kw_only=True, frozen=True)
 class UniformReservoir(InsertionRule):
-    """Rule that keeps a uniform sample: item i is stored with probability capacity / i."""
+    """Rule that keeps a uniform sample: the i-th item is stored with probability capacity / i."""
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
         return capacity / (item_number + 1)
@@ -67,7 +70,7 @@ class UniformReservoir(InsertionRule):
 
 @dataclass(kw_only=True, frozen=True)
 class FlooredReservoir(InsertionRule):
-    """Rule that stores item i with probability max(capacity / i, min_insertion_prob)."""
+    """Rule that stores the i-th item with probability max(capacity / i, min_insertion_prob)."""
 
     min_insertion_prob: PositiveShare
 
@@ -96,7 +99,7 @@ class Column(NamedTuple):
 
     @property
     def stored_type(self) -> np.dtype:
-        """Type of an item's values in the buffer, where eight booleans are one byte."""
+        """NumPy type of an item's values as stored: numbers, or eight booleans to a byte."""
         if self.dtype == torch.bool:
             return np.dtype((np.uint8, (-(-(self.width or 1) // 8),)))
         shape = () if self.width is None else (self.width,)
@@ -106,9 +109,9 @@ class Column(NamedTuple):
 class ReplayBuffer:
     """Buffer of `capacity` items for each of K replicas; adding is O(1) per item.
 
-    An item is a row of bytes, with columns in descending order of size, which aligns them. Error
-    messages name the setting `capacity_key`. The check of memory includes `other_buffers` on the
-    same device.
+    An item is a row of bytes with the values of all `columns`. Error messages name the setting
+    `capacity_key`. The constructor raises ConfigError if this buffer and `other_buffers` on the
+    same device exceed its memory.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class ReplayBuffer:
         self.capacity, self.replicas, self._insertion_rule = capacity, replicas, insertion_rule
         self._capacity_key, self._columns, self._device = capacity_key, dict(columns), device
         self.items_added = np.zeros(replicas, np.int64)  # items ever added to each replica
+        # Columns in descending order of size are aligned without gaps.
         by_size = sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize)
         stored_types = [(name, column.stored_type) for name, column in by_size]
         self._item_dtype = np.dtype(stored_types, align=True)  # pads a row to whole words
@@ -146,12 +150,12 @@ class ReplayBuffer:
         else:
             self._storage = torch.zeros(size, dtype=torch.uint8, device=device)
         # Rows of words are copied faster than rows of bytes.
-        self._words = self._storage.view(WORDS[by_size[0][1].dtype.itemsize])
+        self._words = self._storage.view(WORD_TYPES[by_size[0][1].dtype.itemsize])
         self._replica_starts = torch.arange(replicas, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
 
     def check_capacity(self, setting_key: str, needed_items: int) -> None:
-        """Raise ConfigError about the setting `setting_key` if it exceeds the capacity."""
+        """Raise ConfigError about the setting `setting_key` if it needs more items than fit."""
         if needed_items > self.capacity:
             raise ConfigError(
                 f"{setting_key}: {needed_items:,} items are needed to learn;"
@@ -159,14 +163,14 @@ class ReplayBuffer:
             )
 
     @property
-    def min_size(self) -> int:
-        """Smallest number of items of a replica, over all processes of the run."""
+    def min_replica_size(self) -> int:
+        """Number of items of the replica that has the fewest, over all processes of the run."""
         own_min_size = int(min(self.items_added.min(), self.capacity))
         return -collectives.max_over_processes(-own_min_size)
 
     @property
     def has_items(self) -> bool:
-        """Return whether any replica in any process of the run has an item."""
+        """True if any replica in any process of the run has an item."""
         return collectives.max_over_processes(int(self.items_added.max())) > 0
 
     @property
@@ -175,7 +179,10 @@ class ReplayBuffer:
         return float(np.minimum(self.items_added, self.capacity).mean() / self.capacity)
 
     def add(self, replica: np.ndarray, **columns: np.ndarray) -> None:
-        """Add item i to `replica[i]`, the oldest item first; columns are [N, width] or [N]."""
+        """Add N items, the oldest first; the insertion rule may drop some of them.
+
+        `replica` [N] has the replica of each item, and each column its values, [N, width] or [N].
+        """
         if not len(replica):
             return
         counts = np.bincount(replica, minlength=self.replicas)
@@ -186,7 +193,7 @@ class ReplayBuffer:
         self.items_added += counts
         generator = self._insertion_generator
         slot = self._insertion_rule.assign_slots(item_number, self.capacity, generator)
-        # `unique` keeps the first of several items in a slot, which is the newest in reverse order.
+        # In reverse order, `unique` keeps the newest of several items for the same slot.
         stored_items = np.flatnonzero(slot < self.capacity)[::-1]
         stored_rows, item = np.unique(
             (replica * self.capacity + slot)[stored_items], return_index=True
@@ -198,7 +205,10 @@ class ReplayBuffer:
         self._update_sizes()
 
     def _pack_items(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
-        """Pack the items `index` [N] of columns, [M, width] or [M] each, into rows [N, bytes]."""
+        """Pack N items into rows of bytes, [N, bytes].
+
+        `columns` hold M items each, [M, width] or [M]; `index` [N] selects from them.
+        """
         items = np.empty(len(index), self._item_dtype)
         for name, column in self._columns.items():
             part = columns[name][index]
@@ -212,7 +222,7 @@ class ReplayBuffer:
     def sample(self, batch_size: int) -> dict[str, Tensor]:
         """Sample B = `batch_size` items of each replica with replacement, [K, B, width] or [K, B].
 
-        The samples of a replica without items are zeros.
+        Return them as a dict of columns. The samples of a replica without items are zeros.
         """
         shape, generator = (self.replicas, batch_size), self.sample_generator
         uniform = torch.rand(shape, dtype=torch.float64, generator=generator, device=self._device)
@@ -220,14 +230,14 @@ class ReplayBuffer:
         rows = self._words.index_select(0, index).view(torch.uint8)
         batch = {}
         for name, column in self._columns.items():
-            part = self._view_stored(rows, name)
+            part = self._view_column(rows, name)
             if column.dtype == torch.bool:
                 part = embedding(part.int(), self._bits_of_byte).flatten(1)[:, : column.width]
             batch[name] = part.view(*shape, *part.shape[1:])
         return batch
 
     def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, Tensor]]:
-        """Yield `count` batches like those of `sample`; a GPU samples all of them at once."""
+        """Yield `count` batches like those of `sample`; on a GPU, one call samples them all."""
         if self._device.type == "cpu":
             for _ in range(count):
                 yield self.sample(batch_size)
@@ -236,8 +246,8 @@ class ReplayBuffer:
             for start in range(0, count * batch_size, batch_size):
                 yield {name: part[:, start : start + batch_size] for name, part in columns.items()}
 
-    def _view_stored(self, rows: Tensor, name: str) -> Tensor:
-        """Return a view of one column of rows [N, bytes]; booleans stay packed."""
+    def _view_column(self, rows: Tensor, name: str) -> Tensor:
+        """Return a view of the column `name` of rows [N, bytes]; booleans stay packed."""
         column, (stored_type, start) = self._columns[name], self._fields[name]
         part = rows[:, start : start + stored_type.itemsize]
         if column.dtype != torch.bool:
@@ -249,27 +259,27 @@ class ReplayBuffer:
         self._sizes.copy_(copy_to_device(sizes[:, None], self._device))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return items, numbers of items added, and the states of both random generators."""
-        parts = self._list_stored_parts()
+        """Return the items on the CPU, the numbers added, and the random generators' states."""
+        parts = self._list_used_rows()
         return {
             "items_added": self.items_added.tolist(),
             "insertion_generator": self._insertion_generator.bit_generator.state,
             "sample_generator": self.sample_generator.get_state(),
             "items": {
-                name: [self._view_stored(part, name).cpu().clone() for part in parts]
+                name: [self._view_column(part, name).cpu().clone() for part in parts]
                 for name in self._columns
             },
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; a generator state of another type of device is ignored."""
+        """Restore a `state_dict`, but no sampling generator from another type of device."""
         self._load_items(state)
         self._insertion_generator.bit_generator.state = state["insertion_generator"]
         if state["sample_generator"].shape == self.sample_generator.get_state().shape:
             self.sample_generator.set_state(state["sample_generator"])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy the items of another run's buffer."""
+        """Copy another buffer's items; raise ConfigError if its columns or capacity differ."""
         if state["items"].keys() != self._columns.keys():
             theirs, ours = (", ".join(names) for names in (state["items"], self._columns))
             raise ConfigError(f"{self._capacity_key}: that buffer holds {theirs}, this one {ours}")
@@ -282,19 +292,19 @@ class ReplayBuffer:
     def _load_items(self, state: dict[str, Any]) -> None:
         self.items_added = np.array(state["items_added"], np.int64)
         for name in self._columns:
-            for part, items in zip(self._list_stored_parts(), state["items"][name], strict=True):
-                self._view_stored(part, name).copy_(items)
+            for part, items in zip(self._list_used_rows(), state["items"][name], strict=True):
+                self._view_column(part, name).copy_(items)
         self._update_sizes()
 
-    def _list_stored_parts(self) -> list[Tensor]:
-        """Return the rows in use of each replica, [N, bytes] each."""
+    def _list_used_rows(self) -> list[Tensor]:
+        """Return a view of each replica's rows in use, [N, bytes] each."""
         sizes = np.minimum(self.items_added, self.capacity)
         replicas = self._storage.view(self.replicas, self.capacity, -1)
         return [part[:size] for part, size in zip(replicas, sizes, strict=True)]
 
 
 def copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """Return an array as a tensor on a device; the CPU does not wait until a GPU has copied it."""
+    """Return an array as a tensor on a device; the CPU does not wait for a copy to a GPU."""
     tensor = torch.from_numpy(array)
     if device.type == "cuda":  # from pinned memory, which torch keeps until the GPU has read it
         return tensor.pin_memory().to(device, non_blocking=True)
