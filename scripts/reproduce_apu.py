@@ -45,7 +45,7 @@ from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_players, parse_spec
-from poker_rl.reports.seed_statistics import estimate
+from poker_rl.reports.seed_statistics import estimate_with_interval
 from poker_rl.storage.run_folder import METRICS_FILE, read_last_metrics_row, read_manifest
 
 # The two bots that replace each published bot: a sound one and a literal one.
@@ -184,7 +184,7 @@ class Matches:
         if name not in self.players or other not in self.players:
             return "-"
         seeds = [self._measure_seed(name, other, seed) for seed in range(len(self.players[name]))]
-        mean, _, high = estimate([won for won, _ in seeds])
+        mean, _, high = estimate_with_interval([won for won, _ in seeds])
         half_width = seeds[0][1] if high is None else high - mean
         return f"{mean:+.3f} ± {half_width:.3f}"
 

@@ -37,8 +37,8 @@ from poker_rl.evaluation.plots.plotting import (
 )
 from poker_rl.evaluation.result import format_number
 from poker_rl.reports.comparison import CompareConfig, Comparison
-from poker_rl.reports.run_data import RunGroup, group_runs, list_runs_at, read_run
-from poker_rl.reports.seed_statistics import average_curves, estimate
+from poker_rl.reports.run_data import RunGroup, group_runs, list_run_folders_at, read_run
+from poker_rl.reports.seed_statistics import average_curves, estimate_with_interval
 from poker_rl.storage.disk import atomic_replacement, write_text_atomically
 
 OUTPUTS, PAGE, IMAGES = Path("outputs/small_games"), Path("docs/benchmark.md"), Path("docs/images")
@@ -196,7 +196,7 @@ class Row:
     def select_finished_runs(self) -> RunGroup | None:
         """Return the finished runs with the same settings as the newest one, ordered by seed."""
         runs = (
-            [read_run(folder) for folder in list_runs_at(self.folder)]
+            [read_run(folder) for folder in list_run_folders_at(self.folder)]
             if self.folder.exists()
             else []
         )
@@ -281,7 +281,7 @@ class SavedRow:
     @property
     def mean(self) -> tuple[float, float | None]:
         """Return the mean of the final results over seeds, and half its 95 % interval."""
-        mean, _, high = estimate([float(antes[-1]) for _, _, antes in self.curves])
+        mean, _, high = estimate_with_interval([float(antes[-1]) for _, _, antes in self.curves])
         return mean, None if high is None else high - mean
 
     @property
