@@ -187,7 +187,7 @@ class RandomPlay:
 
     def play_unobserved(self) -> int:
         """Play without computing observations; return the number of decisions."""
-        won = self.outputs[4][0]
+        won = self.outputs[3][0]
         for _ in range(100):
             self.sample_actions(self.masks, self.state, self.actions)
             play_unobserved_actions(
