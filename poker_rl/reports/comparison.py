@@ -122,12 +122,12 @@ class Comparison:
         return run.get_value(measure, self.config.x_axis, self.config.x_value)
 
     def list_counted_values(self, group: RunGroup, measure: str) -> list[float]:
-        """Return `get_value` of the runs that count in the group's means, without None."""
+        """Return the values of a measure, by `get_value`, in the runs that count in the means."""
         values = (self.get_value(run, measure) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
     def compute_mean(self, group: RunGroup, tag: str) -> float | None:
-        """Return the mean of `list_counted_values` of a tag, such as "seconds"; None if empty."""
+        """Return the mean of a tag, such as "seconds", over the runs that count, or None."""
         values = self.list_counted_values(group, tag)
         return float(np.mean(values)) if values else None
 
@@ -142,7 +142,7 @@ class Comparison:
         return lines
 
     def list_curve_records(self) -> list[dict[str, Any]]:
-        """Return a row of the CSV file `curves` for each point of each averaged curve."""
+        """Return the rows of the CSV file `curves`: one for each point of each averaged curve."""
         keys = "game", "group", "figure", self.config.x_axis, self.config.statistic, "low", "high"
         records = []
         for measure in self.measures:
@@ -216,8 +216,8 @@ class Comparison:
             )
         return rows
 
-    def format_cell(self, record: Mapping[str, Any], counted_runs: int) -> str:
-        """Format a value with its interval, and the number of seeds if a counted run has none."""
+    def format_cell(self, record: Mapping[str, Any], run_count: int) -> str:
+        """Format a value and its interval, with the number of seeds unless it is `run_count` > 1."""
         value, seeds = record[self.config.statistic], record["seeds"]
         if not seeds:
             return "-"
@@ -227,7 +227,7 @@ class Comparison:
         text = format_number(value, (high - low) / 2)
         if self.config.statistic == "iqm":
             text = f"{value:.3g} [{low:.3g}, {high:.3g}]"
-        return text if seeds == counted_runs else f"{text} ({seeds} seeds)"
+        return text if seeds == run_count else f"{text} ({seeds} seeds)"
 
     def format_heading(self, measure: str) -> str:
         """Return a measure without the prefix "eval/", followed by its unit if that is known."""

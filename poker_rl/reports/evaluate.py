@@ -167,7 +167,7 @@ def measure_mixed_table(evaluation: Evaluation) -> None:
 
 
 def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> None:
-    """Check the settings, measure players as they say, and print and save the report."""
+    """Check the settings, measure the players, and print and save the report."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     snapshot = evaluation.snapshot
     opponents = evaluation.load_players_of_setting("against")
@@ -236,10 +236,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
 def measure_agreement_with_hands(
     evaluation: Evaluation, players: Mapping[str, Player]
 ) -> tuple[list[Result], str]:
-    """Return how well the players predict the actions in the file `hands`, and a table heading.
-
-    Without this setting, return an empty list and "".
-    """
+    """Return how well players predict the actions in the file `hands`, if any, and a heading."""
     game, config = evaluation.game, evaluation.config
     if config.hands is None:
         return [], ""

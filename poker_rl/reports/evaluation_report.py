@@ -136,7 +136,7 @@ class Evaluation:
     def add_table(
         self, results: Sequence[Result], heading: str = "", build_rows: RowBuilder = build_wide_rows
     ) -> None:
-        """Add results to the report and, unless they are empty, a table of them to the screen."""
+        """Add results to the report and, unless they are empty, a table of them to `tables`."""
         self.results += results
         if results:
             rows = build_rows(results, self.headline_player)

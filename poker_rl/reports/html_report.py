@@ -154,7 +154,7 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
 
 
 def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Markup]:
-    """Yield as HTML the figures of the end of training: curves and, in small games, policies."""
+    """Yield as HTML the figures of a run at its end: curves and, in small games, policies."""
     opponents = OpponentFiles(run.folder)
     evaluator: PlayerEvaluator = build(
         run.config.get("evaluation"),
@@ -169,7 +169,7 @@ def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> I
 
 
 def render_sample_hands(game: Game, player: Player, config: ReportConfig) -> Iterator[Markup]:
-    """Yield hands of a player with itself as HTML: a table of the moves, and the payoffs below."""
+    """Yield hands that a player plays with itself as HTML: a table of the moves, and payoffs."""
     player = player.select_instance(0) if player.instance_count > 1 else player
     generator, tables = np.random.default_rng(config.seed), Tables(game, 1, config.seed)
     for _ in range(config.hands):

@@ -89,7 +89,7 @@ class RunData:
 
     @property
     def headline_measures(self) -> list[str]:
-        """["exploitability"] if the headline player has it, else its `against/<opponent>`."""
+        """["exploitability"] if the headline player has it, else its `against/…` measures."""
         measures = list_main_measures(self.curves)
         own = [measure for player, measure in measures if player == self.headline_player]
         return ["exploitability"] if "exploitability" in own else own
@@ -256,7 +256,7 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
 def create_group_labels(
     base_labels: Sequence[str], configs: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return a unique label for each group: its base label and settings, as far as they differ."""
+    """Return a unique label for each group: base label and settings that not all groups share."""
     labels, counts = [], Counter[str]()
     for base_label, group_config in zip(base_labels, configs, strict=True):
         named_configs = zip(base_labels, configs, strict=True)

@@ -37,7 +37,7 @@ class TextTable:
 
 
 def format_for_terminal(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> str:
-    """Format paragraphs and tables for a terminal, with long `names` as numbers with a legend."""
+    """Format paragraphs and tables for a terminal; a legend has `names` too long for a table."""
     long_names = [name for name in dict.fromkeys(names) if len(name) > MAX_NAME_WIDTH]
     legend = {name: f"[{number}]" for number, name in enumerate(long_names, start=1)}
 

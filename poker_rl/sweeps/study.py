@@ -119,7 +119,7 @@ class Objective(Logger):
         return fmean(self.values)
 
     def train_seed(self, seed: int) -> float:
-        """Train or resume the run of a seed, and return its final metric; errors as `__call__`."""
+        """Train or resume the run of a seed, and return its final metric; raise like `__call__`."""
         name = get_run_name(self.trial, seed)
         words = [*self.config.train_overrides, *format_overrides(self.trial.params)]
         words += [f"seed={seed}", f"outputs={self.folder}", f"name={name}"]
@@ -151,7 +151,7 @@ class Objective(Logger):
         return next((run for run in self.folder.glob(f"*/*/{name}") if read_manifest(run)), None)
 
     def get_metric(self, row: Mapping[str, float]) -> float:
-        """Return the metric in a row of metrics.jsonl: a tag, or a headline player's measure."""
+        """Return the setting `metric`'s value in a row of metrics.jsonl, or raise ConfigError."""
         metric = self.config.metric
         headline = next((tag.split("/")[1] for tag in row if tag.startswith("eval/")), "")
         for tag in (metric, f"eval/{headline}/{metric}"):
@@ -202,10 +202,7 @@ def run_trials(study: Study, search_space: SearchSpace, objective: Objective) ->
 def start_next_trial(
     study: Study, search_space: SearchSpace, objective: Objective, locks: BinaryIO
 ) -> Trial | None:
-    """Start and return the next trial; return None once the study has enough trials.
-
-    Wait while other processes run the last trials, because such a trial may be lost.
-    """
+    """Start the next trial, or wait while others run the last ones; return None if all have ended."""
     while True:
         with exclusive_lock(objective.folder):  # no other process may start a trial now
             requeue_lost_trials(study, locks)
