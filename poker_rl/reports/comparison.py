@@ -217,7 +217,7 @@ class Comparison:
         return rows
 
     def format_cell(self, record: Mapping[str, Any], run_count: int) -> str:
-        """Format a value and its interval, with the number of seeds unless it is `run_count` > 1."""
+        """Format a value and its interval, and the number of seeds unless it is `run_count` > 1."""
         value, seeds = record[self.config.statistic], record["seeds"]
         if not seeds:
             return "-"

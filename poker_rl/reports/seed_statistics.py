@@ -22,7 +22,7 @@ RESAMPLE_COUNT = 2000  # number of bootstrap samples
 def estimate_with_interval(
     values: Sequence[float], statistic: Statistic = "mean"
 ) -> tuple[float, float | None, float | None]:
-    """Return a statistic of one value per seed, and both ends of its interval, None for one seed."""
+    """Return a statistic of a value for each seed, and its interval's ends, None for one seed."""
     columns = estimate_columns_with_interval(np.array(values, float)[:, None], statistic)
     center, low, high = (column.item() for column in columns)
     return (center, None, None) if len(values) == 1 else (center, low, high)

@@ -202,7 +202,7 @@ def run_trials(study: Study, search_space: SearchSpace, objective: Objective) ->
 def start_next_trial(
     study: Study, search_space: SearchSpace, objective: Objective, locks: BinaryIO
 ) -> Trial | None:
-    """Start the next trial, or wait while others run the last ones; return None if all have ended."""
+    """Start the next trial, or wait while others run the last ones; return None at the end."""
     while True:
         with exclusive_lock(objective.folder):  # no other process may start a trial now
             requeue_lost_trials(study, locks)
