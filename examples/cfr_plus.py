@@ -24,7 +24,7 @@ def match_regrets(regrets: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
 
 
 def compute_reach(tree: GameTree, policy: np.ndarray, seat: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return two factors of each node's reach probability: the seat's, and all others', [N]."""
+    """Return two factors of each node's reach probability [N]: the seat's own, and all others'."""
     own, others = np.ones(len(tree.parent)), np.full(len(tree.parent), 1 / tree.deal_count)
     for start, stop in pairwise(tree.level_starts[1:]):
         parent, prob = tree.parent[start:stop], policy.ravel()[tree.edge[start:stop]]

@@ -96,7 +96,7 @@ class SelfPlay:
 
     def store(self, replay: Buffer, rows: np.ndarray, seat: np.ndarray, reward: np.ndarray,
               next_observation: np.ndarray, next_mask: np.ndarray) -> None:  # fmt: skip
-        """Store the transitions from the last decisions of seats that have decided in this hand."""
+        """Store the transitions that follow the last decisions of seats, if they have decided."""
         action = self.last_action[rows, seat]
         has_decided = action >= 0
         columns = self.last_observation[rows, seat], action, reward, next_observation, next_mask
@@ -105,7 +105,7 @@ class SelfPlay:
 
 def compute_probs(q_network: nn.Module, policy_network: nn.Module, observation: np.ndarray,
                   mask: np.ndarray, epsilon: float, is_best: np.ndarray) -> np.ndarray:  # fmt: skip
-    """Return probabilities [B, A], of the best response where `is_best`, else of the average."""
+    """Return the average policy, or the epsilon-greedy best response where `is_best`; [B, A]."""
     with torch.no_grad():
         q_values = q_network(torch.as_tensor(observation)).numpy()
         average = masked_softmax(
@@ -118,7 +118,7 @@ def compute_probs(q_network: nn.Module, policy_network: nn.Module, observation: 
 
 
 def compute_q_loss(q_network: nn.Module, target_network: nn.Module, batch: list[Tensor]) -> Tensor:
-    """Return the mean squared error of Q; its target adds the target network's best next Q."""
+    """Return the mean squared error of Q against the reward plus the target network's best Q."""
     observation, action, reward, next_observation, next_mask = batch
     with torch.no_grad():
         next_q = target_network(next_observation).masked_fill(~next_mask, -torch.inf).amax(1)

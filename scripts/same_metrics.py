@@ -93,7 +93,7 @@ def compare_metrics(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> It
 
 
 def read_metrics_file(path: str) -> dict[str, Rows]:
-    """Return the rows of metrics by run in a file that `record` wrote; exit if it is none."""
+    """Return the rows of metrics by run in a file that `record` wrote; exit if it is not one."""
     try:
         found: dict[str, Rows] = json.loads(Path(path).read_text())
     except (OSError, ValueError):

@@ -14,7 +14,7 @@ from poker_rl.players import Bot
 
 @dataclass(kw_only=True)
 class MatchingBot(Bot):
-    """Bot that bids the card of the prize's value or, with `deviation_prob`, any card.
+    """Bot that bids the card of the prize's value, or any card with probability `deviation_prob`.
 
     Raises:
         ConfigError: if the game is not Goofspiel.

@@ -32,9 +32,9 @@ class DisplayedGoofspiel(Goofspiel, DisplayedGame):
         return f"{seat} {prizes} {''.join(bids)}".strip()
 
     def build_view(self, record: np.void, viewer: int | None) -> TableView:
-        """Return the view of a seat: prizes turned up, the newest last, and the cards of seats.
+        """Return what a viewer sees: the prizes turned up, the newest last, and the seats' cards.
 
-        If `viewer` is None, all cards are visible. A seat's note has the points that it has won.
+        If `viewer` is None, all cards are visible; bids never are. Notes have the seats' points.
         """
         count = min(int(record["round"]) + 1, self.cards)
         prizes = [int(card) + 1 for card in record["deck"][:count]]

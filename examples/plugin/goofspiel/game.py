@@ -49,7 +49,7 @@ class Goofspiel(Game):
         return 2 * self.cards**2
 
     def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the actions at B tables in the order of play, [B, 2 MAX_CARDS], and number [B]."""
+        """Return the actions at B tables in order of play [B, 2 MAX_CARDS], and their count [B]."""
         bids = records["bid"].transpose(0, 2, 1)  # seat 0 bids first
         bids = bids.reshape(len(records), goofspiel_rules.SEATS * goofspiel_rules.MAX_CARDS)
         return bids, records["round"].astype(np.int64) * self.seats + records["to_act"]
