@@ -1,7 +1,9 @@
 """CFR+ on Leduc hold'em in one file: `python examples/cfr_plus.py --iterations 200`.
 
-CFR+ (Tammelin, arXiv:1407.5042) with alternating updates. It needs only the arrays of the game
-tree, one entry per node: the parent, the edge to the node, the seat to act, its information set.
+CFR+ (Tammelin, arXiv:1407.5042) with alternating updates. It needs only arrays of the game tree
+with an entry for each of N nodes: parent, edge to the node, seat to act and information set. An
+edge is the index of an information set and action in a flattened array [I, A], where I counts
+information sets and A actions.
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ from poker_rl.games import GameTree, get_tree, load_game
 
 
 def match_regrets(regrets: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-    """Return probabilities in proportion to regrets [I, A]; uniform where all are 0."""
+    """Return a policy [I, A] in proportion to regrets [I, A], uniform where all regrets are 0."""
     weights = np.where(regrets.sum(1, keepdims=True) > 0, regrets, legal_mask)
     return weights / weights.sum(1, keepdims=True)
 
 
 def compute_reach(tree: GameTree, policy: np.ndarray, seat: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return each node's reach probability by the seat's own moves and by all others, [N]."""
+    """Return two factors of each node's reach probability [N]: the seat's own, and all others'."""
     own, others = np.ones(len(tree.parent)), np.full(len(tree.parent), 1 / tree.deal_count)
     for start, stop in pairwise(tree.level_starts[1:]):
         parent, prob = tree.parent[start:stop], policy.ravel()[tree.edge[start:stop]]
@@ -33,8 +35,8 @@ def compute_reach(tree: GameTree, policy: np.ndarray, seat: int) -> tuple[np.nda
 
 
 def compute_values(tree: GameTree, policy: np.ndarray, seat: int) -> np.ndarray:
-    """Return the seat's expected payoff at each node, [N], from the last level to the first."""
-    values = tree.node_payoffs[:, seat].copy()
+    """Return the seat's expected payoff at each node, [N]."""
+    values = tree.node_payoffs[:, seat].copy()  # then sums over children, deepest level first
     for start, stop in reversed(list(pairwise(tree.level_starts[1:]))):
         prob = policy.ravel()[tree.edge[start:stop]]
         values += np.bincount(tree.parent[start:stop], prob * values[start:stop], len(values))
@@ -49,7 +51,7 @@ def update_seat(
     regrets: np.ndarray,
     policy_sums: np.ndarray,
 ) -> None:
-    """Run one iteration of CFR+ for a seat; arrays [I, A] change in place."""
+    """Run one iteration of CFR+: update a seat's rows of the arrays [I, A] in place."""
     own_reach, others_reach = compute_reach(tree, policy, seat)
     values = compute_values(tree, policy, seat)
     children = np.flatnonzero((tree.parent >= 0) & (tree.seat[tree.parent] == seat))
@@ -60,7 +62,7 @@ def update_seat(
     nodes = np.flatnonzero(tree.seat == seat)
     infosets = tree.infoset[nodes]
     infoset_reach = np.zeros(tree.infoset_count)
-    infoset_reach[infosets] = own_reach[nodes]  # the same at all nodes of an information set
+    infoset_reach[infosets] = own_reach[nodes]  # equal at all nodes of an information set
     policy_sums += iteration * infoset_reach[:, None] * policy
     own_infosets = tree.infoset_seat == seat
     policy[own_infosets] = match_regrets(regrets, tree.legal_mask)[own_infosets]

@@ -24,40 +24,40 @@ TABLES, BATCH_SIZE = 256, 512
 ETA = 0.2  # share of hands in which a seat plays its best response
 REPLAY_CAPACITY, RESERVOIR_CAPACITY = 200_000, 1_000_000
 LR_START, LR_END = 2e-3, 2e-4
-EPSILON = 0.06  # of random actions; decreases as 1 / sqrt(step)
+EPSILON = 0.06  # best responses' probability of a random action; decreases as 1 / sqrt(step)
 TARGET_INTERVAL = 300  # steps between copies of the Q network
 
 
 class Buffer:
-    """Memory of rows of arrays: the newest ones, or a uniform sample of all (a reservoir)."""
+    """Buffer of rows: the newest rows, or a uniform sample of all rows added (a reservoir)."""
 
     def __init__(self, capacity: int, is_reservoir: bool, generator: np.random.Generator) -> None:
         self.capacity, self.is_reservoir, self.generator = capacity, is_reservoir, generator
         self.columns: list[np.ndarray] = []
-        self.seen = 0  # number of rows added so far
+        self.added_count = 0  # number of rows added so far
 
     def add(self, *columns: np.ndarray) -> None:
-        """Add rows; each column is [N, ...]."""
+        """Add N rows; each column is [N, ...]."""
         if not self.columns:
             self.columns = [np.zeros((self.capacity, *c.shape[1:]), c.dtype) for c in columns]
-        index = self.seen + np.arange(len(columns[0]))
-        self.seen += len(index)
-        if self.is_reservoir:  # row n stays with probability capacity / (n + 1)
-            place = np.where(index < self.capacity, index, self.generator.integers(0, index + 1))
+        number = self.added_count + np.arange(len(columns[0]))
+        self.added_count += len(number)
+        if self.is_reservoir:  # row n is kept with probability capacity / (n + 1)
+            index = np.where(number < self.capacity, number, self.generator.integers(0, number + 1))
         else:
-            place = index % self.capacity
-        stays = place < self.capacity
+            index = number % self.capacity
+        stays = index < self.capacity
         for memory, column in zip(self.columns, columns, strict=True):
-            memory[place[stays]] = column[stays]
+            memory[index[stays]] = column[stays]
 
     def sample(self) -> list[Tensor]:
         """Return a random batch of rows."""
-        rows = self.generator.integers(0, min(self.seen, self.capacity), BATCH_SIZE)
+        rows = self.generator.integers(0, min(self.added_count, self.capacity), BATCH_SIZE)
         return [torch.as_tensor(memory[rows]) for memory in self.columns]
 
 
-class Hands:
-    """Tables with the mode of each seat and its last decision, which becomes a transition."""
+class SelfPlay:
+    """Tables that fill the buffers, with each seat's policy in the hand and its last decision."""
 
     def __init__(self, game: Game, seed: int, generator: np.random.Generator) -> None:
         self.tables, self.generator = Tables(game, TABLES, seed), generator
@@ -68,14 +68,14 @@ class Hands:
         self.deal(np.arange(TABLES))
 
     def deal(self, rows: np.ndarray) -> None:
-        """Begin a hand at some tables, and sample the mode of each seat."""
+        """Begin a hand at the tables `rows`, and sample which policy each seat plays."""
         self.tables.deal(rows)
         self.last_action[rows] = -1
         self.plays_best_response[rows] = self.generator.random(self.last_action[rows].shape) < ETA
 
     def step(self, q_network: nn.Module, policy_network: nn.Module, epsilon: float,
              replay: Buffer, reservoir: Buffer) -> None:  # fmt: skip
-        """Play one action at each table, and fill the buffers."""
+        """Play one action at each table, and add to the buffers."""
         rows, seat = np.arange(TABLES), self.tables.records["to_act"].astype(np.int64)
         observation, mask = self.tables.observe().astype(np.float32), self.tables.legal_mask()
         self.store(replay, rows, seat, np.zeros(TABLES, np.float32), observation, mask)
@@ -89,14 +89,14 @@ class Hands:
         ended = np.flatnonzero(self.tables.records["over"])
         payoffs = self.tables.payoffs(ended).astype(np.float32)
         for winner in range(payoffs.shape[1]):
-            # No action is legal after the end, so that nothing is added to the payoff.
+            # After the end no action is legal, so that `compute_q_loss` adds nothing to the payoff.
             self.store(replay, ended, np.full(len(ended), winner), payoffs[:, winner],
                        observation[ended], np.zeros_like(mask[ended]))  # fmt: skip
         self.deal(ended)
 
     def store(self, replay: Buffer, rows: np.ndarray, seat: np.ndarray, reward: np.ndarray,
               next_observation: np.ndarray, next_mask: np.ndarray) -> None:  # fmt: skip
-        """Store the transitions from the last decisions of seats, if they have decided."""
+        """Store the transitions that follow the last decisions of seats, if they have decided."""
         action = self.last_action[rows, seat]
         has_decided = action >= 0
         columns = self.last_observation[rows, seat], action, reward, next_observation, next_mask
@@ -118,7 +118,7 @@ def compute_probs(q_network: nn.Module, policy_network: nn.Module, observation: 
 
 
 def compute_q_loss(q_network: nn.Module, target_network: nn.Module, batch: list[Tensor]) -> Tensor:
-    """Return the squared error of Q against the reward and the best next value of the target."""
+    """Return the mean squared error of Q against the reward plus the target network's best Q."""
     observation, action, reward, next_observation, next_mask = batch
     with torch.no_grad():
         next_q = target_network(next_observation).masked_fill(~next_mask, -torch.inf).amax(1)
@@ -128,14 +128,14 @@ def compute_q_loss(q_network: nn.Module, target_network: nn.Module, batch: list[
 
 
 def compute_policy_loss(policy_network: nn.Module, batch: list[Tensor]) -> Tensor:
-    """Return the cross-entropy of the average policy and the actions of best responses."""
+    """Return the average policy's mean cross-entropy with the actions of best responses."""
     observation, mask, action = batch
     log_probs = masked_log_softmax(policy_network(observation), mask)
     return -log_probs.gather(1, action[:, None]).mean()
 
 
-def measure(policy_network: nn.Module, tree: GameTree) -> float:
-    """Return the exact exploitability of the average policy in chips a hand."""
+def measure_exploitability(policy_network: nn.Module, tree: GameTree) -> float:
+    """Return the exact exploitability of the average policy, in chips a hand."""
     tables = Tables(tree.game, 0, seed=0)
     tables.load_records(tree.infoset_records.copy())
     observation, mask = (torch.as_tensor(x) for x in (tables.observe(), tables.legal_mask()))
@@ -154,7 +154,7 @@ def main() -> None:
     set_threads(1)  # the fastest choice for small networks
     torch.manual_seed(arguments.seed)
     generator, game = np.random.default_rng(arguments.seed), load_game(arguments.game)
-    tree, hands = get_tree(game), Hands(game, arguments.seed, generator)
+    tree, self_play = get_tree(game), SelfPlay(game, arguments.seed, generator)
     q_network, policy_network = (
         nn.Sequential(
             nn.Linear(game.observation_size, 128), nn.ReLU(), nn.Linear(128, game.action_count)
@@ -167,12 +167,14 @@ def main() -> None:
     reservoir = Buffer(RESERVOIR_CAPACITY, True, generator)
     for step in range(arguments.steps + 1):
         if step % max(1, arguments.steps // 10) == 0:
-            distance = measure(policy_network, tree)
+            distance = measure_exploitability(policy_network, tree)
             print(f"step {step}: exploitability {distance:.4f} chips a hand")
-        hands.step(q_network, policy_network, EPSILON / (1 + step / 500) ** 0.5, replay, reservoir)
+        self_play.step(
+            q_network, policy_network, EPSILON / (1 + step / 500) ** 0.5, replay, reservoir
+        )
         if step % TARGET_INTERVAL == 0:
             target_network.load_state_dict(q_network.state_dict())
-        if min(replay.seen, reservoir.seen) >= BATCH_SIZE:
+        if min(replay.added_count, reservoir.added_count) >= BATCH_SIZE:
             progress = step / arguments.steps
             optimizer.param_groups[0]["lr"] = LR_START + (LR_END - LR_START) * progress
             loss = compute_q_loss(q_network, target_network, replay.sample())

@@ -1,8 +1,8 @@
 """PPO in self-play on Leduc hold'em in one file: `python examples/ppo_leduc.py --updates 800`.
 
-One network plays both seats (Schulman et al., arXiv:1707.06347). Rewards are the chips won at the
-end of a hand. The measured player has the moving average of the weights; its exploitability falls
-while the entropy bonus decreases.
+PPO is by Schulman et al., arXiv:1707.06347. One network plays both seats. Rewards are the chips won
+at the end of a hand. The measured player has the moving average of the weights; its exploitability
+falls while the entropy bonus decreases.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from poker_rl.games import GameTree, Tables, get_tree, load_game
 from poker_rl.nets import masked_log_softmax
 from poker_rl.players import sample_from_probs
 
-TABLES = 2048  # hands played together in each update
+TABLES = 2048  # hands that are played before each update
 MINIBATCHES = 4
 CLIP, GAE_LAMBDA, VALUE_COEF, MAX_GRAD_NORM = 0.2, 0.95, 0.5, 1.0
 LR_START, LR_END = 2e-3, 1e-3
@@ -49,19 +49,19 @@ class ActorCritic(nn.Module):
 
 @dataclass
 class Step:
-    """One decision at each of B tables where the hand is not over."""
+    """One decision at each of the B tables where the hand is not over."""
 
-    rows: np.ndarray  # index of the table [B]
-    seat: np.ndarray  # [B]
-    observation: Tensor  # [B, W]
+    rows: np.ndarray  # indices of the tables [B]
+    seat: np.ndarray  # seat to act [B]
+    observation: Tensor  # [B, features]
     mask: Tensor  # legal actions [B, A]
     action: Tensor  # [B]
-    log_prob: Tensor  # of the action, when it was taken [B]
-    value: np.ndarray  # of the critic, for the seat to act [B]
+    log_prob: Tensor  # log-probability of the action by the policy that took it [B]
+    value: np.ndarray  # the critic's value for the seat to act [B]
 
 
 def observe(tables: Tables, rows: np.ndarray | None = None) -> tuple[Tensor, Tensor]:
-    """Return the observation [B, W] of the seat to act, and its legal actions [B, A]."""
+    """Return the observation [B, features] of the seat to act, and its legal actions [B, A]."""
     observation = torch.as_tensor(tables.observe(rows), dtype=torch.float32)
     return observation, torch.as_tensor(tables.legal_mask(rows), dtype=torch.bool)
 
@@ -86,7 +86,7 @@ def play_hands(tables: Tables, network: ActorCritic, generator: np.random.Genera
 def compute_advantages(steps: list[Step], payoffs: np.ndarray) -> list[np.ndarray]:
     """Return the advantage of each decision by generalized advantage estimation (GAE).
 
-    The next decision of a seat in the same hand follows its last one; after the hand it has won
+    A seat's decision is followed by its next one in the hand, or by its payoff, which is in
     `payoffs` [tables, seats].
     """
     next_value, next_advantage = payoffs.copy(), np.zeros(payoffs.shape)
@@ -117,14 +117,14 @@ def update(
     optimizer.step()
 
 
-def learn(
+def play_and_update(
     tables: Tables,
     network: ActorCritic,
     optimizer: torch.optim.Optimizer,
     generator: np.random.Generator,
     progress: float,
 ) -> None:
-    """Play hands and learn from their decisions once; `progress` goes from 0 to 1."""
+    """Play a hand at each table, and learn from its decisions; `progress` goes from 0 to 1."""
     optimizer.param_groups[0]["lr"] = LR_START + (LR_END - LR_START) * progress
     entropy_coef = ENTROPY_START * (ENTROPY_END / ENTROPY_START) ** progress
     steps = play_hands(tables, network, generator)
@@ -140,8 +140,8 @@ def learn(
         update(network, optimizer, [column[rows] for column in columns], entropy_coef)
 
 
-def measure(network: ActorCritic, tree: GameTree) -> float:
-    """Return the exact exploitability of the policy in chips a hand."""
+def measure_exploitability(network: ActorCritic, tree: GameTree) -> float:
+    """Return the exact exploitability of the policy, in chips a hand."""
     tables = Tables(tree.game, 0, seed=0)
     tables.load_records(tree.infoset_records.copy())
     with torch.no_grad():
@@ -151,7 +151,7 @@ def measure(network: ActorCritic, tree: GameTree) -> float:
 
 
 def main() -> None:
-    """Train and print the exploitability of the moving average."""
+    """Train, and print the exploitability of the moving average of the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--game", default="leduc")
     parser.add_argument("--updates", type=int, default=800)
@@ -167,8 +167,9 @@ def main() -> None:
     optimizer = torch.optim.Adam(network.parameters())
     for number in range(arguments.updates + 1):
         if number % max(1, arguments.updates // 10) == 0:
-            print(f"update {number}: exploitability {measure(average, tree):.4f} chips a hand")
-        learn(tables, network, optimizer, generator, number / arguments.updates)
+            distance = measure_exploitability(average, tree)
+            print(f"update {number}: exploitability {distance:.4f} chips a hand")
+        play_and_update(tables, network, optimizer, generator, number / arguments.updates)
         with torch.no_grad():
             for mean, weight in zip(average.parameters(), network.parameters(), strict=True):
                 mean.lerp_(weight, 1 - EMA_DECAY)

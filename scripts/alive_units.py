@@ -2,8 +2,8 @@
 
     python scripts/alive_units.py limit_holdem outputs/limit_holdem/nfsp/RUN:greedy
 
-A unit with a constant output, such as a dead ReLU, passes on no gradient. If all units of a layer
-are constant, the layers before it learn nothing more, and the player acts alike in every position.
+A unit whose output is constant, such as a dead ReLU, passes on no gradient. If all units of a layer
+are constant, earlier layers no longer learn, and the player has one policy in every position.
 The positions are from random hands: 8 decisions at each of 1,000 tables.
 """
 
@@ -22,33 +22,30 @@ from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import sample_from_probs
 from poker_rl.players.player_loader import load_player
 
-TABLES, DECISIONS = 1000, 8
+TABLE_COUNT, DECISIONS_PER_TABLE = 1000, 8
 
 
-def collect_positions(game: Game) -> np.ndarray:
-    """Return random positions of a game in which a player is to act, [N] records."""
-    tables, generator, positions = Tables(game, TABLES, 0), np.random.default_rng(0), []
+def collect_random_positions(game: Game) -> np.ndarray:
+    """Return table records [positions] from random hands, each with a seat to act."""
+    tables, generator, positions = Tables(game, TABLE_COUNT, 0), np.random.default_rng(0), []
     tables.deal()
-    for _ in range(DECISIONS):
+    for _ in range(DECISIONS_PER_TABLE):
         positions.append(tables.records.copy())
         legal = tables.legal_mask()
         tables.step(
-            sample_from_probs(legal / legal.sum(1, keepdims=True), generator.random(TABLES))
+            sample_from_probs(legal / legal.sum(1, keepdims=True), generator.random(TABLE_COUNT))
         )
         if len(over := np.flatnonzero(tables.records["over"])):
             tables.deal(over)
     return np.concatenate(positions)
 
 
-def measure_alive_shares(player: NetworkPlayer, records: np.ndarray) -> list[np.ndarray]:
-    """Return the share of units whose output differs between positions, by layer.
+def measure_alive_unit_shares(player: NetworkPlayer, records: np.ndarray) -> list[np.ndarray]:
+    """Return for each layer the share of units whose output differs between positions, [K].
 
     Args:
-        player: player with K instances.
-        records: the positions, shape [positions].
-
-    Returns:
-        An array of shape [K] for each layer.
+        player: player with K networks.
+        records: table records of the positions, [positions].
 
     Raises:
         ConfigError: if the networks are not sequences of dense layers.
@@ -66,7 +63,7 @@ def measure_alive_shares(player: NetworkPlayer, records: np.ndarray) -> list[np.
 
 
 def main() -> None:
-    """Print a line for each layer."""
+    """Print a line for each layer: the share of alive units in each network of the player."""
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     try:
@@ -74,7 +71,7 @@ def main() -> None:
         player = load_player(sys.argv[2], game)
         if not isinstance(player, NetworkPlayer):
             raise ConfigError(f"{sys.argv[2]} is no network")
-        layers = measure_alive_shares(player, collect_positions(game))
+        layers = measure_alive_unit_shares(player, collect_random_positions(game))
     except ConfigError as error:
         sys.exit(str(error))
     for number, shares in enumerate(layers, 1):

@@ -3,9 +3,9 @@
 The others are OpenSpiel, RLCard, PettingZoo, pgx, phevaluator and PokerKit; those that are not
 installed are left out.
 
-Every rate is the highest of several short time windows. The windows of all libraries alternate, so
-that other load on the machine affects all of them equally. Each library uses one thread unless a
-line of the output says otherwise.
+A rate is the highest that was measured in several short time windows. The windows of all libraries
+alternate, so that other load on the machine affects all libraries equally. Each library uses one
+thread unless a line of the output says otherwise.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
-WINDOW, WINDOWS = 0.25, 12  # seconds of a time window; number of windows for each rate
-BATCH = 512  # tables whose records and observations fit into a core's cache
-# Two threads have larger batches, because they wait for Python's global lock at each call.
-BATCH_OF_TWO = 4 * BATCH
-CFR_STEP = 100  # CFR iterations per call
-LARGE_STEP = 10  # iterations per call in the game with a million information sets
+WINDOW_S, WINDOW_COUNT = 0.25, 12  # seconds of a time window; number of windows for each rate
+BATCH = 512  # number of tables whose records and observations fit into a core's cache
+# With two threads, batches are larger, because each call waits for Python's global lock.
+BATCH_PER_THREAD = 4 * BATCH
+CFR_ITERATIONS_PER_CALL = 100  # CFR iterations per call
+LARGE_ITERATIONS_PER_CALL = 10  # iterations per call in the game with a million information sets
 TRAVERSALS = 1000  # MCCFR traversals per iteration in the game with a million information sets
 
-Work = Callable[[], int]
+Benchmark = Callable[[], int]
 """Benchmark: a function that does some work and returns its amount, such as decisions."""
 
 LIMIT_HOLDEM = {
@@ -67,15 +67,15 @@ LIMIT_HOLDEM = {
 }
 
 
-def measure_rates(works: dict[str, Work]) -> dict[str, float]:
-    """Run the benchmarks; return the largest amount of work per second of each."""
-    best = dict.fromkeys(works, 0.0)
-    for work in works.values():
+def measure_best_rates(benchmarks: dict[str, Benchmark]) -> dict[str, float]:
+    """Run the benchmarks; return for each the highest amount of work per second in a window."""
+    best = dict.fromkeys(benchmarks, 0.0)
+    for work in benchmarks.values():
         work()  # compiles
-    for _ in range(WINDOWS):
-        for name, work in works.items():
+    for _ in range(WINDOW_COUNT):
+        for name, work in benchmarks.items():
             done, start, elapsed = 0, time.perf_counter(), 0.0
-            while (elapsed := time.perf_counter() - start) < WINDOW:
+            while (elapsed := time.perf_counter() - start) < WINDOW_S:
                 done += work()
             best[name] = max(best[name], done / elapsed)
     return best
@@ -89,8 +89,8 @@ def build_game(name: str) -> Game:
 
 
 @jit
-def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample one of up to three legal actions at each table, with xorshift (Marsaglia 2003)."""
+def sample_of_three_actions(masks, state, actions):  # type: ignore[no-untyped-def]
+    """Sample one of fold, call and raise at each table, with xorshift (Marsaglia 2003)."""
     bits = state[0]
     for i in range(len(actions)):
         bits ^= bits << np.uint64(13)
@@ -103,30 +103,30 @@ def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
 
 
 @jit
-def sample_any_action(masks, state, actions):  # type: ignore[no-untyped-def]
+def sample_of_many_actions(masks, state, actions):  # type: ignore[no-untyped-def]
     """Sample one of many legal actions at each table; eight mask entries are read at once."""
     bits, width, row, seen = state[0], masks.shape[1], -1, np.uint64(0)
     words = masks.reshape(-1).view(np.uint64)
-    for place in range(len(words)):
-        if words[place]:
-            for cell in range(8 * place, 8 * place + 8):
-                at = cell // width
-                if masks[at, cell - at * width]:
-                    if at != row:
-                        row, seen = at, np.uint64(0)
+    for word in range(len(words)):
+        if words[word]:
+            for cell in range(8 * word, 8 * word + 8):
+                table = cell // width
+                if masks[table, cell - table * width]:
+                    if table != row:
+                        row, seen = table, np.uint64(0)
                     seen += np.uint64(1)
                     bits ^= bits << np.uint64(13)
                     bits ^= bits >> np.uint64(7)
                     bits ^= bits << np.uint64(17)
                     # Reservoir sampling: take the new action with probability 1 / seen.
                     if (bits >> np.uint64(32)) * seen >> np.uint64(32) == 0:
-                        actions[at] = cell - at * width
+                        actions[table] = cell - table * width
     state[0] = bits
 
 
 @jit
-def sample_raise(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample fold, call or raise in a no-limit game with equal stacks, then the size of a raise."""
+def sample_no_limit_action(masks, state, actions):  # type: ignore[no-untyped-def]
+    """Sample fold, call or raise, then the size of a raise, in no-limit games with equal stacks."""
     bits, width = state[0], masks.shape[1]
     for i in range(len(actions)):
         bits ^= bits << np.uint64(13)
@@ -145,8 +145,8 @@ def sample_raise(masks, state, actions):  # type: ignore[no-untyped-def]
 
 
 @jit
-def play_without_observations(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
-    """Play an action at each table, deal a new hand if one ends, and write the legal actions."""
+def play_unobserved_actions(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
+    """Play an action at each table, deal a new hand where one ends, and write the legal actions."""
     for i in range(len(tables)):
         game, table = definitions[0], tables[i]
         step(game, table, actions[i])
@@ -158,19 +158,21 @@ def play_without_observations(definitions, tables, actions, masks, won):  # type
 
 
 class RandomPlay:
-    """Benchmark of random play at a batch of tables, one hand after another."""
+    """Benchmark of random play at a batch of tables, one hand after another at each table."""
 
     def __init__(self, game: Game, seed: int, batch: int = BATCH) -> None:
         self.batch = batch
-        self.draw = sample_action if game.action_count == 3 else sample_any_action
+        self.sample_actions = sample_of_many_actions
+        if game.action_count == 3:
+            self.sample_actions = sample_of_three_actions
         if isinstance(game, NoLimitPoker):
-            self.draw = sample_raise
-        self.record, self.tables = game.definitions, Tables(game, batch, seed)
+            self.sample_actions = sample_no_limit_action
+        self.definitions, self.tables = game.definitions, Tables(game, batch, seed)
         self.tables.deal()
         self.masks = self.tables.legal_mask()
         self.state = np.array([seed + 1], np.uint64)
         self.actions = np.zeros(batch, np.int64)
-        self.arrays = (
+        self.outputs = (
             np.zeros(batch, np.int64),
             np.zeros((batch, game.observation_size), game.observation_dtype),
             self.masks,
@@ -180,17 +182,17 @@ class RandomPlay:
 
     def __call__(self) -> int:
         for _ in range(100):
-            self.draw(self.masks, self.state, self.actions)
-            self.tables.step_autoreset(self.actions, *self.arrays)
+            self.sample_actions(self.masks, self.state, self.actions)
+            self.tables.step_autoreset(self.actions, *self.outputs)
         return 100 * self.batch
 
     def play_unobserved(self) -> int:
         """Play without computing observations; return the number of decisions."""
-        won = self.arrays[4][0]
+        won = self.outputs[3][0]
         for _ in range(100):
-            self.draw(self.masks, self.state, self.actions)
-            play_without_observations(
-                self.record, self.tables.records, self.actions, self.masks, won
+            self.sample_actions(self.masks, self.state, self.actions)
+            play_unobserved_actions(
+                self.definitions, self.tables.records, self.actions, self.masks, won
             )
         return 100 * self.batch
 
@@ -198,20 +200,20 @@ class RandomPlay:
         """Play with observations; return the number of hands that ended."""
         ended = 0
         for _ in range(100):
-            self.draw(self.masks, self.state, self.actions)
-            self.tables.step_autoreset(self.actions, *self.arrays)
-            ended += int(self.arrays[-1].sum())
+            self.sample_actions(self.masks, self.state, self.actions)
+            self.tables.step_autoreset(self.actions, *self.outputs)
+            ended += int(self.outputs[-1].sum())
         return ended
 
 
-def create_threaded_play(game: Game) -> Work:
-    """Return a benchmark of random play in two threads, each with its own batch of tables."""
-    plays = [RandomPlay(game, seed, BATCH_OF_TWO) for seed in (1, 2)]
+def create_threaded_play_benchmark(game: Game) -> Benchmark:
+    """Return a benchmark of random play in two threads, each with a batch of tables."""
+    plays = [RandomPlay(game, seed, BATCH_PER_THREAD) for seed in (1, 2)]
     pool = ThreadPoolExecutor(2)
     return lambda: sum(pool.map(lambda play: play(), plays))
 
 
-def create_open_spiel_play() -> Work:
+def create_open_spiel_play_benchmark() -> Benchmark:
     import pyspiel
 
     game, generator = pyspiel.load_game("universal_poker", LIMIT_HOLDEM), random.Random(1)
@@ -229,7 +231,7 @@ def create_open_spiel_play() -> Work:
     return play_hand
 
 
-def create_rlcard_play() -> Work:
+def create_rlcard_benchmark() -> Benchmark:
     import rlcard
 
     environment, generator = rlcard.make("limit-holdem"), random.Random(1)
@@ -245,10 +247,10 @@ def create_rlcard_play() -> Work:
 
 
 # Environments: decisions per second of random legal play, each with an observation and a mask.
-# The vector environment counts only the learner's decisions; the bot `call` has the other seat.
+# In the vector environment only one seat's decisions count; the bot `call` has the other seat.
 
 
-def create_vector_environment_play() -> Work:
+def create_vector_environment_benchmark() -> Benchmark:
     from poker_rl.integrations.gymnasium import GameVectorEnv
 
     environment, generator = GameVectorEnv("limit_holdem", 2048, "call"), np.random.default_rng(1)
@@ -262,7 +264,7 @@ def create_vector_environment_play() -> Work:
     return step
 
 
-def create_pettingzoo_play(environment: Any) -> Work:
+def create_pettingzoo_benchmark(environment: Any) -> Benchmark:
     """Return a benchmark of random play in a PettingZoo environment."""
     generator = random.Random(1)
     environment.reset(seed=1)
@@ -282,23 +284,23 @@ def create_pettingzoo_play(environment: Any) -> Work:
     return play_hand
 
 
-def create_environment_plays(rlcard: bool) -> dict[str, Work]:
+def create_environment_benchmarks(has_rlcard: bool) -> dict[str, Benchmark]:
     from poker_rl.integrations import pettingzoo
 
-    works = {
-        "ours, Gymnasium, 2,048 tables": create_vector_environment_play(),
-        "ours, PettingZoo": create_pettingzoo_play(pettingzoo.env("limit_holdem")),
+    benchmarks = {
+        "ours, Gymnasium, 2,048 tables": create_vector_environment_benchmark(),
+        "ours, PettingZoo": create_pettingzoo_benchmark(pettingzoo.env("limit_holdem")),
     }
-    if rlcard:
-        works["RLCard"] = create_rlcard_play()
+    if has_rlcard:
+        benchmarks["RLCard"] = create_rlcard_benchmark()
         if find_spec("pygame") is not None:  # PettingZoo's environment imports pygame
             from pettingzoo.classic import texas_holdem_v4
 
-            works["PettingZoo"] = create_pettingzoo_play(texas_holdem_v4.env())
-    return works
+            benchmarks["PettingZoo"] = create_pettingzoo_benchmark(texas_holdem_v4.env())
+    return benchmarks
 
 
-def create_pgx_play(tables: int = 2048, steps: int = 16) -> Work:
+def create_pgx_benchmark(tables: int = 2048, steps: int = 16) -> Benchmark:
     """Return a benchmark of random play at many tables of Leduc, compiled by JAX."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})  # JAX starts one thread per core that it may use
@@ -343,17 +345,17 @@ def deal_random_hands() -> np.ndarray:
 
 
 @jit
-def find_strongest(hands):  # type: ignore[no-untyped-def]
+def find_best_strength(hands):  # type: ignore[no-untyped-def]
     best = 0
     for i in range(len(hands)):
         best = max(best, evaluate_hand(hands[i], 7, 4))
     return best
 
 
-def create_phevaluator_benchmark(hands: list[list[int]]) -> Work:
+def create_phevaluator_benchmark(hands: list[list[int]]) -> Benchmark:
     from phevaluator import evaluate_cards
 
-    return count_calls(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
+    return create_call_benchmark(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
 
 
 # Showdowns of a range of all hands against another range, on a board of five cards
@@ -364,7 +366,7 @@ RIVER = np.array([0, 5, 22, 31, 46])
 
 @jit
 def compute_values_by_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
-    """Compute the values of `compute_showdown_values` by a loop over all pairs of hands.
+    """Write the values of `compute_showdown_values` into `out` by a loop over all pairs of hands.
 
     `ranks` is the strength of each hand; it is negative if the board has one of its cards.
     """
@@ -380,23 +382,23 @@ def compute_values_by_pairs(hands, ranks, reach, out):  # type: ignore[no-untype
         out[one] = won
 
 
-def create_showdown_benchmarks() -> dict[str, Work]:
+def create_showdown_benchmarks() -> dict[str, Benchmark]:
     ranges = Ranges(build_game("limit_holdem"))  # type: ignore[arg-type]
     free = ranges.mask_compatible_hands(RIVER)
     reach = np.random.default_rng(0).random(len(free)) * free
     out, ranks = np.empty(len(free)), np.full(len(free), -1, np.int32)
     order, sorted_ranks = ranges.sort_by_strength(RIVER)
     ranks[order] = sorted_ranks
-    works = {
-        "ours": count_calls(
+    benchmarks = {
+        "ours": create_call_benchmark(
             lambda: compute_showdown_values(
                 ranges.hands, *ranges.sort_by_strength(RIVER), reach, out
             )
         ),
-        "ours, strengths known": count_calls(
+        "ours, strengths known": create_call_benchmark(
             lambda: compute_showdown_values(ranges.hands, order, sorted_ranks, reach, out)
         ),
-        "double loop, strengths known": count_calls(
+        "double loop, strengths known": create_call_benchmark(
             lambda: compute_values_by_pairs(ranges.hands, ranks, reach, out)
         ),
     }
@@ -404,7 +406,7 @@ def create_showdown_benchmarks() -> dict[str, Work]:
     if find_spec("phevaluator") is not None:
         from phevaluator import evaluate_cards
 
-        works["phevaluator and NumPy"] = count_calls(
+        benchmarks["phevaluator and NumPy"] = create_call_benchmark(
             lambda: compare_hand_pairs(
                 [-evaluate_cards(*hand, *board) for hand in hands], hands, reach[free]
             )
@@ -419,16 +421,16 @@ def create_showdown_benchmarks() -> dict[str, Work]:
             made = [StandardHighHand.from_game(tuple(Card.parse(name)), shown) for name in names]
             return [hand.entry.index for hand in made]
 
-        works["PokerKit and NumPy"] = count_calls(
+        benchmarks["PokerKit and NumPy"] = create_call_benchmark(
             lambda: compare_hand_pairs(rank_with_pokerkit(), hands, reach[free])
         )
-    return works
+    return benchmarks
 
 
 RANK_NAMES, SUIT_NAMES = "23456789TJQKA", "cdhs"
 
 
-def create_lbr_benchmark() -> Work:
+def create_lbr_benchmark() -> Benchmark:
     """Return a benchmark of the local best response to a network with 3 layers of 128 units."""
     limit = build_game("limit_holdem")
     net = MLPConfig(
@@ -439,13 +441,13 @@ def create_lbr_benchmark() -> Work:
     )
     module = net.build_module(size, torch.Generator().manual_seed(0))
     responder = LocalBestResponse(limit, NetworkPlayer(limit, net, module, "shared"), 0)
-    return count_calls(
+    return create_call_benchmark(
         lambda: responder.play_random_board(MAX_HANDS_PER_BOARD), 2 * MAX_HANDS_PER_BOARD
     )
 
 
 def compare_hand_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:
-    """Return the winnings of each hand against a range, from a matrix of all pairs of hands."""
+    """Return what each hand wins from a range, [hands], by a matrix of all pairs of hands."""
     cards = np.array(hands)
     shared = (cards[:, None, :, None] == cards[None, :, None, :]).any((2, 3))
     won = np.sign(np.subtract.outer(ranks, ranks))
@@ -456,7 +458,7 @@ def compare_hand_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarr
 # Solving Leduc hold'em: evaluations and iterations per second
 
 
-def create_open_spiel_nash_conv() -> dict[str, Work]:
+def create_open_spiel_nash_conv_benchmarks() -> dict[str, Benchmark]:
     import pyspiel
     from open_spiel.python import policy
     from open_spiel.python.algorithms import exploitability
@@ -473,53 +475,53 @@ def create_open_spiel_nash_conv() -> dict[str, Work]:
             tree.value_from_state(root)
 
     return {
-        "OpenSpiel C++, trees built before": count_calls(compute_on_built_trees),
-        "OpenSpiel C++": count_calls(lambda: pyspiel.nash_conv(game, uniform)),
-        "OpenSpiel Python": count_calls(lambda: exploitability.nash_conv(game, tabular)),
+        "OpenSpiel C++, trees built before": create_call_benchmark(compute_on_built_trees),
+        "OpenSpiel C++": create_call_benchmark(lambda: pyspiel.nash_conv(game, uniform)),
+        "OpenSpiel Python": create_call_benchmark(lambda: exploitability.nash_conv(game, tabular)),
     }
 
 
-def create_open_spiel_cfr_plus() -> dict[str, Work]:
+def create_open_spiel_cfr_benchmarks() -> dict[str, Benchmark]:
     import pyspiel
     from open_spiel.python.algorithms import cfr
 
     game = pyspiel.load_game("leduc_poker")
     solvers = pyspiel.CFRPlusSolver(game), cfr.CFRPlusSolver(game)
     return {
-        "OpenSpiel C++": count_calls(solvers[0].evaluate_and_update_policy),
-        "OpenSpiel Python": count_calls(solvers[1].evaluate_and_update_policy),
+        "OpenSpiel C++": create_call_benchmark(solvers[0].evaluate_and_update_policy),
+        "OpenSpiel Python": create_call_benchmark(solvers[1].evaluate_and_update_policy),
     }
 
 
 # Solving a game with a million information sets, whose tree takes 20 seconds and 2.6 GB to build
 
 
-def compare_thread_counts(create_work: Callable[[], Work]) -> dict[str, Work]:
-    """Return a benchmark in one thread, and another one of the same kind in two threads."""
+def create_benchmarks_by_threads(create_benchmark: Callable[[], Benchmark]) -> dict[str, Benchmark]:
+    """Return two benchmarks of the same kind, the first in one thread, the second in two."""
 
-    def run(work: Work, threads: int) -> int:
+    def run(work: Benchmark, threads: int) -> int:
         numba.set_num_threads(threads)
         return work()
 
     return {
-        "ours": partial(run, create_work(), 1),
-        "ours, two threads": partial(run, create_work(), 2),
+        "ours": partial(run, create_benchmark(), 1),
+        "ours, two threads": partial(run, create_benchmark(), 2),
     }
 
 
-def create_large_solver(name: str, **settings: Any) -> Work:
-    """Return a benchmark of a variant of CFR in the game with a million information sets."""
+def create_large_solver_benchmark(name: str, **settings: Any) -> Benchmark:
+    """Return a benchmark of a CFR variant in conf/algo in the game with a million infosets."""
     config = {
         **load_option("algo", "mccfr" if name == "mccfr" else "cfr"),
         **load_option("algo", name),
     }
     large = build_game("leduc_4_streets")
-    config |= {"iterations_per_step": LARGE_STEP, **settings}
-    amount = LARGE_STEP * settings.get("traversals", 1)
-    return count_calls(build(config, "algo", game=large, seed=0).learn, amount)
+    config |= {"iterations_per_step": LARGE_ITERATIONS_PER_CALL, **settings}
+    amount = LARGE_ITERATIONS_PER_CALL * settings.get("traversals", 1)
+    return create_call_benchmark(build(config, "algo", game=large, seed=0).learn, amount)
 
 
-def create_open_spiel_mccfr() -> Work:
+def create_open_spiel_mccfr_benchmark() -> Benchmark:
     import pyspiel
 
     streets = {"numRounds": 4, "numSuits": 2, "numRanks": 3, "numHoleCards": 1}
@@ -528,7 +530,7 @@ def create_open_spiel_mccfr() -> Work:
         "universal_poker",
         {**LIMIT_HOLDEM, **streets, **betting, "maxRaises": "3 3 3 3", "numBoardCards": "0 1 1 1"},
     )
-    return count_calls(pyspiel.ExternalSamplingMCCFRSolver(game, 0).run_iteration)
+    return create_call_benchmark(pyspiel.ExternalSamplingMCCFRSolver(game, 0).run_iteration)
 
 
 # NFSP on Leduc hold'em: decisions per second of both agents, after learning has started
@@ -567,25 +569,25 @@ def build_learner(experiment: str) -> Any:
     return build_algorithm(settings, build(settings["game"], "game"), torch.device("cpu"), seed=0)
 
 
-def create_nfsp_training() -> Work:
+def create_nfsp_benchmark() -> Benchmark:
     ours = build_learner("nfsp_leduc_openspiel")
 
-    def iteration() -> int:
+    def run_iteration() -> int:
         before: int = ours.progress.decisions
         metrics = ours.learn()
         return ours.progress.decisions - before if "loss/average" in metrics else 0
 
-    while not iteration():
+    while not run_iteration():
         pass
-    return iteration
+    return run_iteration
 
 
-def create_training(experiment: str, counter: str) -> Work:
+def create_training_benchmark(experiment: str, counter: str) -> Benchmark:
     """Return a benchmark of training iterations, after all networks have started to learn.
 
     Args:
         experiment: option of conf/experiment.
-        counter: what is counted, "decisions" or "updates".
+        counter: the amount of work that is counted, "decisions" or "updates".
     """
     ours = build_learner(experiment)
     metrics: Mapping[str, float] = {}
@@ -593,15 +595,15 @@ def create_training(experiment: str, counter: str) -> Work:
     while not ours.progress.updates or (has_average and "loss/average" not in metrics):
         metrics = ours.learn()
 
-    def iteration() -> int:
+    def run_iteration() -> int:
         before: int = getattr(ours.progress, counter)
         ours.learn()
         return int(getattr(ours.progress, counter)) - before
 
-    return iteration
+    return run_iteration
 
 
-def create_open_spiel_nfsp() -> Work:
+def create_open_spiel_nfsp_benchmark() -> Benchmark:
     from open_spiel.python import rl_environment
     from open_spiel.python.pytorch import nfsp
 
@@ -625,8 +627,8 @@ def create_open_spiel_nfsp() -> Work:
     return play_hand
 
 
-def count_calls(work: Callable[[], Any], amount: int = 1) -> Work:
-    """Return a benchmark that calls a function, and counts each call as the same amount."""
+def create_call_benchmark(work: Callable[[], Any], amount: int = 1) -> Benchmark:
+    """Return a benchmark that calls a function, and counts each call as `amount`."""
 
     def run() -> int:
         work()
@@ -635,69 +637,71 @@ def count_calls(work: Callable[[], Any], amount: int = 1) -> Work:
     return run
 
 
-def print_rates(title: str, works: dict[str, Work]) -> None:
-    """Print the rates of this project and of other libraries, and their ratios."""
-    measured = measure_rates(works)
-    peers = [name for name in works if not name.startswith("ours")]
+def print_rates(title: str, benchmarks: dict[str, Benchmark]) -> None:
+    """Measure and print the rates of this project and of other libraries, and their ratios."""
+    measured = measure_best_rates(benchmarks)
+    peers = [name for name in benchmarks if not name.startswith("ours")]
     print(f"\n{title:34}{'a second':>14}", *(f"{f'/ {peer}':>20}" for peer in peers))
     for name, rate in measured.items():
         ratios = (f"{rate / measured[peer]:>19,.1f}x" for peer in peers)
         print(f"  {name:32}{rate:>14,.0f}", *(ratios if name not in peers else ()))
 
 
-def print_large_rates(open_spiel: bool) -> None:
+def print_rates_of_large_game(has_open_spiel: bool) -> None:
     tree = get_tree(build_game("leduc_4_streets"))
     uniform = tree.build_uniform_policy()
-    works = compare_thread_counts(lambda: count_calls(lambda: nash_conv(tree, uniform)))
-    print_rates("NashConv, a million infosets", works)
+    measure_nash_conv = partial(nash_conv, tree, uniform)
+    benchmarks = create_benchmarks_by_threads(lambda: create_call_benchmark(measure_nash_conv))
+    print_rates("NashConv, a million infosets", benchmarks)
     print_rates(
-        "CFR+, a million infosets", compare_thread_counts(lambda: create_large_solver("cfr_plus"))
+        "CFR+, a million infosets",
+        create_benchmarks_by_threads(lambda: create_large_solver_benchmark("cfr_plus")),
     )
-    works = {"ours": create_large_solver("mccfr", traversals=TRAVERSALS)}
-    if open_spiel:
-        works["OpenSpiel C++"] = create_open_spiel_mccfr()
-    print_rates("MCCFR, traversals of each seat", works)
+    benchmarks = {"ours": create_large_solver_benchmark("mccfr", traversals=TRAVERSALS)}
+    if has_open_spiel:
+        benchmarks["OpenSpiel C++"] = create_open_spiel_mccfr_benchmark()
+    print_rates("MCCFR, traversals of each seat", benchmarks)
     numba.set_num_threads(1)
 
 
 def main() -> None:
-    open_spiel, rlcard = find_spec("pyspiel") is not None, find_spec("rlcard") is not None
+    has_open_spiel, has_rlcard = find_spec("pyspiel") is not None, find_spec("rlcard") is not None
 
     holdem = build_game("limit_holdem")
-    works: dict[str, Work] = {
+    benchmarks: dict[str, Benchmark] = {
         "ours": RandomPlay(holdem, 0),
-        "ours, two threads": create_threaded_play(holdem),
+        "ours, two threads": create_threaded_play_benchmark(holdem),
     }
-    if open_spiel:
-        works["OpenSpiel Python"] = create_open_spiel_play()
-    if rlcard:
-        works["RLCard"] = create_rlcard_play()
-    print_rates("Heads-up limit hold'em, decisions", works)
+    if has_open_spiel:
+        benchmarks["OpenSpiel Python"] = create_open_spiel_play_benchmark()
+    if has_rlcard:
+        benchmarks["RLCard"] = create_rlcard_benchmark()
+    print_rates("Heads-up limit hold'em, decisions", benchmarks)
 
     if find_spec("pettingzoo") is not None:
-        print_rates("Environments of limit hold'em", create_environment_plays(rlcard))
-    works = {"ours": RandomPlay(build_game("leduc"), 0)}
+        print_rates("Environments of limit hold'em", create_environment_benchmarks(has_rlcard))
+    benchmarks = {"ours": RandomPlay(build_game("leduc"), 0)}
     if find_spec("pgx") is not None:
-        works["pgx"] = create_pgx_play()
-    print_rates("Leduc hold'em, decisions", works)
+        benchmarks["pgx"] = create_pgx_benchmark()
+    print_rates("Leduc hold'em, decisions", benchmarks)
 
     for name in ("nolimit_holdem_sizes", "nolimit_holdem", "nolimit_holdem_6p"):
         play = RandomPlay(build_game(name), 0)
-        works = {"ours": play, "ours, without observations": play.play_unobserved}
-        print_rates(f"{name}, decisions", works)
+        benchmarks = {"ours": play, "ours, without observations": play.play_unobserved}
+        print_rates(f"{name}, decisions", benchmarks)
 
     big2 = build_game("big2")
     print_rates(
         "Big 2, decisions",
-        {"ours": RandomPlay(big2, 0), "ours, two threads": create_threaded_play(big2)},
+        {"ours": RandomPlay(big2, 0), "ours, two threads": create_threaded_play_benchmark(big2)},
     )
     print_rates("Big 2, games", {"ours": RandomPlay(big2, 0).play_and_count_hands})
 
     hands = deal_random_hands()
-    works = {"ours": count_calls(lambda: find_strongest(hands), len(hands))}
+    benchmarks = {"ours": create_call_benchmark(lambda: find_best_strength(hands), len(hands))}
     if find_spec("phevaluator") is not None:
-        works["phevaluator"] = create_phevaluator_benchmark(hands.tolist())
-    print_rates("Strength of seven cards, hands", works)
+        benchmarks["phevaluator"] = create_phevaluator_benchmark(hands.tolist())
+    print_rates("Strength of seven cards, hands", benchmarks)
 
     print_rates("Range against range on the river, showdowns", create_showdown_benchmarks())
     torch.set_num_threads(1)
@@ -706,32 +710,35 @@ def main() -> None:
     leduc = build_game("leduc")
     tree = get_tree(leduc)
     uniform = tree.build_uniform_policy()
-    works = {"ours": count_calls(lambda: nash_conv(tree, uniform))}
+    benchmarks = {"ours": create_call_benchmark(lambda: nash_conv(tree, uniform))}
     print_rates(
-        "NashConv of a Leduc policy", works | (create_open_spiel_nash_conv() if open_spiel else {})
+        "NashConv of a Leduc policy",
+        benchmarks | (create_open_spiel_nash_conv_benchmarks() if has_open_spiel else {}),
     )
 
     settings = {**load_option("algo", "cfr"), **load_option("algo", "cfr_plus")}
-    solver = build({**settings, "iterations_per_step": CFR_STEP}, "algo", game=leduc)
-    works = {"ours": count_calls(solver.learn, CFR_STEP)}
+    solver = build({**settings, "iterations_per_step": CFR_ITERATIONS_PER_CALL}, "algo", game=leduc)
+    benchmarks = {"ours": create_call_benchmark(solver.learn, CFR_ITERATIONS_PER_CALL)}
     print_rates(
-        "CFR+ on Leduc, iterations", works | (create_open_spiel_cfr_plus() if open_spiel else {})
+        "CFR+ on Leduc, iterations",
+        benchmarks | (create_open_spiel_cfr_benchmarks() if has_open_spiel else {}),
     )
 
-    print_large_rates(open_spiel)
+    print_rates_of_large_game(has_open_spiel)
     for experiment, counter in (
         ("ppo_lhe", "decisions"),
         ("big2_ppo_fast", "decisions"),
         ("nfsp_2000", "updates"),
     ):
         print_rates(
-            f"experiment={experiment}, {counter}", {"ours": create_training(experiment, counter)}
+            f"experiment={experiment}, {counter}",
+            {"ours": create_training_benchmark(experiment, counter)},
         )
 
-    works = {"ours": create_nfsp_training()}
-    if open_spiel and find_spec("tree") is not None:  # OpenSpiel's NFSP needs dm-tree
-        works["OpenSpiel PyTorch"] = create_open_spiel_nfsp()
-    print_rates("NFSP on Leduc, decisions", works)
+    benchmarks = {"ours": create_nfsp_benchmark()}
+    if has_open_spiel and find_spec("tree") is not None:  # OpenSpiel's NFSP needs dm-tree
+        benchmarks["OpenSpiel PyTorch"] = create_open_spiel_nfsp_benchmark()
+    print_rates("NFSP on Leduc, decisions", benchmarks)
 
 
 if __name__ == "__main__":

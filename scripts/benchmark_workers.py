@@ -2,9 +2,9 @@
 
     python scripts/benchmark_workers.py [WORKERS] [EXPERIMENT …]
 
-Each rate is the higher one of two runs, measured in the second half of a run, when everything is
-compiled and learning has started. Each process computes on one thread. Nothing else should run on
-the machine, because a process that waits for its core delays all others.
+A rate is measured in the second half of a run, when everything is compiled and learning has
+started; of two runs, the higher rate is printed. Each process computes on one thread. Nothing else
+should run on the machine, because a process that waits for its core delays all others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 BUDGETS = {"ppo_lhe": 8_000_000, "big2_ppo_fast": 260_000, "nfsp_2000": 60_000}  # decisions
-RUNS = 2
+REPEATS = 2
 
 
 def measure_run(experiment: str, workers: int) -> tuple[float, float]:
@@ -53,7 +53,7 @@ def main() -> None:
     print(f"decisions a second; load of the machine before: {os.getloadavg()[0]:.1f}")
     print(f"{'':16}{'1 process':>12}{f'{workers} processes':>14}{'ratio':>8}{'exchanging':>12}")
     for experiment in arguments.experiments or BUDGETS:
-        runs = [[measure_run(experiment, count) for count in (1, workers)] for _ in range(RUNS)]
+        runs = [[measure_run(experiment, count) for count in (1, workers)] for _ in range(REPEATS)]
         (alone, _), (together, exchange) = (max(one) for one in zip(*runs, strict=True))
         rates = f"{alone:>12,.0f}{together:>14,.0f}{together / alone:>7.2f}x"
         print(f"{experiment:16}{rates}{exchange:>11.1%}", flush=True)

@@ -2,10 +2,11 @@
 
     python scripts/check_versions.py lowest --python 3.11 -n auto
 
-`pinned` installs the versions in constraints.txt, and `newest` the newest ones that pyproject.toml
-allows. `lowest` installs the lowest allowed version of each package in pyproject.toml, but the
-newest tools of its extras `dev` and `docs`. The packages are installed in .venv-VERSIONS-PYTHON.
-All other arguments are passed to pytest. The script needs uv.
+The first argument is `pinned`, `newest` or `lowest`. `pinned` installs the versions in
+constraints.txt, and `newest` the newest ones that pyproject.toml allows. `lowest` installs the
+lowest allowed version of each package in pyproject.toml, but the newest tools of its extras `dev`
+and `docs`. The packages are installed in .venv-VERSIONS-PYTHON, such as .venv-lowest-3.11. All
+other arguments are passed to pytest. The script needs uv.
 """
 
 from __future__ import annotations
@@ -33,11 +34,7 @@ EXTRAS = (
 
 
 def run(*command: str | Path) -> None:
-    """Run a command in the repository.
-
-    Raises:
-        SystemExit: with its exit code, if it fails.
-    """
+    """Print a command and run it in the repository; exit with its exit code if it fails."""
     print("+", *command, flush=True)
     if code := subprocess.run(command, cwd=ROOT).returncode:
         sys.exit(code)

@@ -3,10 +3,10 @@
     python scripts/gpu.py > gpu.md                     # everything, in at most 8 minutes
     python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word, or `check`, `speed`
 
-A row of the result is the check or the speed of one configuration. It runs in a process of its own,
-so that its error or time limit does not end other rows. The result is Markdown on stdout, written
-row by row; progress and tracebacks go to stderr. Without a GPU, only the CPU is checked and
-measured.
+A row of the output is the check or the speed of one configuration. Each row is computed in its own
+process, so that an error or the time limit of a row does not end other rows. The output is Markdown
+on stdout, written row by row; progress and tracebacks go to stderr. Without a GPU, only the CPU is
+checked and measured.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import build_root_config
 
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
-TIME_LIMIT, CHECK_LIMIT, GPU_LIMIT, CPU_LIMIT = 450, 120, 40, 100
+TIME_LIMIT_S, CHECK_LIMIT_S, GPU_LIMIT_S, CPU_LIMIT_S = 450, 120, 40, 100
 ONE_CORE = "device=cpu threads=1"
-MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # processes that run at once
+MAX_CHECK_PROCESSES, MAX_CPU_PROCESSES = 8, 4  # at the same time
 # A warm-up compiles the rules, fills buffers and records CUDA graphs.
 WARMUP_SECONDS, WARMUP_CALLS = 3, 2
 
-CHECKS = [f"experiment={name}" for name in ("ppo_lhe", "nfsp_nlhe", "ppo_lhe_6p", "dual_apu")]
-CHECKS += ["game=nolimit_holdem algo=ppo net=amounts_lstm"]
-CHECKS += [
+CHECK_ROWS = [f"experiment={name}" for name in ("ppo_lhe", "nfsp_nlhe", "ppo_lhe_6p", "dual_apu")]
+CHECK_ROWS += ["game=nolimit_holdem algo=ppo net=amounts_lstm"]
+CHECK_ROWS += [
     f"game={game} algo={algo}"
     for game in ("limit_holdem", "nolimit_holdem", "limit_holdem_6p", "big2")
     for algo in ("ppo", "actor_critic", "apu", "vine")
@@ -61,10 +61,10 @@ CHECKS += [
 WIDE = "experiment=ppo_lhe net.hidden_sizes=[1024,512,1024,512]"
 EXPERIMENTS = """ppo_lhe nfsp_2000_code nfsp_lhe nfsp_lhe_paper big2_ppo_fast ppo_lhe_6p ppo_leduc
     dual_apu_linear deep_cfr_leduc ac_leduc ac_lhe big2_ppo apu"""
-CORE_SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
-CORE_SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
-# Settings for the GPU, each with the settings for one core that it is compared with.
-SPEEDS = {
+CORE_ROWS = [f"experiment={name}" for name in EXPERIMENTS.split()]
+CORE_ROWS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
+# Settings for the GPU, each with the settings for one core that its speed is compared with
+SPEED_ROWS = {
     "experiment=ppo_lhe hardware=gpu_ppo": "experiment=ppo_lhe",
     "experiment=ppo_lhe hardware=gpu_ppo algo.tables=131072": "experiment=ppo_lhe",
     f"{WIDE} hardware=gpu_ppo": f"{WIDE} algo.tables=8192",
@@ -73,8 +73,8 @@ SPEEDS = {
     "experiment=ppo_lhe_6p hardware=gpu_ppo": "experiment=ppo_lhe_6p",
     "experiment=ppo_leduc hardware=gpu_ppo": "experiment=ppo_leduc",
     "game=kuhn algo=ppo hardware=gpu_ppo": "game=kuhn algo=ppo",
-} | {row: row for row in CORE_SPEEDS}
-# Settings for checks, with which an iteration takes milliseconds.
+} | {row: row for row in CORE_ROWS}
+# Values of settings that make an iteration take milliseconds, for checks
 SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches=2 traversals=20
     episodes_per_iteration=2 training_period=2 agent_switch_period=4 actor_copy_period=4
     batch_size=8 capacity=500 replay_capacity=500 learning_starts=8 regret_gradient_steps=2
@@ -82,7 +82,7 @@ SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches
 
 
 def build_learner(overrides: Sequence[str], small: bool = False) -> tuple[Game, Any]:
-    """Return the game and the learner of a run with these overrides."""
+    """Return the game and the learner of a run; if `small`, with `SMALL_SETTINGS` for checks."""
     config = convert_horizons_to_steps(compose_plain_config(overrides))
     if small:
         values = {key: int(n) for key, n in re.findall(r"(\w+)=(\d+)", SMALL_SETTINGS)}
@@ -95,8 +95,8 @@ def build_learner(overrides: Sequence[str], small: bool = False) -> tuple[Game, 
     return game, build_algorithm(config, game, device, root.seed)
 
 
-def learn_finite(learner: Any, updates: int) -> None:
-    """Learn for a number of updates; raise a ValueError unless there are losses, all finite."""
+def learn_and_check_losses(learner: Any, updates: int) -> None:
+    """Let a learner make `updates` updates; raise ValueError if its losses are not finite."""
     goal, metrics = learner.progress.updates + updates, dict[str, float]()
     for _ in range(100):
         metrics |= learner.learn()
@@ -107,10 +107,10 @@ def learn_finite(learner: Any, updates: int) -> None:
         raise ValueError(f"{learner.progress.updates} updates with losses {losses}")
 
 
-def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
-    """Raise a ValueError unless two players' probabilities agree to 1e-3 at 99 % of tables.
+def check_players_agree(name: str, game: Game, one: Player, other: Player) -> None:
+    """Raise ValueError unless two players' probabilities agree to 1e-3 at 99 % of random tables.
 
-    At other tables they may differ, because a player may choose any of several best actions.
+    Elsewhere they may differ, because a player may choose any of several best actions.
     """
     tables, generator = Tables(game, 300, seed=1), np.random.default_rng(1)
     tables.deal()
@@ -123,15 +123,15 @@ def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
         raise ValueError(f"player {name}: probabilities differ by up to {difference.max():.2g}")
 
 
-def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
+def check_learner(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Check on each device that a learner learns, can be loaded, and can move players to a CPU.
 
-    Yields an empty result if all went well; raises an exception otherwise.
+    Yield one empty result if all is well; raise an exception otherwise.
     """
     for name in ["cuda", "cpu"] if torch.cuda.is_available() else ["cpu"]:
         on_device, file = [*overrides, f"device={name}"], BytesIO()
         game, learner = build_learner(on_device, small=True)
-        learn_finite(learner, updates=20)
+        learn_and_check_losses(learner, updates=20)
         torch.save(learner.state_dict(), file)
         file.seek(0)
         _, loaded = build_learner(on_device, small=True)
@@ -139,19 +139,22 @@ def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
         for key, player in learner.players().items():
             state = player.to_dict()
             on_cpu = load_class(state["_target_"]).from_dict(state, game, torch.device("cpu"))
-            compare_players(key, game, player, on_cpu)
-            compare_players(f"{key}, loaded", game, player, loaded.players()[key])
-        learn_finite(loaded, updates=20)
+            check_players_agree(key, game, player, on_cpu)
+            check_players_agree(f"{key}, loaded", game, player, loaded.players()[key])
+        learn_and_check_losses(loaded, updates=20)
     yield {}
 
 
-def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield decisions per second and GPU memory in GiB; then also the GPU's share of busy time."""
+def measure_speed(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
+    """Yield decisions per second as "rate"; on a GPU also "GPU GiB", the largest memory in use.
+
+    On a GPU, then yield this again with "GPU busy", the share of time in which the GPU was busy.
+    """
     learner = build_learner(overrides)[1]
     on_gpu = learner.services.device.type == "cuda"
 
     def learn(min_seconds: float, min_calls: int = 1) -> tuple[int, float]:
-        """Return the number of calls and the time that they took."""
+        """Call `learner.learn` repeatedly; return the number of calls and the seconds they took."""
         calls, start = 0, monotonic()
         while calls < min_calls or monotonic() - start < min_seconds:
             learner.learn()
@@ -171,12 +174,12 @@ def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]
         with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             profiled_calls, _ = learn(0.2)
         # Profiling slows down the CPU but not the kernels, so divide by the time without profiling.
-        busy = sum_busy_seconds(profiler.events()) / profiled_calls
+        busy = compute_busy_seconds(profiler.events()) / profiled_calls
         yield result | {"GPU busy": busy / (elapsed / calls)}
 
 
-def sum_busy_seconds(events: Iterable[Any]) -> float:
-    """Return the time in which a GPU ran at least one kernel or copy, from profiler events."""
+def compute_busy_seconds(events: Iterable[Any]) -> float:
+    """Return the seconds in which a GPU ran at least one kernel or copy, from profiler events."""
     kernels = [event for event in events if event.device_type == DeviceType.CUDA]
     spans = [event.time_range for event in kernels if not event.is_user_annotation]
     busy = last_end = 0.0
@@ -186,14 +189,17 @@ def sum_busy_seconds(events: Iterable[Any]) -> float:
     return busy / 1e6  # profiler times are in microseconds
 
 
-def run_worker(task: str, seconds: float, overrides: Sequence[str]) -> None:
-    """Print the results of a row as lines of JSON.
+def print_row_results(task: str, seconds: float, overrides: Sequence[str]) -> None:
+    """Compute a row in this process, and print its results as lines of JSON.
 
-    Each line contains the results so far; an exception adds the key "error".
+    `task` is "check" or "speed". Each line contains the results so far; an exception adds the key
+    "error".
     """
     result: dict[str, Any] = {}
     try:
-        for result in check(overrides) if task == "check" else measure(overrides, seconds):
+        for result in (
+            check_learner(overrides) if task == "check" else measure_speed(overrides, seconds)
+        ):
             print(json.dumps(result), flush=True)
     except Exception as error:
         traceback.print_exc()
@@ -201,9 +207,9 @@ def run_worker(task: str, seconds: float, overrides: Sequence[str]) -> None:
         print(json.dumps(result | {"error": first_line}), flush=True)
 
 
-def run_row(task: str, row: str, seconds: float, limit: float, end: float) -> dict[str, Any]:
-    """Run a row in a process of its own; return its last result, with "error" if it failed."""
-    limit = min(limit, end - monotonic())
+def run_row(task: str, row: str, seconds: float, limit: float, deadline: float) -> dict[str, Any]:
+    """Compute a row in a process of its own; return its last result, with "error" if it failed."""
+    limit = min(limit, deadline - monotonic())
     if limit < 5:
         return {"error": "no time left"}
     print(f"{task}: {row}", file=sys.stderr, flush=True)
@@ -222,21 +228,21 @@ def run_row(task: str, row: str, seconds: float, limit: float, end: float) -> di
     return result
 
 
-def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
+def measure_and_print_speeds(rows: Sequence[str], seconds: float, deadline: float) -> None:
     """Measure the speed of rows on the GPU and on single cores, and print a table."""
     columns = {"one core": ",.0f"}
     if has_gpu := torch.cuda.is_available():
         columns |= {"GPU": ",.0f", "ratio": ".2f", "GPU busy": ".0%", "GPU GiB": ".1f"}
     print(f"\n| decisions/s | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}", flush=True)
-    with ThreadPoolExecutor(max(1, min(MAX_CPU_ROWS, count_cores() // 4))) as pool:
+    with ThreadPoolExecutor(max(1, min(MAX_CPU_PROCESSES, count_cores() // 4))) as pool:
         cores = {
-            row: pool.submit(run_row, "speed", f"{row} {ONE_CORE}", seconds, CPU_LIMIT, end)
-            for row in dict.fromkeys(SPEEDS[row] for row in rows)
+            row: pool.submit(run_row, "speed", f"{row} {ONE_CORE}", seconds, CPU_LIMIT_S, deadline)
+            for row in dict.fromkeys(SPEED_ROWS[row] for row in rows)
         }
         for row in rows if has_gpu else cores:
             gpu_row = row if "hardware=" in row else f"{row} device=cuda"
-            gpu = run_row("speed", gpu_row, seconds, GPU_LIMIT, end) if has_gpu else {}
-            core = cores[SPEEDS[row]].result()
+            gpu = run_row("speed", gpu_row, seconds, GPU_LIMIT_S, deadline) if has_gpu else {}
+            core = cores[SPEED_ROWS[row]].result()
             numbers = gpu | {"one core": core.get("rate"), "GPU": gpu.get("rate")}
             if numbers["GPU"] and numbers["one core"]:
                 numbers["ratio"] = numbers["GPU"] / numbers["one core"]
@@ -247,10 +253,10 @@ def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
 
 
 def main() -> None:
-    """Run all checks and measurements, or only those that contain a word of `--only`."""
+    """Run all checks and measurements, or only those with a word that `--only` lists."""
     if sys.argv[1:2] == ["--worker"]:
-        return run_worker(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
-    end = monotonic() + TIME_LIMIT
+        return print_row_results(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
+    deadline = monotonic() + TIME_LIMIT_S
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", metavar="NAME", default=[])
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
@@ -264,12 +270,12 @@ def main() -> None:
     learners = [name for name in algos if "net" in compose_plain_config([f"algo={name}"])]
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     print(f"torch {torch.__version__}, {gpu}, {count_cores()} cores\n", flush=True)
-    checks = select("check", [f"game=leduc algo={name}" for name in learners] + CHECKS)
-    with ThreadPoolExecutor(max(1, min(MAX_CHECKS, count_cores() // 2))) as pool:
-        results = pool.map(lambda row: run_row("check", row, 0, CHECK_LIMIT, end), checks)
+    checks = select("check", [f"game=leduc algo={name}" for name in learners] + CHECK_ROWS)
+    with ThreadPoolExecutor(max(1, min(MAX_CHECK_PROCESSES, count_cores() // 2))) as pool:
+        results = pool.map(lambda row: run_row("check", row, 0, CHECK_LIMIT_S, deadline), checks)
         for row, result in zip(checks, results, strict=True):
             print(f"- `{row}`: {result.get('error', 'ok')}", flush=True)
-    print_speeds(select("speed", SPEEDS), arguments.seconds, end)
+    measure_and_print_speeds(select("speed", SPEED_ROWS), arguments.seconds, deadline)
 
 
 if __name__ == "__main__":

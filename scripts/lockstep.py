@@ -6,14 +6,16 @@ Each hand is played by this project's rules and replayed in the other engine wit
 actions. The seat to act, the legal actions, the raise amounts in no-limit and the chips won must be
 equal; the first difference is printed, with exit code 1.
 
-Three further games have two to nine seats and random stacks, which change every few hands: `stacks`
-is no-limit hold'em, `limit_stacks` is fixed-limit hold'em, and `short_deck` is no-limit short-deck
-hold'em. Half of the games of the last two have antes that differ between seats.
+Besides the games in conf/game, three names stand for games with two to nine seats and random
+stacks, which change every few hands: `stacks` is no-limit hold'em, `limit_stacks` fixed-limit
+hold'em, and `short_deck` no-limit short-deck hold'em. With `limit_stacks` and `short_deck`, antes
+differ between seats in half of the games.
 
 There are two rules on who may raise after an all-in for less than a full raise. Every second game
-has the rule of PokerKit, `short_bets_reopen`. In the others a raise is legal if both PokerKit and
-the tournament rules, which this script implements independently, allow it. In fixed limit only the
-tournament rules decide, because PokerKit requires a full bet where they require half of one.
+with random stacks has the rule of PokerKit, `short_bets_reopen`. In other no-limit games a raise
+must be legal if and only if PokerKit and the tournament rules, which this script implements
+independently, both allow it. In fixed limit only the tournament rules decide: PokerKit requires a
+full bet where they require half of one.
 """
 
 from __future__ import annotations
@@ -46,15 +48,16 @@ GAMES = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"
 GAMES += ["limit_holdem_2to9"]
 STACKS, LIMIT_STACKS, SHORT_DECK = RANDOM_STACKS = ("stacks", "limit_stacks", "short_deck")
 BATCH = 1000  # hands that are played before the other engine replays them
-HANDS_OF_STACKS = 10  # hands before the stacks change
-TIES = 5  # every fifth hand of hold'em has a royal flush on the board, so that pots are split
+HANDS_PER_STACKS = 10  # hands before the stacks change
+TIE_INTERVAL = 5  # every fifth board of hold'em is a royal flush, so that the pot is split
 ROYAL_FLUSH = range(32, 52, 4)
-# Weights of fold, call and raise in two kinds of hands; most of the second kind reach a showdown.
-WEIGHTS = np.array([[1, 1, 1], [1, 8, 4]])
+# Weights of fold, call and raise, in turns between tables; most hands of the second row reach a
+# showdown.
+ACTION_WEIGHTS = np.array([[1, 1, 1], [1, 8, 4]])
 
 
 class EnginesDifferError(Exception):
-    """Error raised if two engines have different states or results of a hand."""
+    """Error raised if two engines disagree on a state or a result of a hand."""
 
 
 class Decision(NamedTuple):
@@ -63,9 +66,10 @@ class Decision(NamedTuple):
     seat: int
     legal: list[int]  # which of fold, call and raise are legal
     action: int  # fold, call or raise
-    raises: Sequence[int] = ()  # in games with stacks, all legal raises
-    chosen: int = 0  # in games with stacks, the action that was taken
-    raised_to: int = 0  # in games with stacks, chips paid in this hand after a raise
+    # Only in games with stacks:
+    raises: Sequence[int] = ()  # numbers of all legal raise actions
+    chosen: int = 0  # number of the action that was taken
+    raised_to: int = 0  # if it is a raise, the chips that the seat has then paid in this hand
 
 
 class Hand(NamedTuple):
@@ -96,14 +100,14 @@ class Hand(NamedTuple):
 
 
 Engine = Callable[[Hand], None]
-"""Replays a hand in another engine; raises EnginesDifferError."""
+"""Function that replays a hand in another engine; it raises EnginesDifferError at a difference."""
 
 
 def play_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> Iterator[Hand]:
-    """Play random hands and yield them."""
+    """Play random hands by this project's rules, in batches of tables, and yield them."""
     generator = np.random.default_rng(seed)
     tables = Tables(game, min(BATCH, hands), seed)
-    weights = np.resize(WEIGHTS, (len(tables.records), 3))
+    weights = np.resize(ACTION_WEIGHTS, (len(tables.records), 3))
     first_game = get_variant_game(game, tables.records[0])
     no_limit, has_stacks = (
         isinstance(first_game, NoLimitPoker),
@@ -111,7 +115,7 @@ def play_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> I
     )
     for first in range(0, hands, BATCH):
         tables.deal()
-        for record in tables.records[::TIES]:
+        for record in tables.records[::TIE_INTERVAL]:
             put_royal_flush_on_board(record, game)
         decisions: list[list[Decision]] = [[] for _ in tables.records]
         while len(rows := np.flatnonzero(tables.records["over"] == 0)):
@@ -149,7 +153,10 @@ def play_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> I
 
 
 def sample_raise(raises: np.ndarray, record: np.void, generator: np.random.Generator) -> int:
-    """Sample a legal raise: the smallest, the nearest to the pot, the largest, or any of them."""
+    """Sample one of the actions `raises`: the smallest, nearest to the pot, largest, or any raise.
+
+    `record` is the table record before the raise.
+    """
     pot = 2 * record["price"] - record["paid"][record["to_act"]] + record["paid"].sum()
     kinds = [raises[0], raises[np.abs(raises - pot).argmin()], raises[-1], generator.choice(raises)]
     return int(generator.choice(kinds, p=[0.4, 0.2, 0.1, 0.3]))
@@ -158,7 +165,10 @@ def sample_raise(raises: np.ndarray, record: np.void, generator: np.random.Gener
 def sample_stack_games(
     count: int, seed: int, name: str = STACKS
 ) -> Iterator[NoLimitPoker | FixedLimitPoker]:
-    """Yield hold'em games with two to nine seats, and random stacks, antes and bet sizes."""
+    """Yield `count` hold'em games with two to nine seats, and random stacks, antes and bet sizes.
+
+    `name` is one of RANDOM_STACKS.
+    """
     generator = np.random.default_rng(seed)
     for i in range(count):
         while (game := sample_stack_game(2 + i // 2 % 8, i % 2 == 0, generator, name)) is None:
@@ -207,13 +217,13 @@ def put_royal_flush_on_board(record: np.void, game: PokerGame | VariableSeatsPok
     """Move a royal flush to the board of a table just dealt, if its deck and board allow it."""
     each = get_variant_game(game, record)
     if each.deck_size == 52 and sum(each.board_cards) == 5:
-        for place, card in enumerate(ROYAL_FLUSH, each.cards_dealt - 5):
-            at = record["deck"].tolist().index(card)
-            record["deck"][at], record["deck"][place] = record["deck"][place], card
+        for board_index, card in enumerate(ROYAL_FLUSH, each.cards_dealt - 5):
+            deck = record["deck"]
+            deck[deck.tolist().index(card)], deck[board_index] = deck[board_index], card
 
 
 def get_variant_game(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
-    """Return the game at a table; if the number of seats varies, the game with its number."""
+    """Return the game at a table: `game`, or its variant with the table's number of seats."""
     return game if isinstance(game, PokerGame) else game.variant_games[record["variant"]]
 
 
@@ -222,8 +232,6 @@ def get_variant_game(game: PokerGame | VariableSeatsPoker, record: np.void) -> P
 
 class TournamentStreet:
     """Right to raise on a street by rules 43 and 47 of the Tournament Directors Association (TDA).
-
-    No-limit:
 
     "An all-in wager (or cumulative multiple short all-ins) totaling less than a full bet or raise
     will not reopen betting for players who have already acted and are not facing at least a full
@@ -238,9 +246,11 @@ class TournamentStreet:
         self.share = Fraction(1, 2) if limit else Fraction(1)
 
     def is_open_to(self, seat: int, facing: int) -> bool:
+        """Return whether a seat may raise if it has to pay `facing` chips to call."""
         return seat not in self.already_acted or facing >= self.share * self.full_bet_or_raise
 
     def act(self, seat: int, raised_by: int) -> None:
+        """Record an action; a raise is `raised_by` chips above the price, any other action 0."""
         self.already_acted.add(seat)
         self.full_bet_or_raise = max(self.full_bet_or_raise, raised_by)
 
@@ -285,7 +295,7 @@ def replay_in_pokerkit(hand: Hand) -> None:
         if limit:  # turn off PokerKit's rule for short raises
             state.consecutive_short_all_in_amounts.clear()
             state.completion_betting_or_raising_amount = 0
-        add_up_all_ins(state)
+        reopen_after_short_all_ins(state)
         legal = [state.can_fold(), state.can_check_or_call(), state.can_complete_bet_or_raise_to()]
         facing, price = state.checking_or_calling_amount or 0, max(state.bets)
         if tournament and not betting.is_open_to(decision.seat, facing):
@@ -302,8 +312,8 @@ def replay_in_pokerkit(hand: Hand) -> None:
             else:
                 hand.check_equal("raises", decision.raises, amounts)
             if decision.raised_to:
-                place = decision.raises.index(decision.chosen)
-                hand.check_equal("chips raised to", decision.raised_to, amounts[place])
+                amount = amounts[decision.raises.index(decision.chosen)]
+                hand.check_equal("chips raised to", decision.raised_to, amount)
                 to = decision.raised_to - before
         if decision.action == FOLD:
             state.fold()
@@ -326,10 +336,10 @@ def replay_in_pokerkit(hand: Hand) -> None:
     hand.check_equal("but for odd chips, chips won", True, apart < 2 * game.seats)
 
 
-def add_up_all_ins(state: Any) -> None:
-    """Let several short all-ins that add up to a full raise reopen the betting.
+def reopen_after_short_all_ins(state: Any) -> None:
+    """Let several short all-ins that add up to a full raise reopen the betting in PokerKit.
 
-    PokerKit resets their sum when they reach a full raise. Another short all-in would then close
+    PokerKit resets their sum when it reaches a full raise. Another short all-in would then close
     the betting for all players who have acted, although they face more than a full raise.
     """
     if (state.checking_or_calling_amount or 0) >= state.completion_betting_or_raising_amount:
@@ -337,7 +347,7 @@ def add_up_all_ins(state: Any) -> None:
 
 
 def list_raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
-    """Return each legal raise as the chips that the seat has then paid in the whole hand.
+    """Return, for each legal raise in PokerKit, the chips that the seat has then paid in the hand.
 
     Args:
         game: the game of the hand.
@@ -361,18 +371,18 @@ def compute_pot_winnings(state: Any) -> list[int]:
     """Return the chips won by each seat if PokerKit's pots are divided by this project's rules.
 
     PokerKit gives all odd chips of a pot to the first winner; this project gives one each to the
-    first winners. PokerKit merges pots that have the same contenders after losing hands are gone;
-    this project divides each pot by itself.
+    first winners. Once losing hands are gone, PokerKit merges pots with the same contenders; this
+    project divides each pot by itself.
     """
     won = [int(chips) for chips in state.payoffs]
     for pot in state.pots:
-        inside = pot.player_indices
-        if len(inside) > 1:
-            hands = {seat: state.get_hand(seat, 0, 0) for seat in inside}
-            inside = [seat for seat in inside if hands[seat] == max(hands.values())]
-        share, odd = divmod(pot.amount, len(inside))
-        for place, seat in enumerate(inside):
-            won[seat] += share + (place < odd)
+        contenders = pot.player_indices
+        if len(contenders) > 1:
+            hands = {seat: state.get_hand(seat, 0, 0) for seat in contenders}
+            contenders = [seat for seat in contenders if hands[seat] == max(hands.values())]
+        share, odd = divmod(pot.amount, len(contenders))
+        for order, seat in enumerate(contenders):
+            won[seat] += share + (order < odd)
     return won
 
 
@@ -445,20 +455,20 @@ def has_three_card_hands(game: PokerGame) -> bool:
 # OpenSpiel
 
 MapActions = Callable[[list[int]], dict[int, int]]
-"""Function that maps the legal ones of fold, call and raise to actions of OpenSpiel."""
+"""Function that returns OpenSpiel's action for each of the legal ones of fold, call and raise."""
 
 
-def map_to_same_action(legal: list[int]) -> dict[int, int]:
+def map_to_same_actions(legal: list[int]) -> dict[int, int]:
     """Map each legal action to OpenSpiel's action of the same number."""
     return {action: action for action in legal}
 
 
-def map_to_pass_or_bet(legal: list[int]) -> dict[int, int]:
+def map_to_kuhn_actions(legal: list[int]) -> dict[int, int]:
     """Map actions to those of OpenSpiel's Kuhn poker: 0 is check or fold, 1 is bet or call."""
     return {FOLD: 0, CALL: 1} if FOLD in legal else {CALL: 0, RAISE: 1}
 
 
-def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_action) -> Engine:
+def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_actions) -> Engine:
     """Return an engine that replays hands in a game of OpenSpiel."""
 
     def engine(hand: Hand) -> None:
@@ -512,7 +522,7 @@ def load_universal_poker(game: FixedLimitPoker) -> Any:
     )
 
 
-def count_special_cases(hand: Hand, winners: int) -> dict[str, int]:
+def count_odd_chips_or_all_ins(hand: Hand, winners: int) -> dict[str, int]:
     """Return the number of odd chips in a game without stacks, else the number of all-ins."""
     if hand.game.starting_stacks is None:
         return {"odd chips": sum(hand.paid) % winners}
@@ -538,7 +548,7 @@ def compare_engines(
                 "decisions": len(hand.decisions),
                 "showdowns": int(hand.showdown),
                 "split pots": int(winners > 1),
-                **count_special_cases(hand, winners),
+                **count_odd_chips_or_all_ins(hand, winners),
             }
         )
     return counts
@@ -550,7 +560,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("games", nargs="*", default=GAMES, metavar="game")
     arguments = parser.parse_args()
-    if arguments.hands < (least := HANDS_OF_STACKS * len(arguments.games)):
+    if arguments.hands < (least := HANDS_PER_STACKS * len(arguments.games)):
         parser.error(f"--hands {arguments.hands}: at least {least} for so many games")
     if arguments.seed < 0:
         parser.error(f"--seed {arguments.seed}: at least 0")
@@ -562,10 +572,10 @@ def main() -> None:
         hands = arguments.hands // len(arguments.games)
         if game is None:
             games: list[Any] = list(
-                sample_stack_games(hands // HANDS_OF_STACKS, arguments.seed, name)
+                sample_stack_games(hands // HANDS_PER_STACKS, arguments.seed, name)
             )
             compare_and_print(
-                name, "PokerKit", games, replay_in_pokerkit, HANDS_OF_STACKS, arguments.seed
+                name, "PokerKit", games, replay_in_pokerkit, HANDS_PER_STACKS, arguments.seed
             )
             continue
         compare_and_print(name, "PokerKit", [game], replay_in_pokerkit, hands, arguments.seed)
@@ -595,7 +605,7 @@ def load_holdem(name: str) -> PokerGame | VariableSeatsPoker:
 def compare_and_print(
     name: str, other: str, games: list[Any], engine: Engine, hands: int, seed: int
 ) -> None:
-    """Compare `hands` hands of each game, and print counts; exit at a difference."""
+    """Compare `hands` hands of each game, and print counts; exit with code 1 at a difference."""
     start, counts = time.perf_counter(), Counter[str]()
     for i, game in enumerate(games):
         try:

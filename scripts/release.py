@@ -2,7 +2,7 @@
 
     python scripts/release.py outputs/leduc/actor_critic/RUN leduc_ac
 
-It writes the run's headline (first) player and its critic, with weights in float16, to
+The script writes the run's headline (first) player and its critic, with weights in float16, to
 `poker_rl/released/NAME.pt`. The file also contains the player's origin, which is printed: command,
 experiment, seed, decisions, commit and date. The script also updates the checksums in
 `poker_rl/released/SHA256SUMS`, and writes `conf/player/NAME.yaml` unless that file exists.
@@ -38,10 +38,11 @@ from poker_rl.storage.run_folder import describe_snapshot_origin, read_config_an
 
 
 def collect_released_parts(run: Path) -> dict[str, Any]:
-    """Return what the released file contains: the game, the run's headline player and its origin.
+    """Return the contents of the released file: game, headline player of the run, and origin.
 
     Raises:
-        ConfigError: if the run is still training or has failed, or if it was not self-play.
+        ConfigError: if the run is still training, has failed or was not self-play, or if its
+            headline player is not a single network.
     """
     settings, manifest = read_config_and_manifest(run)
     if manifest["status"] not in ("finished", "interrupted"):
@@ -60,16 +61,16 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
             f"{run}: {name} is {state['instances']} copies; a player is released of one"
         )
     origin = describe_snapshot_origin(run, int(snapshot.stem))
-    share_layers(state, settings["algo"].get("shared_layers", 0))
+    share_critic_layers(state, settings["algo"].get("shared_layers", 0))
     return {"game": game, "players": {name: state}, "origin": origin}
 
 
-def share_layers(player: dict[str, Any], count: int) -> None:
+def share_critic_layers(player: dict[str, Any], count: int) -> None:
     """Replace the critic's first `count` layers by those of the policy, to make the file smaller.
 
-    In training both shared these layers, and a file contains a shared tensor only once. If the
-    policy is an EMA of weights, the critic's values change a little, because it was trained without
-    averaging.
+    The file contains a shared tensor only once. In training, policy and critic shared these layers.
+    If the released policy is an EMA of weights, the critic's values change a little, because the
+    critic was trained with the weights that were not averaged.
     """
     if player.get("critic") is None:  # no critic, as after training with discounted rewards
         return
@@ -79,12 +80,12 @@ def share_layers(player: dict[str, Any], count: int) -> None:
 
 
 def convert_to_float16(tree: Any, done: dict[int, torch.Tensor] | None = None) -> Any:
-    """Return nested dictionaries with their floating-point tensors in float16, for the file.
+    """Return nested dictionaries with their floating-point tensors converted to float16.
 
-    A player converts them to float32 when it is loaded.
+    When a player is loaded, it converts them to float32.
 
     Args:
-        tree: the nested dictionaries.
+        tree: the nested dictionaries, or a value in them.
         done: converted tensors by the id of the original, so that shared tensors stay shared.
     """
     done = {} if done is None else done
@@ -100,11 +101,11 @@ def main() -> None:
     if len(sys.argv) != 3 or not PLAYER_NAME_PATTERN.fullmatch(sys.argv[2]):
         sys.exit(__doc__)
     try:
-        tree = collect_released_parts(Path(sys.argv[1]))
+        contents = collect_released_parts(Path(sys.argv[1]))
     except ConfigError as error:
         sys.exit(str(error))
     path = PRETRAINED_FOLDER / f"{sys.argv[2]}.pt"
-    save_atomically(path, tree | {"players": convert_to_float16(tree["players"])})
+    save_atomically(path, contents | {"players": convert_to_float16(contents["players"])})
     checksums = [
         f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
         for file in sorted(PRETRAINED_FOLDER.glob("*.pt"))
@@ -112,11 +113,11 @@ def main() -> None:
     (PRETRAINED_FOLDER / "SHA256SUMS").write_text("".join(checksums))
     settings = SHIPPED_OPTION_DIR / "player" / f"{sys.argv[2]}.yaml"
     if not settings.exists():
-        about = f"{tree['game']['name']}, by {tree['origin']['command']}: not yet measured"
+        text = f"{contents['game']['name']}, by {contents['origin']['command']}: not yet measured"
         target = f"{PretrainedBot.__module__}.{PretrainedBot.__name__}"
-        settings.write_text(f"# {about}\n_target_: {target}\nfile: {path.name}\n")
-    print(f"{path}: {path.stat().st_size:,} bytes, {', '.join(tree['players'])}")
-    for key, value in tree["origin"].items():
+        settings.write_text(f"# {text}\n_target_: {target}\nfile: {path.name}\n")
+    print(f"{path}: {path.stat().st_size:,} bytes, {', '.join(contents['players'])}")
+    for key, value in contents["origin"].items():
         print(f"{key:11} {value}")
 
 

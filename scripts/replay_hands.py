@@ -35,15 +35,15 @@ from poker_rl.games.poker.phh_reader import (
 from poker_rl.games.tables import tables_from_records
 
 
-def compute_payoffs(game: Game, hand: RecordedHand) -> list[int]:
-    """Return the chips that each seat won."""
+def compute_final_payoffs(game: Game, hand: RecordedHand) -> list[int]:
+    """Play the last action of a recorded hand; return the chips that each seat won, [seats]."""
     tables = tables_from_records(game, hand.records[-1:].copy())
     tables.step(hand.actions[-1:])
     return [int(chips) for chips in tables.payoffs()[0, : len(hand.players)]]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Replay the hands, print the counts and return the exit code."""
+    """Replay the hands, print their number by outcome, and return the exit code."""
     if len(arguments) < 2:
         sys.exit(__doc__)
     path, *overrides = arguments
@@ -59,9 +59,9 @@ def main(arguments: Sequence[str]) -> int:
             counts["replayed, but the file has no chips to compare with"] += 1
             continue
         won = np.subtract(history.finishing_stacks, history.starting_stacks).tolist()
-        if compute_payoffs(game, hand) != won:
+        if compute_final_payoffs(game, hand) != won:
             counts["different chips"] += 1
-            print(f"{name}: {compute_payoffs(game, hand)} here, {won} there")
+            print(f"{name}: {compute_final_payoffs(game, hand)} here, {won} there")
         else:
             counts["equal to the chip"] += 1
     for outcome, count in counts.most_common():

@@ -7,17 +7,18 @@
     python scripts/reproduce_apu.py --losses docs/images/apu.png       # also draws curves of losses
     python scripts/reproduce_apu.py ppo_lhe_6p=outputs/z               # also evaluates a run of PPO
 
-Each of the eight experiments is trained twice: with the published reward, and with a linear one as
-`<experiment>_linear`, for which `--seeds` sets the number of seeds. Training ends with the budget
-or after `--minutes`. Runs and match results are saved in a folder. The same command resumes and
-does only what is missing, also with more minutes, seeds or deals. A resumed run keeps its settings.
+Each of the eight experiments is trained twice: with the published reward, and with a linear one in
+the experiment `<experiment>_linear`, for which `--seeds` sets the number of seeds. Training ends
+with the budget or after `--minutes`. Runs and match results are saved in a folder. The same command
+resumes and does only what is missing, also with more minutes, seeds or deals. A resumed run keeps
+its settings.
 
-A result is the winnings of one candidate against five others, with each deal played with the
-candidate in all six seats. Its 95 % interval is over deals if there is one seed, else over seeds by
-Student's t. For an experiment with six actors the result is the mean over them; as opponents, five
-of its actors play. The bots of the publication are not available. Two kinds of bots replace them:
-sound ones, and literal ones that randomize each decision as the publication describes. So our
-results can only be compared roughly with the published ones.
+A result is the winnings of one candidate against five others; each deal is played six times, with
+the candidate in every seat. Its 95 % interval is over deals if there is one seed, else over seeds
+by Student's t. For an experiment with six actors the result is the mean over the actors; if such an
+experiment is the opponent, five of its actors play. The bots of the publication are not available.
+Two kinds of bots replace them: sound ones, and literal ones that randomize each decision as the
+publication describes. So our results can only be compared roughly with the published ones.
 """
 
 from __future__ import annotations
@@ -45,29 +46,31 @@ from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_snapshot_players, parse_spec
-from poker_rl.reports.seed_statistics import estimate
+from poker_rl.reports.seed_statistics import estimate_with_interval
 from poker_rl.storage.run_folder import METRICS_FILE, read_last_metrics_row, read_manifest
 
 # The two bots that replace each published bot: a sound one and a literal one.
-BOTS = {
+REPLACEMENT_BOTS = {
     "sklansky": ("sklansky", "sklansky_randomized"),
     "chen": ("chen", "chen_randomized"),
     "rules": ("rules", "rules_randomized"),
     "mcts": ("mcts", "mcts_few"),
 }
-EVERY_BOT = tuple(bot for both in BOTS.values() for bot in both)
-# Published winnings against each bot of BOTS, in small bets per hand.
-AGAINST_BOTS = {
+EVERY_BOT = tuple(bot for both in REPLACEMENT_BOTS.values() for bot in both)
+# Published winnings against the bots of the publication, in the order of REPLACEMENT_BOTS, in small
+# bets per hand
+PUBLISHED_AGAINST_BOTS = {
     "apu": (4.083, 0.957, 3.265, 3.895),
     "dual_apu": (1.833, 0.542, 2.167, 3.376),
     "apu_ctrl": (2.275, 0.676, 2.726, 1.303),
     "dual_apu_ctrl": (1.981, 0.607, 2.882, 1.804),
 }
+# For each table its rows: candidate, opponent, and the candidate's published winnings
 TABLES: dict[str, list[tuple[str, str, float]]] = {
     "1. Against bots": [
         (name, bot, theirs)
-        for name, results in AGAINST_BOTS.items()
-        for both, theirs in zip(BOTS.values(), results, strict=True)
+        for name, results in PUBLISHED_AGAINST_BOTS.items()
+        for both, theirs in zip(REPLACEMENT_BOTS.values(), results, strict=True)
         for bot in both
     ],
     "2. APU and its control": [("apu", "apu_ctrl", 0.031)],
@@ -82,7 +85,7 @@ TABLES: dict[str, list[tuple[str, str, float]]] = {
     ],
 }
 EXPERIMENTS = (
-    *AGAINST_BOTS,
+    *PUBLISHED_AGAINST_BOTS,
     *(f"{name}_{history}" for name in ("apu", "dual_apu") for history in ("fc", "none")),
 )
 # Experiments with PPO that are evaluated if the user gives runs of them.
@@ -93,29 +96,29 @@ CPU = torch.device("cpu")
 
 
 def train_experiment(
-    out: Path, experiment: str, seed: int, minutes: float, settings: Sequence[str]
+    out: Path, experiment: str, seed: int, minutes: float, extra_overrides: Sequence[str]
 ) -> Path:
     """Train for at most `minutes`, those of earlier commands included; return the run folder."""
     name = f"{experiment}_seed{seed}"
     folder = out / "limit_holdem_6p" / "apu" / name
     if folder.exists():
-        words = [f"resume={folder}"]
-        done = read_last_metrics_row(folder).get("time/elapsed_s", 0.0)
+        overrides = [f"resume={folder}"]
+        seconds_done = read_last_metrics_row(folder).get("time/elapsed_s", 0.0)
         if read_manifest(folder).get("status") == "finished":
             return folder
     else:
-        words = [f"experiment={experiment}", f"seed={seed}", f"name={name}", f"outputs={out}"]
+        overrides = [f"experiment={experiment}", f"seed={seed}", f"name={name}", f"outputs={out}"]
         # Runs play no matches, because this script does.
-        words += ["evaluation.opponents=[]", "evaluation.earlier_self=false"]
-        words += ["evaluate_every=600"]  # a row every 100 episodes, for the curves of losses
-        words += ["figures=false", *settings]
-        done = 0.0
-    left = 60 * minutes - done
-    if left > 0:
+        overrides += ["evaluation.opponents=[]", "evaluation.earlier_self=false"]
+        overrides += ["evaluate_every=600"]  # a row every 100 episodes, for the curves of losses
+        overrides += ["figures=false", *extra_overrides]
+        seconds_done = 0.0
+    seconds_left = 60 * minutes - seconds_done
+    if seconds_left > 0:
         program = "from poker_rl.cli import main; main()"
-        with subprocess.Popen([sys.executable, "-c", program, "train", *words]) as process:
+        with subprocess.Popen([sys.executable, "-c", program, "train", *overrides]) as process:
             try:
-                process.wait(timeout=left)
+                process.wait(timeout=seconds_left)
             except subprocess.TimeoutExpired:
                 process.terminate()  # the run then saves a checkpoint
     if not read_last_metrics_row(folder):
@@ -123,23 +126,23 @@ def train_experiment(
     return folder
 
 
-def find_snapshot(folder: Path) -> Path:
+def find_run_snapshot(folder: Path) -> Path:
     """Return the newest snapshot of a run."""
     return parse_spec(str(folder))[0]
 
 
 def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
-    """Return the actors of the first player in a run's newest snapshot."""
-    player = next(iter(load_snapshot_players(find_snapshot(folder), game, CPU).values()))
+    """Return the actors of the first player in a run's newest snapshot, one or six."""
+    player = next(iter(load_snapshot_players(find_run_snapshot(folder), game, CPU).values()))
     return [player.select_instance(k) for k in range(player.instance_count)]
 
 
 def measure_winnings(
     game: FixedLimitPoker, candidates: Sequence[Player], others: Sequence[Player], deals: int
 ) -> tuple[float, float]:
-    """Return the mean winnings of the candidates against the others, in small bets per hand.
+    """Return the candidates' mean winnings in small bets per hand, and half the 95 % interval.
 
-    The second number is the half-width of the 95 % interval of this mean over deals.
+    Each candidate plays against five of the others. The interval is over deals.
     """
     rest = game.seats - 1
     blocks = []
@@ -155,9 +158,9 @@ class Matches:
     """Players and the results of their matches, which are saved in a file.
 
     Attributes:
-        runs: runs of each experiment, one for each seed.
-        players: actors of each experiment for each seed.
-        known: mean winnings and their half-width for each match.
+        runs: run folders of each experiment, one for each seed.
+        players: for each experiment or bot, the list of its actors for each seed.
+        saved: mean winnings and half their 95 % interval by match.
     """
 
     game: FixedLimitPoker
@@ -165,7 +168,7 @@ class Matches:
     results_file: Path
     runs: dict[str, list[Path]]
     players: dict[str, list[list[Player]]] = field(default_factory=dict)
-    known: dict[str, list[float]] = field(default_factory=dict)
+    saved: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Load the players and the saved results."""
@@ -177,30 +180,31 @@ class Matches:
             self.players[name] = [load_actors(self.game, folder) for folder in folders]
         if self.results_file.exists():
             for line in self.results_file.read_text().splitlines():
-                self.known |= json.loads(line)
+                self.saved |= json.loads(line)
 
     def format_winnings(self, name: str, other: str) -> str:
-        """Format the winnings of a candidate against five others; a dash if a player is missing."""
+        """Format the winnings of `name` against five of `other`; a dash if a player is missing."""
         if name not in self.players or other not in self.players:
             return "-"
         seeds = [self._measure_seed(name, other, seed) for seed in range(len(self.players[name]))]
-        mean, _, high = estimate([won for won, _ in seeds])
+        mean, _, high = estimate_with_interval([won for won, _ in seeds])
         half_width = seeds[0][1] if high is None else high - mean
         return f"{mean:+.3f} ± {half_width:.3f}"
 
     def _measure_seed(self, name: str, other: str, seed: int) -> tuple[float, float]:
-        rivals = seed % len(self.players[other])
-        five = str(find_snapshot(self.runs[other][rivals])) if other in self.runs else other
-        key = f"{find_snapshot(self.runs[name][seed])} against {five}, {self.deals} deals"
-        if key not in self.known:
+        """Return mean winnings and half their interval for a seed; play if they are not saved."""
+        other_seed = seed % len(self.players[other])
+        five = str(find_run_snapshot(self.runs[other][other_seed])) if other in self.runs else other
+        key = f"{find_run_snapshot(self.runs[name][seed])} against {five}, {self.deals} deals"
+        if key not in self.saved:
             found = measure_winnings(
-                self.game, self.players[name][seed], self.players[other][rivals], self.deals
+                self.game, self.players[name][seed], self.players[other][other_seed], self.deals
             )
-            self.known[key] = list(found)
+            self.saved[key] = list(found)
             self.results_file.parent.mkdir(parents=True, exist_ok=True)
             with self.results_file.open("a") as file:
                 file.write(json.dumps({key: found}) + "\n")
-        won, wide = self.known[key]
+        won, wide = self.saved[key]
         return won, wide
 
 
@@ -218,7 +222,7 @@ def measure_decision_ms(game: FixedLimitPoker, player: Player, count: int = 200)
 
 
 def draw_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
-    """Draw the losses of actor and critic of APU, Dual-APU and their controls over episodes."""
+    """Draw the losses over episodes of actor and critic, for APU, Dual-APU and their controls."""
     figure, axes = create_figure_and_axes(4, columns=2, size=(9, 6.4))
     pairs = [(name, loss) for name in ("apu", "dual_apu") for loss in ("actor", "critic")]
     for (name, loss), ax in zip(pairs, axes, strict=True):
@@ -234,7 +238,7 @@ def draw_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
 def main(words: Sequence[str] | None = None) -> None:
     """Train the experiments, play the matches and print the tables.
 
-    `words` are the arguments; None for those of the process.
+    `words` are the arguments of the script; None for those of the process.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="*", metavar="EXPERIMENT=RUN", help="trained before")

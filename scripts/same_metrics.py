@@ -56,13 +56,13 @@ RUNS = (
     "experiment=nfsp_nlhe_20 budget=60000",
     "experiment=big2_ppo_fast budget=40000",
 )
-COMMON = ("seed=3", "evaluation.deals=30", "figures=false", "name=run")
+COMMON_OVERRIDES = ("seed=3", "evaluation.deals=30", "figures=false", "name=run")
 
 Rows = list[dict[str, Any]]
 
 
-def train_metrics(run: str) -> Rows:
-    """Train a run; return the rows of its metrics without times.
+def train_and_read_metrics(run: str) -> Rows:
+    """Train a run with the overrides in `run`; return its rows of metrics.jsonl without times.
 
     Raises:
         CalledProcessError: if the run fails.
@@ -71,7 +71,7 @@ def train_metrics(run: str) -> Rows:
     every = [f"evaluate_every={budget // 4}", f"checkpoint_every={budget // 2}"]
     program = "from poker_rl.cli import main; main()"
     with TemporaryDirectory() as folder:
-        command = [sys.executable, "-c", program, "train", *run.split(), *COMMON, *every]
+        command = [sys.executable, "-c", program, "train", *run.split(), *COMMON_OVERRIDES, *every]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
         (path,) = Path(folder).glob("outputs/*/*/run/metrics.jsonl")
         rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -79,7 +79,7 @@ def train_metrics(run: str) -> Rows:
 
 
 def compare_metrics(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> Iterator[str]:
-    """Yield a line for each run of `before`: "equal", or the tags of the metrics that differ."""
+    """Yield a line for each run of `before`: "equal", or "DIFFERENT" and the tags that differ."""
     for run, rows in before.items():
         others = after.get(run, [])
         tags = {
@@ -88,15 +88,12 @@ def compare_metrics(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> It
             for tag in one | other
             if one.get(tag) != other.get(tag)
         }
-        same = rows == others
-        what = (
-            "equal" if same else f"DIFFERENT {sorted(tags) or f'{len(rows)}, {len(others)} rows'}"
-        )
-        yield f"{what}: {run}"
+        difference = sorted(tags) or f"{len(rows)}, {len(others)} rows"
+        yield f"{'equal' if rows == others else f'DIFFERENT {difference}'}: {run}"
 
 
-def read_record(path: str) -> dict[str, Rows]:
-    """Return the contents of a file that `record` wrote; exit if it is not such a file."""
+def read_metrics_file(path: str) -> dict[str, Rows]:
+    """Return the rows of metrics by run in a file that `record` wrote; exit if it is not one."""
     try:
         found: dict[str, Rows] = json.loads(Path(path).read_text())
     except (OSError, ValueError):
@@ -110,11 +107,11 @@ def main() -> None:
         case ["record", path]:
             found = {}
             for run in RUNS:
-                found[run] = train_metrics(run)
+                found[run] = train_and_read_metrics(run)
                 print(run, flush=True)
             Path(path).write_text(json.dumps(found, indent=1))
         case ["compare", before, after]:
-            lines = list(compare_metrics(read_record(before), read_record(after)))
+            lines = list(compare_metrics(read_metrics_file(before), read_metrics_file(after)))
             print("\n".join(lines))
             sys.exit(any(line.startswith("DIFFERENT") for line in lines))
         case _:

@@ -5,10 +5,10 @@
     python scripts/small_games.py leduc/ppo seeds=1       # one row, one seed of it
     python scripts/small_games.py page=true               # train nothing, write docs/benchmark.md
 
-A row of the page is a learner on a game. It is trained by a sweep over seeds, and the page contains
-the command. The script can be stopped at any time: it does not repeat finished runs, and it resumes
-interrupted ones. The page has each row with at least one finished seed, from the files in
-docs/benchmark/: rows.csv has the resources that each row took, and <game>.csv has all measurements.
+A row of the page is a learner on a game. A sweep over seeds trains it, and the page contains the
+command. The script can be stopped at any time: it does not repeat finished runs, and it resumes
+interrupted ones. The page shows each row that has at least one finished seed, from the files in
+docs/benchmark/: rows.csv has the resources that each row took, and <game>.csv all measurements.
 Rows that were trained on this machine replace those in the files; all other rows stay, because
 another machine trained them.
 """
@@ -37,12 +37,12 @@ from poker_rl.evaluation.plots.plotting import (
 )
 from poker_rl.evaluation.result import format_number
 from poker_rl.reports.comparison import CompareConfig, Comparison
-from poker_rl.reports.run_data import RunGroup, group_runs, list_runs_at, read_run
-from poker_rl.reports.seed_statistics import average_curves, estimate
+from poker_rl.reports.run_data import RunGroup, group_runs, list_run_folders_at, read_run
+from poker_rl.reports.seed_statistics import average_curves, estimate_with_interval
 from poker_rl.storage.disk import atomic_replacement, write_text_atomically
 
 OUTPUTS, PAGE, IMAGES = Path("outputs/small_games"), Path("docs/benchmark.md"), Path("docs/images")
-POINTS = Path("docs/benchmark")
+RESULTS_FOLDER = Path("docs/benchmark")
 SOLVERS = ("cfr", "cfr_plus", "cfr_linear", "dcfr", "pcfr_plus", "pdcfr_plus", "mccfr")
 LEARNERS = (
     *("reinforce", "vpg", "ppo", "mmd", "actor_critic", "vine"),
@@ -54,8 +54,8 @@ GAMES = {
     "nolimit_leduc": "No-limit Leduc hold'em",
     "kuhn_3p": "Kuhn poker for three",
 }
-# Overrides of the rows that need other settings besides their game and their algorithm.
-EXPERIMENTS = {
+# Overrides of each row that needs other settings than `game=… algo=…`
+OVERRIDES_BY_ROW = {
     ("kuhn", "ppo"): "experiment=ppo_kuhn",
     ("kuhn", "mmd"): "game=kuhn algo=mmd budget=16e6",
     ("kuhn", "actor_critic"): "game=kuhn algo=actor_critic budget=10e6",
@@ -115,7 +115,7 @@ PUBLISHED = (
     ("Leduc", "ARMAC", "22 million hands", "0.089, half of its NashConv"),
     ("Leduc", "NashPG", "five seeds", "0.478 ± 0.066"),
 )
-HEAD = """\
+PAGE_HEAD = """\
 # Every learner on every small game
 
 This page shows how close each learner comes to an equilibrium on four small games. The measure is
@@ -166,11 +166,11 @@ class Row:
 
     @property
     def overrides(self) -> str:
-        """Return the overrides for `poker-rl train`, without the seeds."""
-        return EXPERIMENTS.get((self.game, self.algo), f"game={self.game} algo={self.algo}")
+        """Return the overrides for `poker-rl train`, without the seed."""
+        return OVERRIDES_BY_ROW.get((self.game, self.algo), f"game={self.game} algo={self.algo}")
 
     def list_seeds(self, max_seeds: int) -> range:
-        """Return the seeds of the row; deterministic solvers need only one."""
+        """Return the seeds of the row: 0 for deterministic solvers, else `max_seeds` seeds."""
         return range(1 if self.algo in SOLVERS and self.algo != "mccfr" else max_seeds)
 
     @property
@@ -179,7 +179,7 @@ class Row:
         return OUTPUTS / self.game / self.algo
 
     def train(self, seeds: int, workers: int) -> None:
-        """Train the seeds that have not finished."""
+        """Train the seeds that have not finished, by a sweep in `workers` processes."""
         command = [sys.executable, "-c", "from poker_rl.cli import main; main()", "train", "-m"]
         command += [*shlex.split(self.overrides), f"outputs={self.folder}", "figures=false"]
         command += [f"seed={','.join(map(str, self.list_seeds(seeds)))}", "device=cpu"]
@@ -196,9 +196,9 @@ class Row:
             print(f"{self.name}: not all of its runs have finished")
 
     def select_finished_runs(self) -> RunGroup | None:
-        """Return the finished runs with the same settings as the newest one, ordered by seed."""
+        """Return the finished runs with the same settings as the newest one; None without any."""
         runs = (
-            [read_run(folder) for folder in list_runs_at(self.folder)]
+            [read_run(folder) for folder in list_run_folders_at(self.folder)]
             if self.folder.exists()
             else []
         )
@@ -212,7 +212,7 @@ class Row:
 
 
 def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
-    """Return the row of rows.csv for a learner on a game, from its runs."""
+    """Return the row of rows.csv for a learner on a game: means over its runs, and commands."""
     table = build_comparison(group, row.game)
     (group,) = table.groups
     seeds = ",".join(str(run.config["seed"]) for run in group.runs)
@@ -230,38 +230,38 @@ def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
     }
 
 
-def list_points(row: Row, group: RunGroup) -> Iterator[CsvRow]:
-    """Yield a row of <game>.csv for each measurement of a learner's runs."""
+def iterate_measurements(row: Row, group: RunGroup) -> Iterator[CsvRow]:
+    """Yield a row of <game>.csv for each measurement in each run of a learner."""
     (name,) = build_comparison(group, row.game).measures
     for run in group.runs:
-        places, antes = run.get_curve(name, "decisions")
-        if not len(places):
+        decisions, antes = run.get_curve(name, "decisions")
+        if not len(decisions):
             raise ValueError(f"{run.folder} has measured nothing")
-        seconds = np.interp(places, *run.get_curve("seconds", "decisions"))
-        for place, second, ante in zip(places, seconds, antes, strict=True):
+        seconds = np.interp(decisions, *run.get_curve("seconds", "decisions"))
+        for decision_count, second, ante in zip(decisions, seconds, antes, strict=True):
             yield {
                 "learner": row.algo,
                 "player": run.headline_player,
                 "seed": str(run.config["seed"]),
-                "decisions": f"{place:.0f}",
+                "decisions": f"{decision_count:.0f}",
                 "seconds": f"{second:.1f}",
                 "antes": f"{ante:.5g}",
             }
 
 
 def build_comparison(group: RunGroup, game: str) -> Comparison:
-    """Return a comparison of a learner's runs, which computes means over seeds."""
-    return Comparison(group.runs, CompareConfig(tags=[choose_measure(game)]))
+    """Return a comparison of a learner's runs, which computes means over their seeds."""
+    return Comparison(group.runs, CompareConfig(tags=[get_measure_of_game(game)]))
 
 
-def choose_measure(game: str) -> str:
+def get_measure_of_game(game: str) -> str:
     """Return the measure that the page shows for a game."""
     return "nash_conv" if game == "kuhn_3p" else "exploitability"
 
 
 @dataclass(frozen=True)
 class SavedRow:
-    """Results of a row in docs/benchmark/, which this or another machine trained."""
+    """Results of a row in docs/benchmark/, which may be from another machine."""
 
     about: CsvRow  # the learner's row in rows.csv
     points: list[CsvRow]  # all measurements, ordered by seed
@@ -273,7 +273,7 @@ class SavedRow:
 
     @cached_property
     def curves(self) -> list[np.ndarray]:
-        """Return decisions, seconds and antes of each seed, shape [3, measurements] each."""
+        """Return decisions, seconds and antes of each seed, [3, measurements] each."""
         columns: dict[str, list[list[float]]] = {}
         for point in self.points:
             values = [float(point[column]) for column in ("decisions", "seconds", "antes")]
@@ -282,8 +282,8 @@ class SavedRow:
 
     @property
     def mean(self) -> tuple[float, float | None]:
-        """Return the mean of the final results over seeds, and half its 95 % interval."""
-        mean, _, high = estimate([float(antes[-1]) for _, _, antes in self.curves])
+        """Return the mean of the final results over seeds, and half its 95 % interval or None."""
+        mean, _, high = estimate_with_interval([float(antes[-1]) for _, _, antes in self.curves])
         return mean, None if high is None else high - mean
 
     @property
@@ -294,7 +294,7 @@ class SavedRow:
 
     @property
     def formatted_seconds(self) -> str:
-        """Return the mean seconds of a run, as text."""
+        """Return the mean training time of a run in seconds, as text."""
         seconds = float(self.about["seconds"])
         return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}"
 
@@ -310,16 +310,17 @@ class SavedRow:
         ]
 
     def build_mean_curve(self, x: str) -> CurveLine:
-        """Return the mean curve over seeds, with decisions or seconds as the x axis.
+        """Return the mean curve over seeds; `x` is the x axis, "decisions" or "seconds".
 
-        Means are over values at equal numbers of decisions; seconds are the mean times of these.
+        Means are over values at equal numbers of decisions. Seconds are the mean times at which the
+        runs reached these numbers.
         """
         line = average_curves(
-            self.learner, [(places, antes) for places, _, antes in self.curves], band="range"
+            self.learner, [(decisions, antes) for decisions, _, antes in self.curves], band="range"
         )
         if x == "decisions":
             return line
-        own = [np.interp(line.x, places, seconds) for places, seconds, _ in self.curves]
+        own = [np.interp(line.x, decisions, seconds) for decisions, seconds, _ in self.curves]
         return replace(line, x=np.mean(own, axis=0))
 
 
@@ -330,8 +331,8 @@ def format_table(lines: list[list[str]]) -> str:
     return "\n".join([formatted[0], "|" + "---|" * len(heads), *formatted[1:]])
 
 
-def format_solvers(games: dict[str, list[SavedRow]]) -> Iterator[str]:
-    """Yield the paragraphs of the page about the solvers."""
+def format_solver_section(games: dict[str, list[SavedRow]]) -> Iterator[str]:
+    """Yield the paragraphs of the page's section on the solvers."""
     cells = {(game, row.learner): row for game, rows in games.items() for row in rows}
     yield "## Solvers"
     yield (
@@ -356,8 +357,8 @@ def format_solvers(games: dict[str, list[SavedRow]]) -> Iterator[str]:
 
 
 def format_game_section(game: str, rows: list[SavedRow]) -> Iterator[str]:
-    """Yield the paragraphs of the page about the learners on a game."""
-    distance = "NashConv" if choose_measure(game) == "nash_conv" else "exploitability"
+    """Yield the paragraphs of the page's section on the learners on a game."""
+    distance = "NashConv" if get_measure_of_game(game) == "nash_conv" else "exploitability"
     heads = ["learner", f"{distance}, antes a hand", "decisions", "seconds"]
     heads.append("arguments of `poker-rl train`")
     learners = sorted((row for row in rows if row.learner in LEARNERS), key=lambda row: row.mean[0])
@@ -373,8 +374,8 @@ def format_game_section(game: str, rows: list[SavedRow]) -> Iterator[str]:
         yield f"![Distance from equilibrium over decisions and seconds](images/small_{game}.png)"
 
 
-def format_published() -> Iterator[str]:
-    """Yield the paragraphs of the page about results that others have published."""
+def format_published_section() -> Iterator[str]:
+    """Yield the paragraphs of the page's section on results that others have published."""
     yield "## Published figures"
     yield (
         "The table has the exploitability that others have published for OpenSpiel's versions of"
@@ -398,7 +399,7 @@ def select_rows_with_curve(rows: list[SavedRow]) -> list[SavedRow]:
 def save_figure(game: str, rows: list[SavedRow]) -> None:
     """Save the figure with the curves of all learners on a game."""
     figure, axes = create_figure_and_axes(2, size=(12, 5.5))
-    distance = "NashConv" if choose_measure(game) == "nash_conv" else "exploitability"
+    distance = "NashConv" if get_measure_of_game(game) == "nash_conv" else "exploitability"
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
         lines = [row.build_mean_curve(x) for row in select_rows_with_curve(rows)]
         draw_panel(ax, Panel(GAMES[game], lines, f"{distance} (antes)", log_scale=True), x)
@@ -411,7 +412,7 @@ def save_figure(game: str, rows: list[SavedRow]) -> None:
 
 def read_csv(name: str) -> list[CsvRow]:
     """Return the rows of a file in docs/benchmark/; none if the file does not exist yet."""
-    path = POINTS / name
+    path = RESULTS_FOLDER / name
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -420,9 +421,9 @@ def read_csv(name: str) -> list[CsvRow]:
 
 def write_csv(name: str, rows: Sequence[CsvRow]) -> None:
     """Write the rows of a file in docs/benchmark/, replacing an existing file."""
-    POINTS.mkdir(parents=True, exist_ok=True)
+    RESULTS_FOLDER.mkdir(parents=True, exist_ok=True)
     with (
-        atomic_replacement(POINTS / name) as temporary_path,
+        atomic_replacement(RESULTS_FOLDER / name) as temporary_path,
         temporary_path.open("w", newline="") as file,
     ):
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
@@ -435,7 +436,7 @@ def update_saved_rows(rows: Sequence[Row]) -> dict[str, list[SavedRow]]:
 
     A row without runs on this machine stays as it is in the files.
     """
-    about = {(row["game"], row["learner"]): row for row in read_csv("rows.csv")}
+    summaries = {(row["game"], row["learner"]): row for row in read_csv("rows.csv")}
     saved_rows: dict[str, list[SavedRow]] = {}
     for game in GAMES:
         points: dict[str, list[CsvRow]] = {}
@@ -444,10 +445,10 @@ def update_saved_rows(rows: Sequence[Row]) -> dict[str, list[SavedRow]]:
         for row in rows:
             group = row.select_finished_runs() if row.game == game else None
             if group:
-                about[game, row.algo] = build_summary_row(row, group)
-                points[row.algo] = list(list_points(row, group))
+                summaries[game, row.algo] = build_summary_row(row, group)
+                points[row.algo] = list(iterate_measurements(row, group))
         order = [row.algo for row in rows if row.game == game and row.algo in points]
-        saved_rows[game] = [SavedRow(about[game, algo], points[algo]) for algo in order]
+        saved_rows[game] = [SavedRow(summaries[game, algo], points[algo]) for algo in order]
         if order:
             write_csv(f"{game}.csv", [point for algo in order for point in points[algo]])
     if any(saved_rows.values()):
@@ -456,14 +457,14 @@ def update_saved_rows(rows: Sequence[Row]) -> dict[str, list[SavedRow]]:
 
 
 def write_page(rows: Sequence[Row]) -> None:
-    """Write the page and its figures."""
+    """Write the page and its figures, after an update of the files in docs/benchmark/."""
     games = {game: rows for game, rows in update_saved_rows(rows).items() if rows}
-    parts = [HEAD, *format_solvers(games)]
+    parts = [PAGE_HEAD, *format_solver_section(games)]
     for game, those in games.items():
         parts += format_game_section(game, those)
         if select_rows_with_curve(those):
             save_figure(game, those)
-    parts += format_published()
+    parts += format_published_section()
     write_text_atomically(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     print(f"\nwritten: {PAGE}")
 

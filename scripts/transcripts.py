@@ -21,41 +21,42 @@ from poker_rl.games.poker.record_dtypes import NO_LIMIT_TABLE_DTYPE, RAISE
 from poker_rl.games.tables import Tables
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcripts"
-HANDS, DECISIONS = 12, 500
+MAX_HANDS, MAX_LINES = 12, 500
 MAX_LISTED_RAISES = 5
 
-# By record field: what information sets show after the seat's cards, and what the field counts.
+# Two texts by the field of table records that each line shows: what an information set has after
+# the seat's cards, and what the field counts.
 HEADER_TEXTS = {
     "paid": ("board, actions so far", "chips put in by each seat"),
     "left": ("hand to beat|cards the others have left", "cards left in each hand"),
 }
 HEADER = """\
 # {name}: a line a decision. What the seat to act knows (seat, own cards|{known});
-# {standing}; what it may do; the ones of its observation; what it does.
+# {counted}; what it may do; the ones of its observation; what it does.
 """
 
 
-def create_transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
+def create_transcript(game: Game, max_hands: int, max_lines: int, seed: int) -> str:
     """Return a transcript of random hands, with one line for each decision.
 
     Args:
         game: the game to play.
-        hands: largest number of hands.
-        decisions: number of lines after which no further hand is dealt.
+        max_hands: largest number of hands.
+        max_lines: number of lines after which no further hand is dealt.
         seed: seed of the cards and actions.
     """
     generator = np.random.default_rng(seed)
     tables = Tables(game, 1, seed)
-    (standing,) = HEADER_TEXTS.keys() & set(game.table_dtype.names or ())
-    # Folds are rare, so that most hands reach a showdown.
+    (shown_field,) = HEADER_TEXTS.keys() & set(game.table_dtype.names or ())
+    # Few folds, so that most hands reach a showdown
     weights = np.array(
         [1.0 if game.action_name(a) == "fold" else 3.0 for a in range(game.action_count)]
     )
     if game.table_dtype is NO_LIMIT_TABLE_DTYPE:
         weights[RAISE:] /= np.arange(1, game.action_count - 1)  # prefer small raises
     lines: list[str] = []
-    for _ in range(hands):
-        if len(lines) > decisions:
+    for _ in range(max_hands):
+        if len(lines) > max_lines:
             break
         tables.deal()
         (definition,) = tables.gather_definitions()
@@ -68,7 +69,7 @@ def create_transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
             action = generator.choice(len(legal), p=legal * weights / (legal @ weights))
             columns = [
                 game.infoset_name(record),
-                " ".join(map(str, record[standing][: definition["seats"]])),
+                " ".join(map(str, record[shown_field][: definition["seats"]])),
                 describe_moves([game.move_name(record, int(a)) for a in np.flatnonzero(legal)]),
                 " ".join(map(str, np.flatnonzero(tables.observe()[0]))),
                 game.move_name(record, action),
@@ -76,12 +77,12 @@ def create_transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
             lines.append(" | ".join(columns))
             tables.step(np.array([action]))
         lines.append("won " + " ".join(map(str, tables.payoffs()[0, : definition["seats"]])))
-    known, counted = HEADER_TEXTS[standing]
-    return HEADER.format(name=game.name, known=known, standing=counted) + "\n".join(lines) + "\n"
+    known, counted = HEADER_TEXTS[shown_field]
+    return HEADER.format(name=game.name, known=known, counted=counted) + "\n".join(lines) + "\n"
 
 
 def describe_moves(names: list[str]) -> str:
-    """Return the legal moves as text, with many raises as a range: `call raise_4..raise_40`."""
+    """Return the names of legal moves as text, with many raises as in `call raise_4..raise_40`."""
     raises = [name for name in names if name.startswith("raise_")]
     if len(raises) > MAX_LISTED_RAISES:
         names = [name for name in names if name not in raises] + [f"{raises[0]}..{raises[-1]}"]
@@ -98,7 +99,7 @@ def main() -> None:
         except ConfigError as error:
             sys.exit(f"transcripts.py: {error}")
         path = FOLDER / f"{name}.txt"
-        path.write_text(create_transcript(game, HANDS, DECISIONS, seed=1))
+        path.write_text(create_transcript(game, MAX_HANDS, MAX_LINES, seed=1))
         print(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 

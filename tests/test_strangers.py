@@ -12,7 +12,7 @@ from poker_rl.config import ConfigError
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.play.session_file import SessionFile, read_session
 from poker_rl.reports.play_tournament import read_plan
-from poker_rl.reports.run_data import read_sweep_summary
+from poker_rl.reports.run_data import read_summary_run_folders
 from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.run_folder import (
     read_config_and_manifest,
@@ -68,7 +68,7 @@ READERS = {
     "state.pt": checkpoint.load_checked,
     "session.jsonl": read_session,
     "jobs.json": lambda path: read_job_overrides(path.parent),
-    "summary.csv": read_sweep_summary,
+    "summary.csv": read_summary_run_folders,
 }
 
 

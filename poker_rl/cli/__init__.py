@@ -54,7 +54,9 @@ COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
     "advise": "poker_rl.play.position_advice.print_advice",
     "review": "poker_rl.play.review_hands.review_hands",
     "compare": "poker_rl.reports.compare_runs.compare_runs",
-    "sweep": partial(run_folder_command, "sweep", "poker_rl.sweeps.job_outcomes.print_progress"),
+    "sweep": partial(
+        run_folder_command, "sweep", "poker_rl.sweeps.job_outcomes.print_and_save_progress"
+    ),
     "watch": partial(run_folder_command, "watch", "poker_rl.reports.watch.watch_run"),
     "report": "poker_rl.reports.html_report.write_report",
     "export": "poker_rl.reports.export_player.export_player",

@@ -27,10 +27,10 @@ from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.table_formats import (
     TextRows,
     TextTable,
-    create_document,
-    create_element,
-    create_table,
-    format_text,
+    create_html_document,
+    create_html_element,
+    create_html_table,
+    format_for_terminal,
     to_csv,
 )
 from poker_rl.storage.console import print_line
@@ -89,16 +89,16 @@ def review_hands(
     worst = sorted(rows, key=lambda row: (-(row["cost"] or 0), row["probability"]))
     note = explain_grades(full_game.unit)
     printed = build_decision_table(worst[:PRINTED_DECISIONS])
-    print_line(format_text([heading, *tables, printed, note], [player_name]))
+    print_line(format_for_terminal([heading, *tables, printed, note], [player_name]))
     if config.out is None:
         return
     if config.out.endswith(".csv"):
         text = to_csv(rows)
     else:
-        elements: list[str] = [create_element("p", heading), create_element("p", note)]
+        elements: list[str] = [create_html_element("p", heading), create_html_element("p", note)]
         for table in (*tables, build_decision_table(worst[:MAX_PAGE_DECISIONS])):
-            elements += [create_element("h2", table.heading), create_table(table.rows)]
-        text = create_document(f"Review of {Path(config.hands).name}", *elements)
+            elements += [create_html_element("h2", table.heading), create_html_table(table.rows)]
+        text = create_html_document(f"Review of {Path(config.hands).name}", *elements)
     write_text_atomically(Path(config.out), text)
     print_line(f"\nwritten: {config.out}")
 

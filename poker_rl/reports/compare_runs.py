@@ -25,26 +25,26 @@ from poker_rl.evaluation.plots.run_figures import COUNTER_TAGS
 from poker_rl.evaluation.result import AGAINST, EXACT
 from poker_rl.reports.comparison import IMAGE_SUFFIXES, CompareConfig, Comparison
 from poker_rl.reports.run_data import RunData, find_run_folders, read_run
-from poker_rl.reports.seed_statistics import compute_profile
+from poker_rl.reports.seed_statistics import compute_performance_profile
 from poker_rl.reports.table_formats import to_csv
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 
-# A measure whose name ends like this is better if it is smaller.
+# If the name of a measure ends in one of these, smaller values are better.
 LOWER_IS_BETTER = ("exploitability", "nash_conv")
 
 
 def compare_runs(run_specs: Sequence[str], config: CompareConfig) -> None:
-    """Print a comparison of runs, and write the output files that the settings name."""
+    """Print a comparison of runs, and write the files that `out`, `curves` and `caption` name."""
     runs = [read_run(folder) for folder in find_run_folders(run_specs)]
-    comparisons = build_comparisons(runs, config)
+    comparisons = build_game_comparisons(runs, config)
     caption = None if config.caption in ("figure", "none") else config.caption
     outputs = {"out": config.out, "curves": config.curves, "caption": caption}
     output_paths = {key: Path(path) for key, path in outputs.items() if path is not None}
     for key, path in output_paths.items():
         with error_prefix(key):
             prepare_output_file(path, config.overwrite)
-    text = "\n\n\n".join(comparison.format_text() for comparison in comparisons)
+    text = "\n\n\n".join(comparison.format_for_terminal() for comparison in comparisons)
     print_line(f"{text}\n" if output_paths else text)
     for key, path in output_paths.items():
         if path.suffix in IMAGE_SUFFIXES:
@@ -54,8 +54,8 @@ def compare_runs(run_specs: Sequence[str], config: CompareConfig) -> None:
         print_line(f"written: {path}")
 
 
-def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Comparison]:
-    """Group runs by their game, and return a comparison for each game."""
+def build_game_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Comparison]:
+    """Return a comparison of each game's runs; raise ConfigError for an unknown x axis or tag."""
     for run in runs:
         units = [unit for unit in COUNTER_TAGS if run.get_last_x(unit) > 0]
         if units and config.x_axis not in (*units, "seconds"):
@@ -73,7 +73,7 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
 
 
 def format_output_file(comparisons: Sequence[Comparison], key: str, suffix: str) -> str:
-    """Return the text of the output file that the setting "out", "curves" or "caption" names."""
+    """Return the text of the file that the setting `key` names: "out", "curves" or "caption"."""
     if key == "caption":
         caption = f"{format_caption(comparisons)}\n"
         return caption.replace("%", r"\%") if suffix == ".tex" else caption
@@ -86,7 +86,10 @@ def format_output_file(comparisons: Sequence[Comparison], key: str, suffix: str)
 
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw a panel for every measure of every game, with a curve or profile for each group."""
+    """Draw a panel for every measure of every game, with a curve for each group.
+
+    With the setting `profile`, draw performance profiles over all games instead of curves.
+    """
     config = comparisons[0].config
     panels = [
         Panel(one.game, one.build_curves(m), one.format_heading(m), m.endswith(LOWER_IS_BETTER))
@@ -103,7 +106,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
         set_figure_title(figure, title)
     width = config.width or figure.get_figwidth()
     if config.caption == "figure":
-        # The note is wrapped before its text is scaled.
+        # The footnote is wrapped at this width before its font is scaled.
         figure.set_figwidth(width / config.font_scale)
         add_footnote(figure, format_caption(comparisons))
     figure.set_size_inches(width, config.height or figure.get_figheight())
@@ -117,21 +120,21 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
 
 
 def build_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
-    """Return a panel for each measure with performance profiles over the runs of all games.
+    """Return a panel for each measure, with a performance profile for each group of runs.
 
-    A profile is the share of runs that are better than each threshold.
+    A profile is the share of the group's runs, over all games, that are better than a threshold.
     """
     panels = []
     for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):
         sign, relation = (-1, "below") if measure.endswith(LOWER_IS_BETTER) else (1, "above")
-        strata_of_group = pool_scores(comparisons, measure, sign)
+        strata_of_group = collect_group_scores(comparisons, measure, sign)
         scores = [score for strata in strata_of_group.values() for score in np.concatenate(strata)]
         low, high = min(scores, default=0.0), max(scores, default=0.0)
         margin = 0.05 * (high - low) or 0.05 * abs(high)
         thresholds = np.linspace(low - margin, high + margin, 1001)
         lines = []
         for (label, color), strata in strata_of_group.items():
-            share, *ends = compute_profile(strata, thresholds)
+            share, *ends = compute_performance_profile(strata, thresholds)
             band = "interval", ends[0], ends[1]
             lines.append(CurveLine(label, sign * thresholds, share, (band,), color=color))
         title = f"{comparisons[0].game}: {comparisons[0].format_heading(measure)}"
@@ -141,20 +144,21 @@ def build_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
     return panels
 
 
-def pool_scores(
+def collect_group_scores(
     comparisons: Sequence[Comparison], measure: str, sign: int
 ) -> dict[tuple[str, str | None], list[np.ndarray]]:
-    """Return for each label and color a list with the scores of its runs, [runs], in each game.
+    """Return, by label and color of a group, a list of the scores of its runs [runs] in each game.
 
-    A score is the value times `sign`, with several games divided by the value before training.
+    A run's score is its value of the measure times `sign`. If several games are compared, the score
+    is divided by the absolute value of the measure before training.
     """
     strata_of_group: dict[tuple[str, str | None], list[np.ndarray]] = {}
-    for one in comparisons:
-        for group in one.groups if measure in one.measures else ():
+    for comparison in comparisons:
+        for group in comparison.groups if measure in comparison.measures else ():
             scores = []
             for run in group.counted_runs:
-                if (value := one.get_value(run, measure)) is not None:
-                    first_value = abs(run.get_curve(measure, one.config.x_axis)[1][0])
+                if (value := comparison.get_value(run, measure)) is not None:
+                    first_value = abs(run.get_curve(measure, comparison.config.x_axis)[1][0])
                     scores.append(sign * value / (first_value if len(comparisons) > 1 else 1))
             if scores:
                 strata = strata_of_group.setdefault((group.label, group.color), [])
@@ -163,7 +167,7 @@ def pool_scores(
 
 
 def format_caption(comparisons: Sequence[Comparison]) -> str:
-    """Return the caption: what is measured, over how many seeds, and what the bands show."""
+    """Return the figure's caption: kinds of results, number of seeds, and what the bands show."""
     config = comparisons[0].config
     kinds = tuple(record["kind"] for comparison in comparisons for record in comparison.records)
     parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)

@@ -21,15 +21,15 @@ from poker_rl.reports.run_data import (
     format_setting,
     group_runs,
     list_differing_keys,
-    shorten_key,
+    strip_algo_and_target,
 )
-from poker_rl.reports.seed_statistics import Band, Statistic, average_curves, estimate
+from poker_rl.reports.seed_statistics import Band, Statistic, average_curves, estimate_with_interval
 from poker_rl.reports.table_formats import (
     TextRows,
     TextTable,
     escape_markdown,
+    format_for_terminal,
     format_markdown_table,
-    format_text,
 )
 
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
@@ -37,7 +37,7 @@ TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png
 
 @dataclass(kw_only=True, frozen=True)
 class CompareConfig:
-    """Settings of `poker-rl compare`."""
+    """Settings of `poker-rl compare`; conf/compare.yaml explains them."""
 
     tags: list[str] | None = None
     x_value: NonNegativeFloat | None = None
@@ -81,7 +81,8 @@ class Comparison:
     """Comparison of groups of runs of one game, by their means or IQMs over seeds.
 
     Attributes:
-        measures: compared tags of metrics.jsonl, or measures of each run's headline player.
+        measures: names of the compared values: tags of metrics.jsonl, such as "loss/value", or
+            measures of each run's headline player, such as "exploitability".
     """
 
     def __init__(self, runs: Sequence[RunData], config: CompareConfig) -> None:
@@ -109,6 +110,7 @@ class Comparison:
             )
 
     def _is_counted(self, run: RunData) -> bool:
+        """Return whether means include a run: it has reached `x_value` or, without it, finished."""
         if not run.curves:
             return False
         if self.config.x_value is not None:
@@ -116,21 +118,21 @@ class Comparison:
         return run.status == "finished" or self.config.unfinished
 
     def get_value(self, run: RunData, measure: str) -> float | None:
-        """Return a run's value of a measure at `x_value`; None if there is none."""
+        """Return the last value of a measure in a run, up to `x_value` if set; None without any."""
         return run.get_value(measure, self.config.x_axis, self.config.x_value)
 
-    def list_values(self, group: RunGroup, measure: str) -> list[float]:
-        """Return a measure's value at `x_value` in each run that counts in the group's mean."""
+    def list_counted_values(self, group: RunGroup, measure: str) -> list[float]:
+        """Return the values of a measure, by `get_value`, in the runs that count in the means."""
         values = (self.get_value(run, measure) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
     def compute_mean(self, group: RunGroup, tag: str) -> float | None:
-        """Return the mean of a counter or a time at `x_value`, over the runs that count."""
-        values = self.list_values(group, tag)
+        """Return the mean of a tag, such as "seconds", over the runs that count, or None."""
+        values = self.list_counted_values(group, tag)
         return float(np.mean(values)) if values else None
 
     def build_curves(self, measure: str) -> list[CurveLine]:
-        """Return the averaged curve of each group whose runs have the measure."""
+        """Return an averaged curve of a measure for each group whose runs have recorded it."""
         options, lines = (self.config.band, self.config.statistic), []
         for group in self.groups:
             curves = [run.get_curve(measure, self.config.x_axis) for run in group.counted_runs]
@@ -140,7 +142,7 @@ class Comparison:
         return lines
 
     def list_curve_records(self) -> list[dict[str, Any]]:
-        """Return a record for each point of each curve, for CSV."""
+        """Return the rows of the CSV file `curves`: one for each point of each averaged curve."""
         keys = "game", "group", "figure", self.config.x_axis, self.config.statistic, "low", "high"
         records = []
         for measure in self.measures:
@@ -154,7 +156,7 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """The heading of the table."""
+        """Heading of the table: the game, the compared values, and how they are averaged."""
         x_value, figures = self.config.x_value, "final figures"
         if x_value is not None:
             figures = f"figures at {x_value:,.0f} {self.config.x_axis}"
@@ -165,18 +167,19 @@ class Comparison:
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
-        """A record for each group and measure, for tables, CSV and JSON."""
+        """A row for each group and measure; `low` and `high` are the ends of the 95 % interval."""
         keys, records = list_differing_keys([group.config for group in self.groups]), []
         statistic, x_axis = self.config.statistic, self.config.x_axis
         for group in self.groups:
             settings = {
-                f"settings/{shorten_key(key)}": format_setting(group.config.get(key, "-"))
+                f"settings/{strip_algo_and_target(key)}": format_setting(group.config.get(key, "-"))
                 for key in keys
             }
             seconds = self.compute_mean(group, "seconds")
             for measure in self.measures:
-                values = self.list_values(group, measure)
-                value, low, high = estimate(values, statistic) if values else (None,) * 3
+                values = self.list_counted_values(group, measure)
+                estimate = estimate_with_interval(values, statistic) if values else (None,) * 3
+                value, low, high = estimate
                 pairs = (run.get_unit_and_kind(measure) for run in group.runs)
                 unit, kind = next(filter(any, pairs), ("", ""))
                 record: dict[str, Any] = {
@@ -213,8 +216,8 @@ class Comparison:
             )
         return rows
 
-    def format_cell(self, record: Mapping[str, Any], counted_runs: int) -> str:
-        """Format a value with its interval, and the number of seeds unless all have a value."""
+    def format_cell(self, record: Mapping[str, Any], run_count: int) -> str:
+        """Format a value and its interval, and the number of seeds unless it is `run_count` > 1."""
         value, seeds = record[self.config.statistic], record["seeds"]
         if not seeds:
             return "-"
@@ -224,10 +227,10 @@ class Comparison:
         text = format_number(value, (high - low) / 2)
         if self.config.statistic == "iqm":
             text = f"{value:.3g} [{low:.3g}, {high:.3g}]"
-        return text if seeds == counted_runs else f"{text} ({seeds} seeds)"
+        return text if seeds == run_count else f"{text} ({seeds} seeds)"
 
     def format_heading(self, measure: str) -> str:
-        """Return a measure with its unit."""
+        """Return a measure without the prefix "eval/", followed by its unit if that is known."""
         units = dict.fromkeys(one["unit"] for one in self.records if one["figure"] == measure)
         units_text = " or ".join(filter(None, units))
         return measure.removeprefix("eval/") + (f" ({units_text})" if units_text else "")
@@ -248,13 +251,13 @@ class Comparison:
         machines = dict.fromkeys(run.machine for group in self.groups for run in group.runs)
         yield f"machine{'s' * (len(machines) > 1)}: {' / '.join(machines)}"
 
-    def format_text(self) -> str:
+    def format_for_terminal(self) -> str:
         """Format the table and notes for the screen, at most 120 columns wide."""
         parts = self.title, TextTable(self.build_rows()), "\n".join(self.iterate_notes())
-        return format_text(parts, [group.label for group in self.groups])
+        return format_for_terminal(parts, [group.label for group in self.groups])
 
     def format_markdown(self) -> str:
-        """Format a heading, the table, and the notes as a list."""
+        """Return a section of Markdown: heading, table, and a list of notes."""
         notes = "\n".join(f"- {escape_markdown(note)}" for note in self.iterate_notes())
         title = f"## {escape_markdown(self.title)}"
         return f"{title}\n\n{format_markdown_table(self.build_rows())}\n\n{notes}\n"
@@ -276,5 +279,5 @@ class Comparison:
 
 
 def format_minutes(minutes: float | None) -> str:
-    """Format minutes: below 10 with two significant digits, so that no short run shows 0."""
+    """Format minutes, with two significant digits below 10; return "-" for None."""
     return "-" if minutes is None else f"{minutes:.0f}" if minutes >= 10 else f"{minutes:.2g}"

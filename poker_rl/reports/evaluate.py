@@ -1,4 +1,4 @@
-"""`poker-rl evaluate`: measure the players of a run, any other player, or those of one table."""
+"""`poker-rl evaluate`: measure a run's players, any other player, or the players of one table."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import read_run_config
 from poker_rl.training.signals import let_ctrl_c_kill_process
 
-SETTINGS_WITHOUT_SEATS = (  # settings that can't be combined with the setting `seats`
+SETTINGS_EXCLUDED_BY_SEATS = (  # settings that can't be combined with the setting `seats`
     *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
     *("hands", "hands_seat", "round_amounts", "variance_reduction"),
 )
@@ -58,7 +58,10 @@ PROTOCOLS = {  # how a match is played, by method of variance reduction
 def evaluate(
     config: EvaluateConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
-    """Measure the players of a run, any other player, or a table with a player for each seat."""
+    """Measure the players of a run, any other player, or a table with a player for each seat.
+
+    `group_config` has the sections `game` and `evaluation`; it is None if no override names a game.
+    """
     if config.run is not None and group_config is not None:
         raise ConfigError(
             "game, evaluation: a run has its own; leave them out, or give game=NAME without run"
@@ -81,8 +84,8 @@ def evaluate(
 
 
 def check_settings(config: EvaluateConfig) -> None:
-    """Raise `ConfigError` if settings contradict each other."""
-    for key in SETTINGS_WITHOUT_SEATS if config.seats else ():
+    """Raise ConfigError if settings contradict each other, or a necessary one is missing."""
+    for key in SETTINGS_EXCLUDED_BY_SEATS if config.seats else ():
         if getattr(config, key):
             raise ConfigError(
                 f"{key}: can't be used with seats, which name the player of every seat"
@@ -126,7 +129,7 @@ def create_evaluation(
 
 
 def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[str, Player]:
-    """Return the players to measure by name."""
+    """Return the players to measure, by name: those of the run's snapshot, or only `player`."""
     spec, snapshot = evaluation.config.player, evaluation.snapshot
     if snapshot is not None and spec is None:
         with error_prefix("run"):
@@ -143,7 +146,7 @@ def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[
 
 
 def measure_mixed_table(evaluation: Evaluation) -> None:
-    """Measure the players of one table, with each deal played in every rotation of the players."""
+    """Play a table of the players in `seats`, in every rotation; print and save their winnings."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     seats = config.seats
     if config.run is not None:
@@ -160,15 +163,15 @@ def measure_mixed_table(evaluation: Evaluation) -> None:
         f" {results[1].unit}, 95 % interval"
     )
     evaluation.add_table(results, heading)
-    evaluation.print_and_save()
+    evaluation.print_and_save_results()
 
 
 def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> None:
-    """Check the settings, measure players, and print and save the report."""
+    """Check the settings, measure the players, and print and save the report."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     snapshot = evaluation.snapshot
-    opponents = evaluation.load_players("against")
-    best_responses = evaluation.load_players("best_responses")
+    opponents = evaluation.load_players_of_setting("against")
+    best_responses = evaluation.load_players_of_setting("best_responses")
     if opponents or best_responses or config.earlier_snapshots or config.lbr or config.hands:
         for name, player in players.items():
             if player.instance_count > 1:
@@ -201,7 +204,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
             evaluator.check_exact_possible()
     evaluation.create_output_folder()
 
-    agreement, hands_heading = measure_agreement(evaluation, players)
+    agreement, hands_heading = measure_agreement_with_hands(evaluation, players)
     measures = [
         result
         for name, player in players.items()
@@ -227,15 +230,15 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
     evaluation.add_table(winnings, f"{protocol}; 95 % interval")
     evaluation.add_table(styles, "playing style")
     evaluation.add_table(agreement, hands_heading)
-    evaluation.print_and_save()
+    evaluation.print_and_save_results()
     if config.figures:
         evaluation.save_figures(evaluator.build_figures(players, metrics_path))
 
 
-def measure_agreement(
+def measure_agreement_with_hands(
     evaluation: Evaluation, players: Mapping[str, Player]
 ) -> tuple[list[Result], str]:
-    """Return how likely the players are to act as in the file `hands`, and a heading."""
+    """Return how well players predict the actions in the file `hands`, if any, and a heading."""
     game, config = evaluation.game, evaluation.config
     if config.hands is None:
         return [], ""

@@ -1,4 +1,4 @@
-"""Reports of `poker-rl evaluate`: print one, save it as JSON and CSV, and list saved ones."""
+"""Reports of `poker-rl evaluate`: print and save a report as JSON and CSV; list saved reports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from poker_rl.reports.table_formats import (
     TextTable,
     build_long_rows,
     build_wide_rows,
-    format_text,
+    format_for_terminal,
     to_csv,
     wrap_line,
 )
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EVALUATIONS_FOLDER = "evaluations"
-LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")
-MAX_NAME_LENGTH = 100  # of the file of a figure
+LISTED_PREFIXES = ("against/", BOUND_PREFIX, "table")  # of sampled measures that lists show
+MAX_FIGURE_NAME_LENGTH = 100  # characters of a file name
 RowBuilder = Callable[[Sequence[Result], str | None], TextRows]
 
 
 @dataclass(kw_only=True, frozen=True)
 class EvaluateConfig:
-    """Settings of `poker-rl evaluate`."""
+    """Settings of `poker-rl evaluate`; conf/evaluate.yaml explains them."""
 
     run: str | None
     checkpoint: NonNegativeInt | None
@@ -90,19 +90,19 @@ class EvaluateConfig:
 
 @dataclass
 class Evaluation:
-    """One call of `poker-rl evaluate`: its settings, parts, results and output files."""
+    """One call of `poker-rl evaluate`: settings, game, evaluator, results and output files."""
 
     config: EvaluateConfig
     game: Game
     evaluator: PlayerEvaluator
-    load_player: Callable[[str], Player]
+    load_player: Callable[[str], Player]  # by its name on the command line
     start_time: datetime = field(default_factory=datetime.now)
     results: list[Result] = field(default_factory=list)
     tables: list[TextTable] = field(default_factory=list)
 
     @cached_property
     def snapshot(self) -> Path | None:
-        """The file of the measured players; None if they are not from a run."""
+        """The snapshot file of the measured players; None if they are not from a run."""
         if self.config.run is None or self.config.seats:
             return None
         with error_prefix("checkpoint"):
@@ -110,7 +110,7 @@ class Evaluation:
 
     @property
     def snapshot_spec(self) -> str:
-        """Name of the chosen snapshot of the run: FOLDER or FOLDER@DECISIONS."""
+        """Name of the chosen snapshot: FOLDER (the run's newest snapshot) or FOLDER@DECISIONS."""
         checkpoint = self.config.checkpoint
         return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
 
@@ -120,40 +120,40 @@ class Evaluation:
         return None if self.snapshot is None else read_headline_player_name(self.snapshot)
 
     @property
-    def path(self) -> Path | None:
-        """The path of the report's files without suffix; None if it is not saved."""
+    def path_without_suffix(self) -> Path | None:
+        """The path of the report's files without suffix; None if the report is not saved."""
         folder = self.config.results_folder
         return None if folder is None else folder / f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
 
-    def load_players(self, key: str) -> dict[str, Player]:
-        """Return the players that the setting `key` names, by name."""
+    def load_players_of_setting(self, key: str) -> dict[str, Player]:
+        """Return by name the players that a setting lists, such as "against"."""
         with error_prefix(key):
             specs = resolve_distinct_specs(getattr(self.config, key))
             return {spec: self.load_player(spec) for spec in specs}
 
     def create_output_folder(self) -> None:
-        """Create the folder of the report."""
-        if self.path is not None:
+        """Create the folder of the report, unless the report is not saved."""
+        if self.path_without_suffix is not None:
             with error_prefix("out"):
-                create_writable_folder(self.path.parent)
+                create_writable_folder(self.path_without_suffix.parent)
 
     def add_table(
         self, results: Sequence[Result], heading: str = "", build_rows: RowBuilder = build_wide_rows
     ) -> None:
-        """Add results to the report, as a table unless there are none."""
+        """Add results to the report and, unless they are empty, a table of them to `tables`."""
         self.results += results
         if results:
             rows = build_rows(results, self.headline_player)
             self.tables.append(TextTable(rows, heading, key_columns=2))
 
-    def print_and_save(self) -> None:
-        """Print the tables, and save the report as JSON and its results as CSV."""
+    def print_and_save_results(self) -> None:
+        """Print the tables; save the report as JSON and its results as CSV, if it has a folder."""
         snapshot, heading = self.snapshot, self.game.name
         decisions = None if snapshot is None else int(snapshot.stem)
         if snapshot is not None:
             heading += f", {decisions:,} decisions: {snapshot}"
-        print_line(format_text([heading, *self.tables], list_player_names(self.results)))
-        if self.path is None:
+        print_line(format_for_terminal([heading, *self.tables], list_player_names(self.results)))
+        if self.path_without_suffix is None:
             print_line("\nnothing was written; out=FOLDER saves it as JSON and CSV")
             return
         report = {
@@ -165,41 +165,45 @@ class Evaluation:
             "seed": self.config.seed,
             "deals": self.evaluator.deals,
         }
-        save_results(self.path, report, self.results, self.start_time)
-        print_line(f"\nsaved: {self.path}.json, .csv")
+        save_results(self.path_without_suffix, report, self.results, self.start_time)
+        print_line(f"\nsaved: {self.path_without_suffix}.json, .csv")
 
     def save_figures(self, figures: Mapping[str, Figure]) -> None:
-        """Save figures as PNG files, with a footnote on the game, the snapshot and the seeds."""
+        """Save figures by name as PNG files, with a footnote on game, snapshot and seeds."""
         from poker_rl.evaluation.plots.plotting import save_figure
 
-        if not figures or self.path is None:
+        if not figures or self.path_without_suffix is None:
             print_line("no figures: the game is too large for a policy to be drawn")
             return
         origin = f"{self.game.name}; evaluated with seed {self.config.seed}"
         if self.snapshot is not None:
             training_seed = read_config_and_manifest(self.snapshot.parents[1])[1]["seed"]
             origin = f"{self.snapshot}, trained with seed {training_seed}, {origin}"
-        self.path.mkdir(exist_ok=True)
+        self.path_without_suffix.mkdir(exist_ok=True)
         for name, figure in figures.items():
-            file_name = re.sub(r"[^\w.+-]+", "_", name)[:MAX_NAME_LENGTH]
-            save_figure(figure, self.path / f"{file_name}.png", origin)
-        print_line(f"figures: {self.path}")
+            file_name = re.sub(r"[^\w.+-]+", "_", name)[:MAX_FIGURE_NAME_LENGTH]
+            save_figure(figure, self.path_without_suffix / f"{file_name}.png", origin)
+        print_line(f"figures: {self.path_without_suffix}")
 
 
 def save_results(
-    path: Path, report: Mapping[str, Any], results: Sequence[Result], time: datetime
+    path_without_suffix: Path, report: Mapping[str, Any], results: Sequence[Result], time: datetime
 ) -> None:
-    """Save results as CSV, and as JSON with the command; `path` has no suffix."""
+    """Save results as CSV, and as JSON with the contents of `report`, the time and the command."""
     rows = [asdict(result) for result in results]
     command = shlex.join(["poker-rl", *sys.argv[1:]])
     heading = {"time": time.isoformat(sep=" ", timespec="seconds"), "command": command}
     content = json.dumps({**heading, **report, "results": rows}, indent=2)
-    write_text_atomically(Path(f"{path}.json"), content + "\n")
-    write_text_atomically(Path(f"{path}.csv"), to_csv(rows))
+    write_text_atomically(Path(f"{path_without_suffix}.json"), content + "\n")
+    write_text_atomically(Path(f"{path_without_suffix}.csv"), to_csv(rows))
 
 
 def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, int | None]]:
-    """Yield each report's heading, main results, headline player and decisions, oldest first."""
+    """Yield heading, results, headline player and decisions of each report, oldest first.
+
+    Results are exploitability, its bounds, matches and tables. Headline player and decisions are
+    None if the measured players are not from a run.
+    """
     for number, path in enumerate(sorted(folder.glob("*.json")), start=1):
         try:
             report = read_json(path)
@@ -211,7 +215,7 @@ def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, 
                 result
                 for result in (Result(**row) for row in report["results"])
                 if result.measure.startswith("exploitability")
-                or (result.half_width is not None and result.measure.startswith(LISTED_SAMPLES))
+                or (result.half_width is not None and result.measure.startswith(LISTED_PREFIXES))
             ]
             yield f"{number}: {heading}", results, report["headline"], decisions
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -219,7 +223,7 @@ def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, 
 
 
 def print_reports(config: EvaluateConfig) -> None:
-    """Print a table of all reports of a run, or of those in the folder `out`, oldest first."""
+    """Print a table for each report of a run, or for each in the folder `out`, oldest first."""
     if config.results_folder is None:
         raise ConfigError("show: give run=FOLDER or out=FOLDER")
     if config.out is None:
@@ -229,11 +233,12 @@ def print_reports(config: EvaluateConfig) -> None:
 
 
 def format_report_tables(folder: Path) -> str:
-    """Format tables of exploitability and matches of all reports in a folder, oldest first."""
+    """Return a table of exploitability and matches for each report in a folder, oldest first."""
     texts = []
     for heading, results, headline_player, _ in read_reports(folder):
         table = TextTable(build_long_rows(results, headline_player))
-        texts.append(f"{wrap_line(heading)}\n\n{format_text([table], list_player_names(results))}")
+        text = format_for_terminal([table], list_player_names(results))
+        texts.append(f"{wrap_line(heading)}\n\n{text}")
     if not texts:
         raise ConfigError(f"there are no evaluations in {folder}")
     return "\n\n\n".join(texts)

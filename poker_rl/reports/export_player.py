@@ -1,9 +1,9 @@
 """`poker-rl export`: hands, policies and weights of players as files for other programs.
 
 Policies of Kuhn poker and two-player Leduc poker are written with OpenSpiel's names of information
-sets and its numbers of actions (Lanctot et al., arXiv:1908.09453). Its numbers differ only in Kuhn
-poker: `pass` is 0 and `bet` is 1. Its Leduc poker for three players is another game, because it
-splits odd chips.
+sets and its action numbers (Lanctot et al., arXiv:1908.09453). These numbers differ from ours only
+in Kuhn poker, where 0 is `pass` and 1 is `bet`. OpenSpiel's Leduc poker for three players is
+another game, because it splits odd chips.
 """
 
 from __future__ import annotations
@@ -35,24 +35,25 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
-from poker_rl.reports.export_weights import WEIGHTS_SUFFIXES, export_weights, list_files_to_write
+from poker_rl.reports.export_weights import WEIGHTS_SUFFIXES, export_weights, list_output_paths
 from poker_rl.reports.table_formats import to_csv
 from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import resolve_game_and_player
 
-SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
+ALLOWED_SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
 LEDUC_STARTING_CHIPS = 100
-RULES = ("hole_cards", "ante", "blinds", "board_cards", "openers", "raise_sizes", "max_raises")
+# The keys of a game's settings that these rules belong to
+RULE_KEYS = ("hole_cards", "ante", "blinds", "board_cards", "openers", "raise_sizes", "max_raises")
 KUHN_RULES: tuple[Any, ...] = (1, 1, [], [0], [0], [1], [1])
 LEDUC_RULES: tuple[Any, ...] = (1, 1, [], [0, 1], [0, 0], [2, 4], [2, 2])
 
 
 @dataclass(kw_only=True, frozen=True)
 class ExportConfig:
-    """Settings of `poker-rl export`."""
+    """Settings of `poker-rl export`; conf/export.yaml explains them."""
 
     run: str | None
     checkpoint: NonNegativeInt | None
@@ -71,7 +72,7 @@ class ExportConfig:
 def export_player(
     config: ExportConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
-    """Write hands that a player plays, its policy or its weights to files."""
+    """Write the hands, the policy and the weights of a player to the files that `config` names."""
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, group_config)
     check_export_settings(config, game)
     device = prepare_process(config.device, config.threads, config.seed)
@@ -82,19 +83,19 @@ def export_player(
         with error_prefix("against"):
             opponent = load_player(config.against, game, device, option_dirs)
             opponent_name = resolve_spec(config.against)
-    weight_files = [] if config.weights is None else list_files_to_write(Path(config.weights))
+    weight_paths = [] if config.weights is None else list_output_paths(Path(config.weights))
     files = [("out", config.out), ("policy", config.policy)]
-    for key, path in (*files, *(("weights", weight_file) for weight_file in weight_files)):
+    for key, path in (*files, *(("weights", weight_path) for weight_path in weight_paths)):
         if path is not None:
             with error_prefix(key):
                 prepare_output_file(Path(path), config.overwrite)
-    if weight_files:
+    if weight_paths:
         with error_prefix("weights"):
-            print_line(export_weights(weight_files[0], spec, player, game))
+            print_line(export_weights(weight_paths[0], spec, player, game))
     if config.policy is not None:
         tree = get_tree(game)
         policy = compute_checked_probs(game, player, tree.infoset_records)
-        write_text_atomically(Path(config.policy), format_policy(tree, policy))
+        write_text_atomically(Path(config.policy), format_policy_as_csv(tree, policy))
         program = "this program" if find_open_spiel_name(game) is None else "OpenSpiel"
         counted = f"{tree.infoset_count} information sets of {name}"
         print_line(f"{config.policy}: {counted}, named as in {program}")
@@ -110,7 +111,7 @@ def export_player(
 
 
 def check_export_settings(config: ExportConfig, game: Game) -> None:
-    """Raise `ConfigError` if settings contradict each other or do not suit the game."""
+    """Raise ConfigError if settings contradict each other or do not suit the game."""
     if config.hands is None and config.policy is None and config.weights is None:
         raise ConfigError(
             "hands, policy, weights: give hands=1000 out=FILE.phhs, policy=FILE.csv or"
@@ -118,7 +119,7 @@ def check_export_settings(config: ExportConfig, game: Game) -> None:
         )
     if (config.hands is None) != (config.out is None):
         raise ConfigError("hands, out: go together; give hands=1000 out=FILE.phhs")
-    for key, suffixes in SUFFIXES.items():
+    for key, suffixes in ALLOWED_SUFFIXES.items():
         path = getattr(config, key)
         if path is not None and not path.endswith(suffixes):
             raise ConfigError(f"{key}: {path} does not end in {' or '.join(suffixes)}")
@@ -134,7 +135,7 @@ def play_hands(
 ) -> list[tuple[HandHistory, int]]:
     """Play hands with different deals, and return each hand with the seat of `players[0]`.
 
-    This seat changes from hand to hand.
+    `players[0]` changes its seat from hand to hand; `players[1]` has all other seats.
     """
     hands: list[tuple[HandHistory, int]] = []
 
@@ -150,10 +151,10 @@ def play_hands(
     return hands
 
 
-def format_policy(tree: GameTree, policy: np.ndarray) -> str:
-    """Format a policy [I, A] as CSV: rows are information sets, columns are actions.
+def format_policy_as_csv(tree: GameTree, policy: np.ndarray) -> str:
+    """Format a policy [information sets, actions] as CSV, with a row for each information set.
 
-    Names of information sets and numbers of actions are OpenSpiel's if it has the game.
+    Names of information sets and numbers of actions are OpenSpiel's if OpenSpiel has the game.
     """
     game, open_spiel_name = tree.game, find_open_spiel_name(tree.game)
     names, probs_by_number = [], np.full_like(policy, np.nan)
@@ -177,7 +178,7 @@ def find_open_spiel_name(game: Game) -> str | None:
     """Return OpenSpiel's name of a game; None if OpenSpiel does not have the game."""
     if not isinstance(game, FixedLimitPoker) or len(game.ranks) != game.seats + 1 or game.stacks:
         return None
-    rules = tuple(game.to_dict()[key] for key in RULES)
+    rules = tuple(game.to_dict()[key] for key in RULE_KEYS)
     if len(game.suits) == 1 and rules == KUHN_RULES:
         return OPEN_SPIEL_KUHN
     is_leduc = game.seats == len(game.suits) == 2 and rules == LEDUC_RULES
@@ -185,7 +186,7 @@ def find_open_spiel_name(game: Game) -> str | None:
 
 
 def format_open_spiel_infoset(open_spiel_name: str, seats: int, record: np.void) -> str:
-    """Return OpenSpiel's name of the information set of the seat to act."""
+    """Return OpenSpiel's name of the information set at a table record, for the seat to act."""
     seat, street, actions = int(record["to_act"]), int(record["street"]), record["line"]
     actions, own_card = actions[: record["moves"]], int(record["deck"][seat])
     if open_spiel_name == OPEN_SPIEL_KUHN:
@@ -206,5 +207,5 @@ def format_open_spiel_infoset(open_spiel_name: str, seats: int, record: np.void)
 
 
 def to_open_spiel_kuhn_action(action: np.ndarray, facing_bet: np.ndarray | bool) -> np.ndarray:
-    """Convert actions of Kuhn poker to OpenSpiel's numbers: 0 for a pass, 1 for a bet or a call."""
+    """Convert actions of Kuhn poker to OpenSpiel's: 1 for a raise or a call of a bet, else 0."""
     return np.where((action == RAISE) | ((action == CALL) & facing_bet), 1, 0)

@@ -1,4 +1,4 @@
-"""Weights of trained players as safetensors, with a model card, or as ONNX."""
+"""Export of the weights of trained players: as safetensors with a model card, or as ONNX."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ from poker_rl.storage.disk import atomic_replacement, write_text_atomically
 from poker_rl.storage.run_folder import describe_snapshot_origin
 
 WEIGHTS_SUFFIXES = (SAFETENSORS_SUFFIX, ".onnx")
-PACKAGES = ("safetensors", "onnx", "onnxscript", "onnxruntime")
+EXPORT_PACKAGES = ("safetensors", "onnx", "onnxscript", "onnxruntime")
 MAX_DIFFERENCE = 1e-5  # allowed difference between probabilities by ONNX and by PyTorch
-CHECKED_TABLES = 256  # ONNX and PyTorch are compared at all decisions of so many random hands
-TASK = "reinforcement-learning"
+CHECKED_TABLE_COUNT = 256  # random hands in which ONNX and PyTorch are compared at all decisions
+CARD_TASK = "reinforcement-learning"
 
 
-def list_files_to_write(path: Path) -> list[Path]:
-    """Return the files to write: the weights, and for safetensors also a model card."""
+def list_output_paths(path: Path) -> list[Path]:
+    """Return the paths of the weights at `path` and, for safetensors, of their model card."""
     return [path, path.with_suffix(".md")] if path.suffix == SAFETENSORS_SUFFIX else [path]
 
 
 def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
-    """Write the weights of a trained player, and return a message that names the files."""
-    check_packages("export", "the file", *PACKAGES)
+    """Write the weights of the trained player that `spec` names; return a message on the files."""
+    check_packages("export", "the file", *EXPORT_PACKAGES)
     if parse_bot_name(spec) is None:
         source, name = resolve_file_and_player(spec)
     elif isinstance(player, PretrainedBot):
@@ -72,24 +72,24 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     player, results = load_player(f"{source}:{name}", game), []
     if is_run_snapshot(source):
         origin = describe_snapshot_origin(source.parents[1], int(source.stem))
-        results = list_player_results(source, name)
+        results = list_newest_player_results(source, name)
     else:
         origin = load_snapshot(source).get("origin", {})
     file_name, message = re.sub(r"\W", "_", name), f"{path}: {name} of {game.name}"
     metadata = {"game": game.to_dict(), "origin": origin, "version": __version__}
     if path.suffix == SAFETENSORS_SUFFIX:
         save_safetensors(path, metadata | {"players": {file_name: player.to_dict()}})
-        card_path = list_files_to_write(path)[1]
+        card_path = list_output_paths(path)[1]
         write_text_atomically(card_path, format_model_card(path.name, name, game, origin, results))
         return f"{message}; model card: {card_path}"
     difference = save_onnx(path, game, player, metadata | {"player": file_name})
     return f"{message}; at random decisions its probabilities differ by at most {difference:.1g}"
 
 
-def list_player_results(snapshot: Path, player_name: str) -> list[Result]:
-    """Return the newest result of each measure of a player in a snapshot of a run.
+def list_newest_player_results(snapshot: Path, player_name: str) -> list[Result]:
+    """Return the newest result of each main measure of a player in a snapshot of a run.
 
-    Results are from `poker-rl evaluate` and, if the snapshot is the newest one, from training.
+    Results are from `poker-rl evaluate` and, if the run has no newer snapshot, from training.
     """
     run = snapshot.parents[1]
     results = read_run(run).list_last_results() if snapshot == find_newest_snapshot(run) else []
@@ -102,8 +102,8 @@ def format_model_card(
     file_name: str, player: str, game: Game, origin: Mapping[str, Any], results: Sequence[Result]
 ) -> str:
     """Return a model card: Markdown that begins with metadata in YAML, which model hubs read."""
-    metadata: dict[str, Any] = {"library_name": "poker-rl", "pipeline_tag": TASK}
-    metadata["tags"] = [TASK, "poker-rl", game.name]
+    metadata: dict[str, Any] = {"library_name": "poker-rl", "pipeline_tag": CARD_TASK}
+    metadata["tags"] = [CARD_TASK, "poker-rl", game.name]
     rows, metrics = [["measure", "value", "unit", "kind"]], []
     for r in results:
         rows.append([r.measure, r.formatted_value, r.unit, r.kind])
@@ -111,7 +111,7 @@ def format_model_card(
         metrics.append({"type": r.measure, "name": name, "value": float(r.value)})
     if results:
         dataset = {"type": game.name, "name": game.name}
-        model_results = [{"task": {"type": TASK}, "dataset": dataset, "metrics": metrics}]
+        model_results = [{"task": {"type": CARD_TASK}, "dataset": dataset, "metrics": metrics}]
         metadata["model-index"] = [{"name": f"{game.name} {player}", "results": model_results}]
     origin_rows = [[key, str(value)] for key, value in origin.items() if value is not None]
     front, rules = (
@@ -134,7 +134,7 @@ def format_model_card(
 
 
 class _OnnxPolicy(nn.Module):
-    """Policy of a player as a PyTorch module with dense inputs, because ONNX has no sparse ones."""
+    """Policy of a player as a PyTorch module for ONNX, which has no layers with sparse inputs."""
 
     def __init__(self, player: NetworkPlayer) -> None:
         super().__init__()
@@ -145,16 +145,17 @@ class _OnnxPolicy(nn.Module):
                 layer.reads_observations = False
 
     def forward(self, observation: Tensor, mask: Tensor, seat: Tensor | None = None) -> Tensor:
-        """Return probabilities [B, A] of observations [B, features], masks [B, A] and seats [B]."""
+        """Return probabilities [B, A] at B decisions; `seat` [B] selects the network, if given."""
         logits = self.module(observation.expand(self.networks, -1, -1))
         row = torch.arange(observation.shape[0])
         return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)
 
 
 def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any]) -> float:
-    """Write the policy of a player as an ONNX model, and check the model at random decisions.
+    """Write the policy of a player as an ONNX model, after a check at random decisions.
 
-    Return the largest difference between its probabilities and those of PyTorch.
+    Return the largest difference between probabilities by the ONNX model and by PyTorch. Raise
+    ConfigError if it exceeds `MAX_DIFFERENCE`, or if the player can't be exported.
     """
     import onnx
     import onnxruntime
@@ -168,13 +169,13 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
         reason = "its network has an LSTM"
     if reason or not isinstance(player, NetworkPlayer):
         raise ConfigError(f"can't be exported to ONNX: {reason}; give FILE.safetensors")
-    records = collect_random_decisions(game, CHECKED_TABLES)
+    records = collect_random_decisions(game, CHECKED_TABLE_COUNT)
     legal_mask = tables_from_records(game, records).legal_mask()
     inputs = {"observation": player.encoder(records).astype(np.float32), "mask": legal_mask}
     if player.network_sharing != "shared":
         inputs["seat"] = records["to_act"].astype(np.int64)
     batch = torch.export.Dim("batch")
-    # Without this, torch warns of packages that are not needed.
+    # At a lower level, torch warns that optional packages are missing.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -191,7 +192,7 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
         except torch.onnx.errors.OnnxExporterError:
             raise ConfigError("torch can't export this network to ONNX") from None
     assert program is not None
-    model = program.model_proto  # each access creates a new one
+    model = program.model_proto  # each access to this attribute creates a new model
     onnx.helper.set_model_props(model, {"poker_rl": json.dumps(dict(metadata))})
     data = model.SerializeToString()
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
@@ -208,7 +209,7 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
 
 
 def collect_random_decisions(game: Game, table_count: int) -> np.ndarray:
-    """Play random hands; return a copy of the table's record at each decision, [decisions]."""
+    """Play a random hand at each table; return the table record at each decision, [decisions]."""
     generator, tables = np.random.default_rng(0), Tables(game, table_count, seed=0)
     tables.deal()
     decisions = []

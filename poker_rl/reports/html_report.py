@@ -1,4 +1,4 @@
-"""`poker-rl report`: an HTML page on runs, which needs no other file."""
+"""`poker-rl report`: an HTML page on one or more runs, which needs no other file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.opponent_files import OpponentFiles
 from poker_rl.players.player import Player, compute_checked_probs, sample_from_probs
 from poker_rl.players.player_loader import CPU, load_player, load_snapshot_players
-from poker_rl.reports.compare_runs import build_comparisons, draw_comparison
+from poker_rl.reports.compare_runs import build_game_comparisons, draw_comparison
 from poker_rl.reports.comparison import CompareConfig, format_minutes
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import (
@@ -43,9 +43,9 @@ from poker_rl.reports.table_formats import (
     Markup,
     TextRows,
     build_long_rows,
-    create_document,
-    create_element,
-    create_table,
+    create_html_document,
+    create_html_element,
+    create_html_table,
     mark_headline,
 )
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
@@ -53,12 +53,12 @@ from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
 
-MAX_PANEL_BASIS = 480  # two panels of so many pixels fit side by side on a wide screen
+MAX_BASIS_PX = 480  # two panels of this width fit side by side on a wide screen
 
 
 @dataclass(kw_only=True, frozen=True)
 class ReportConfig:
-    """Settings of `poker-rl report`."""
+    """Settings of `poker-rl report`; conf/report.yaml explains them."""
 
     out: str | None
     overwrite: bool
@@ -69,7 +69,7 @@ class ReportConfig:
 def write_report(
     run_specs: Sequence[str], config: ReportConfig, option_dirs: Sequence[Path]
 ) -> None:
-    """Write an HTML report of runs; a report on several runs begins with their comparison."""
+    """Write an HTML report on runs; a report on several runs begins with their comparison."""
     if config.out is not None and Path(config.out).suffix != ".html":
         raise ConfigError(f"out: {config.out} is no page; give FILE.html")
     runs = [read_run(folder) for folder in find_run_folders(run_specs)]
@@ -79,74 +79,72 @@ def write_report(
     with error_prefix("out"):
         # The default page, in the run folder, may be replaced: `report` can create it again.
         prepare_output_file(output_path, config.overwrite or config.out is None)
-    title, elements = f"{runs[0].game_name}: {runs[0].base_label}", []
+    title, elements = f"{runs[0].game_name}: {runs[0].experiment_or_algo}", []
     if len(runs) > 1:
-        title, elements = f"{len(runs)} runs", list(iterate_comparison(runs))
+        title, elements = f"{len(runs)} runs", list(render_comparison(runs))
     for number, run in enumerate(runs, start=1):
         with error_prefix(str(run.folder)):
-            content = iterate_run(run, config, option_dirs)
-            elements.append(create_element("section", *content, id=f"run-{number}"))
-    write_text_atomically(output_path, create_document(title, *elements))
+            content = render_run(run, config, option_dirs)
+            elements.append(create_html_element("section", *content, id=f"run-{number}"))
+    write_text_atomically(output_path, create_html_document(title, *elements))
     print_line(f"written: {output_path}")
 
 
-def iterate_comparison(runs: Sequence[RunData]) -> Iterator[Markup]:
-    """Yield the same tables, notes and curves as `poker-rl compare`."""
-    yield create_element("h2", "Side by side")
+def render_comparison(runs: Sequence[RunData]) -> Iterator[Markup]:
+    """Yield HTML with the tables, notes and curves of `poker-rl compare`."""
+    yield create_html_element("h2", "Side by side")
     measured_runs = [run for run in runs if run.headline_measures]
-    comparisons = build_comparisons(measured_runs, CompareConfig()) if measured_runs else []
+    comparisons = build_game_comparisons(measured_runs, CompareConfig()) if measured_runs else []
     for comparison in comparisons:
-        yield create_element("p", comparison.title)
-        yield create_table(comparison.build_rows())
+        yield create_html_element("p", comparison.title)
+        yield create_html_table(comparison.build_rows())
         for note in comparison.iterate_notes():
-            yield create_element("p", note, class_="note")
+            yield create_html_element("p", note, class_="note")
         if any(group.counted_runs for group in comparison.groups):
             yield embed_figure(draw_comparison([comparison]), f"curves of {comparison.game}")
 
 
-def iterate_run(
-    run: RunData, config: ReportConfig, option_dirs: Sequence[Path]
-) -> Iterator[Markup]:
-    """Yield results, figures, sample hands, settings and provenance of a run."""
+def render_run(run: RunData, config: ReportConfig, option_dirs: Sequence[Path]) -> Iterator[Markup]:
+    """Yield HTML with results, figures, sample hands, settings and provenance of a run."""
     game: Game = build(run.config.get("game"), "game", Game)
     snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
     players = {} if snapshot is None else load_snapshot_players(snapshot, game, CPU)
-    yield create_element("h2", str(run.folder))
-    yield create_element("p", summarize_run(run, snapshot))
+    yield create_html_element("h2", str(run.folder))
+    yield create_html_element("p", summarize_run(run, snapshot))
     if results := run.list_last_results():
-        yield create_element("h3", "Measurements")
-        yield create_result_tables(results, run.headline_player)
+        yield create_html_element("h3", "Measurements")
+        yield render_result_tables(results, run.headline_player)
     if run.curves:
-        yield create_element("h3", "Curves and policies")
-        yield from iterate_figures(run, game, players)
+        yield create_html_element("h3", "Curves and policies")
+        yield from render_figures(run, game, players)
     if reports := list(read_reports(run.folder / EVALUATIONS_FOLDER)):
-        yield create_element("h3", "Evaluations")
+        yield create_html_element("h3", "Evaluations")
         for heading, results, headline_player, _ in reports:
-            yield create_element("p", heading, class_="note")
-            yield create_result_tables(results, headline_player)
+            yield create_html_element("p", heading, class_="note")
+            yield render_result_tables(results, headline_player)
     if players and config.hands:
         name, player = next(iter(players.items()))
-        yield create_element("h3", f"Hands of {name} with itself")
-        yield create_element("div", *iterate_sample_hands(game, player, config), class_="row")
-    yield create_element("h3", "Settings")
-    yield from iterate_settings(run, option_dirs)
-    yield create_element("h3", "Provenance")
-    yield create_table(build_manifest_rows(run))
+        yield create_html_element("h3", f"Hands of {name} with itself")
+        yield create_html_element("div", *render_sample_hands(game, player, config), class_="row")
+    yield create_html_element("h3", "Settings")
+    yield from render_settings(run, option_dirs)
+    yield create_html_element("h3", "Provenance")
+    yield create_html_table(build_manifest_rows(run))
 
 
-def create_result_tables(results: Sequence[Result], headline_player: str | None) -> Markup:
-    """Return a table of results for each player, side by side, without empty columns."""
+def render_result_tables(results: Sequence[Result], headline_player: str | None) -> Markup:
+    """Return an HTML element with a table of results for each player, without empty columns."""
     tables = []
     for player in dict.fromkeys(result.player for result in results):
         rows = build_long_rows([result for result in results if result.player == player])
         columns = [column for column in zip(*rows, strict=True) if any(column[1:])][1:]
         caption = mark_headline(player, headline_player)
-        tables.append(create_table(list(zip(*columns, strict=True)), caption=caption))
-    return create_element("div", *tables, class_="row")
+        tables.append(create_html_table(list(zip(*columns, strict=True)), caption=caption))
+    return create_html_element("div", *tables, class_="row")
 
 
 def summarize_run(run: RunData, snapshot: Path | None) -> str:
-    """Return a line with the options, seed, status, length, duration and machine of a run."""
+    """Return a line of options, seed, status, decisions, minutes, snapshot and machine of a run."""
     facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
     facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
     facts.append(f"{format_minutes((run.get_value('seconds', 'decisions') or 0) / 60)} minutes")
@@ -155,8 +153,8 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
     return ", ".join([*facts, run.machine])
 
 
-def iterate_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Markup]:
-    """Yield the figures that training draws at its end: curves and, in small games, policies."""
+def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Markup]:
+    """Yield as HTML the figures of a run at its end: curves and, in small games, policies."""
     opponents = OpponentFiles(run.folder)
     evaluator: PlayerEvaluator = build(
         run.config.get("evaluation"),
@@ -170,8 +168,8 @@ def iterate_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> 
         yield embed_figure(figure, name.replace("_", " "))
 
 
-def iterate_sample_hands(game: Game, player: Player, config: ReportConfig) -> Iterator[Markup]:
-    """Yield hands that a player plays with itself: a row for each move, and the payoffs."""
+def render_sample_hands(game: Game, player: Player, config: ReportConfig) -> Iterator[Markup]:
+    """Yield hands that a player plays with itself as HTML: a table of the moves, and payoffs."""
     player = player.select_instance(0) if player.instance_count > 1 else player
     generator, tables = np.random.default_rng(config.seed), Tables(game, 1, config.seed)
     for _ in range(config.hands):
@@ -186,12 +184,12 @@ def iterate_sample_hands(game: Game, player: Player, config: ReportConfig) -> It
             tables.step(action)
         payoffs = tables.payoffs()[0, : tables.count_seats()[0]] / game.unit_chips
         payoff_texts = ", ".join(f"seat {seat} {chips:+g}" for seat, chips in enumerate(payoffs))
-        payoff_line = create_element("p", f"Won, in {game.unit}s: {payoff_texts}.")
-        yield create_element("div", create_table(rows), payoff_line)
+        payoff_line = create_html_element("p", f"Won, in {game.unit}s: {payoff_texts}.")
+        yield create_html_element("div", create_html_table(rows), payoff_line)
 
 
-def iterate_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Markup]:
-    """Yield a table of all settings and their defaults; settings that differ are highlighted."""
+def render_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Markup]:
+    """Yield a run's settings and their defaults as an HTML table, with differences highlighted."""
     names = run.config["names"]
     config = {k: v for k, v in run.config.items() if k not in {*LOCATION_SETTINGS, "names"}}
     settings = flatten_config(config)
@@ -211,12 +209,12 @@ def iterate_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Mark
     for key, value in settings.items():
         default = format_setting(defaults.get(key, "-"))
         rows.append([key.removesuffix(TARGET_SUFFIX), format_setting(value), default])
-    yield create_element("p", note)
-    yield create_table(rows, differing)
+    yield create_html_element("p", note)
+    yield create_html_table(rows, differing)
 
 
 def build_manifest_rows(run: RunData) -> TextRows:
-    """Return the command, versions and machine of the start and each resume of a run."""
+    """Return table rows with command, versions and machine at a run's start and each resume."""
     rows = [["manifest", ""]]
     for number, session in enumerate([run.manifest, *run.manifest["resumed"]]):
         for key, value in flatten_config(session).items():
@@ -229,8 +227,7 @@ def build_manifest_rows(run: RunData) -> TextRows:
 def embed_figure(figure: Figure, description: str) -> Markup:
     """Return a figure as HTML with an image for each panel, so that panels fit on any screen.
 
-    The title and the footnote become text of the page. This changes `figure`: it cannot be drawn
-    afterwards.
+    Title and footnote become text of the page. `figure` is changed and can't be drawn afterwards.
     """
     title, note = figure.get_suptitle(), figure.get_supxlabel()
     for text in (figure._suptitle, figure._supxlabel):  # type: ignore[attr-defined]
@@ -253,10 +250,10 @@ def embed_figure(figure: Figure, description: str) -> Markup:
         width, is_panel = round(96 * inches.width), isinstance(artist, Axes)
         style = f"max-width: {width}px"
         if is_panel:
-            style = f"flex: 1 1 {min(width, MAX_PANEL_BASIS)}px; max-width: {round(1.5 * width)}px"
+            style = f"flex: 1 1 {min(width, MAX_BASIS_PX)}px; max-width: {round(1.5 * width)}px"
         alt = f"{description}, part {number}" if len(artists) > 1 else description
-        rows[is_panel].append(create_element("img", src=source, alt=alt, style=style))
-    drawing = [create_element("div", *row, class_="panels") for row in rows if row]
-    caption = [create_element("p", title)] * bool(title)
-    note_lines = [create_element("p", note, class_="note")] * bool(note)
-    return create_element("figure", *caption, *drawing, *note_lines)
+        rows[is_panel].append(create_html_element("img", src=source, alt=alt, style=style))
+    drawing = [create_html_element("div", *row, class_="panels") for row in rows if row]
+    caption = [create_html_element("p", title)] * bool(title)
+    note_lines = [create_html_element("p", note, class_="note")] * bool(note)
+    return create_html_element("figure", *caption, *drawing, *note_lines)

@@ -1,7 +1,7 @@
 """`poker-rl tournament`: play the tables of a tournament, and print and save the results.
 
-A table is a line-up of players, who play all deals of the tournament. The tournament's folder has
-its plan in tournament.yaml, and in tables/*.npy what the players of each finished table won.
+A table is a line-up with a player for each seat; all tables play the same deals. The folder of a
+tournament has its plan, tournament.yaml, and the winnings at each finished table, tables/*.npy.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from poker_rl.players.player_loader import (
     resolve_distinct_specs,
 )
 from poker_rl.reports.evaluation_report import save_results
-from poker_rl.reports.table_formats import TextTable, format_text
+from poker_rl.reports.table_formats import TextTable, format_for_terminal
 from poker_rl.storage.console import create_progress_bar, print_line
 from poker_rl.storage.disk import (
     atomic_replacement,
@@ -64,14 +64,14 @@ from poker_rl.training.worker_processes import run_tasks
 
 PLAN_FILE = "tournament.yaml"
 TABLES_FOLDER = "tables"
-RESUME_SETTINGS = ("resume", "workers", "figure", "device")  # allowed when resuming
+RESUME_SETTINGS = ("resume", "workers", "figure", "device")  # allowed with resume=FOLDER
 # The results of more deals might not fit into memory.
 TournamentDeals = Annotated[int, Range(MIN_DEALS, 1_000_000)]
 
 
 @dataclass(kw_only=True, frozen=True)
 class TournamentConfig:
-    """Settings of `poker-rl tournament`."""
+    """Settings of `poker-rl tournament`; conf/tournament.yaml explains them."""
 
     players: list[str]
     table_kind: TableKind
@@ -103,7 +103,10 @@ def play_tournament(
     option_dirs: Sequence[Path],
     given_keys: Collection[str],
 ) -> None:
-    """Play a tournament, or the missing tables of a resumed one, and print and save the results."""
+    """Play a tournament, or the missing tables of a resumed one, and print and save the results.
+
+    `given_keys` are the keys of all overrides; only `RESUME_SETTINGS` may occur with `resume`.
+    """
     if config.resume is not None:
         for key in (key for key in given_keys if key not in RESUME_SETTINGS):
             raise ConfigError(f"{key}: is that of the tournament in {config.resume}; leave it out")
@@ -119,15 +122,15 @@ def play_tournament(
     with error_prefix("out"):
         create_writable_folder(folder)
     with exclusive_lock(folder, "playing it"), let_ctrl_c_kill_process():
-        prepare_folder(plan, folder)
+        prepare_tournament_folder(plan, folder)
         play_missing_tables(tournament, config.workers)
-        print_and_save(tournament, config.figure)
+        print_and_save_results(tournament, config.figure)
 
 
 def create_plan(
     config: TournamentConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> TournamentPlan:
-    """Return the plan of a new tournament, with the chosen snapshot of each trained player."""
+    """Return the plan of a new tournament; it names the snapshot of each trained player."""
     if group_config is None:
         raise ConfigError("game: missing; give game=NAME players=[…], or resume=FOLDER")
     players: dict[str, Mapping[str, Any] | None] = {}
@@ -143,7 +146,7 @@ def create_plan(
 
 
 def read_plan(folder: Path) -> TournamentPlan:
-    """Return the plan in a tournament's folder."""
+    """Return the plan in a tournament's folder; raise ConfigError if it has no valid plan."""
     path = folder / PLAN_FILE
     if not path.exists():
         raise ConfigError(f"{folder} is no tournament's, there is no {PLAN_FILE}")
@@ -155,8 +158,8 @@ def read_plan(folder: Path) -> TournamentPlan:
     return TournamentPlan(**game_and_players, **numbers)
 
 
-def prepare_folder(plan: TournamentPlan, folder: Path) -> None:
-    """Write the plan of a new tournament; raise `ConfigError` if the folder has another one."""
+def prepare_tournament_folder(plan: TournamentPlan, folder: Path) -> None:
+    """Write the plan, or raise ConfigError if the folder has another; remove partial files."""
     if not list_complete_files(folder):
         text = yaml.safe_dump(asdict(plan), sort_keys=False, allow_unicode=True)
         write_text_atomically(folder / PLAN_FILE, text)
@@ -169,15 +172,16 @@ def prepare_folder(plan: TournamentPlan, folder: Path) -> None:
 
 
 class Tournament:
-    """Tables of a tournament, with the players at each table and the file of its results."""
+    """Players of a tournament, its tables (`seat_orders`), and the files of their results."""
 
     def __init__(self, plan: TournamentPlan, folder: Path, device: str) -> None:
         self.plan, self.folder = plan, folder
         self.device = prepare_process(device, 1, plan.seed)
         self.game: Game = build(plan.game, "game", Game)
-        self.names = list(plan.players)
+        self.player_names = list(plan.players)
+        # For each table, the index in `players` of the player in each seat
         self.seat_orders = assign_players_to_tables(
-            self.game, len(self.names), plan.table_kind, plan.rounds, plan.seed
+            self.game, len(self.player_names), plan.table_kind, plan.rounds, plan.seed
         )
         with error_prefix("players"):
             self.players: list[Player] = [
@@ -188,11 +192,11 @@ class Tournament:
             ]
 
     def get_results_path(self, table: int) -> Path:
-        """Return the path of a table's results; the file exists if the table is finished."""
+        """Return the path of a table's results; this file exists once the table is finished."""
         return self.folder / TABLES_FOLDER / f"{table:06}.npy"
 
     def play_table(self, table: int) -> None:
-        """Play a table with the same deals as every other table, and save what the players won."""
+        """Play all deals at a table, and save the winnings that `read_table_results` returns."""
         seat_order = self.seat_orders[table]
         players = [self.players[player] for player in seat_order]
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
@@ -201,7 +205,10 @@ class Tournament:
             np.save(file, blocks[:, columns].T)
 
     def read_table_results(self, table: int) -> np.ndarray:
-        """Read the chips per hand that the scored players of a table won, [players, deals]."""
+        """Return the chips per hand that a table's scored players won, [scored players, deals].
+
+        All players are scored, or only the first if another one has several seats.
+        """
         path = self.get_results_path(table)
         shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
         try:
@@ -224,30 +231,30 @@ def play_missing_tables(tournament: Tournament, workers: int) -> None:
     played: Iterable[object] = map(tournament.play_table, missing)
     if workers > 1:
         parts = tournament.plan, tournament.folder, tournament.device.type
-        played = run_tasks(partial(_create_play_table, *parts), missing, workers)
+        played = run_tasks(partial(_create_table_task, *parts), missing, workers)
     finished = count - len(missing)
     with create_progress_bar(count, "tables", initial=finished, disable=not missing) as bar:
         for _ in played:
             bar.update()
 
 
-def _create_play_table(plan: TournamentPlan, folder: Path, device: str) -> Any:
-    """Load the players in a worker process, and return the function that plays a table."""
+def _create_table_task(plan: TournamentPlan, folder: Path, device: str) -> Any:
+    """Load the players in a worker process, and return its `Tournament.play_table`."""
     return Tournament(plan, folder, device).play_table
 
 
-def print_and_save(tournament: Tournament, draws_figure: bool) -> None:
-    """Print and save the results of a tournament whose tables are all finished."""
+def print_and_save_results(tournament: Tournament, draws_figure: bool) -> None:
+    """Print the results of a finished tournament; save them as JSON, CSV and perhaps a figure."""
     plan, folder = tournament.plan, tournament.folder
     results = compute_tournament_results(
         tournament.game,
-        tournament.names,
+        tournament.player_names,
         tournament.seat_orders,
         [tournament.read_table_results(table) for table in range(len(tournament.seat_orders))],
         plan.table_kind,
         plan.rounds,
     )
-    print_line(f"\n{format_tournament(results)}\n")
+    print_line(f"\n{format_ranking_and_cross_table(results)}\n")
     report = {**asdict(plan), "game": tournament.game.name}
     save_results(folder / "results", report, results.results, datetime.now())
     print_line(f"saved: {folder / 'results.json'}, .csv")
@@ -259,8 +266,8 @@ def print_and_save(tournament: Tournament, draws_figure: bool) -> None:
         print_line(f"saved: {folder / 'cross_table.png'}")
 
 
-def format_tournament(results: TournamentResults) -> str:
-    """Format the ranking and the cross table for the screen."""
+def format_ranking_and_cross_table(results: TournamentResults) -> str:
+    """Return the ranking and the cross table as text for the screen."""
     names, cell = results.player_names, results.format_cell
     measures = {"won": "won", "behind": "behind the one above"}
     measures |= {"elo": "Elo"} if results.game.seats == 2 else {}
@@ -269,4 +276,4 @@ def format_tournament(results: TournamentResults) -> str:
         ranking.append([str(rank), name, *(cell(name, measure) for measure in measures)])
         cross_table.append([name, *(cell(name, f"won/{other}") for other in names)])
     tables = TextTable(ranking, key_columns=2), TextTable(cross_table, results.cell_meaning)
-    return format_text([results.description, *tables], names)
+    return format_for_terminal([results.description, *tables], names)

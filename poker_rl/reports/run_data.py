@@ -1,4 +1,4 @@
-"""Find run folders that a user named, read their data, and group runs that differ only in seed."""
+"""Find the run folders that a user names, read runs, and group those that differ only in seed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from poker_rl.storage.run_folder import (
 )
 
 MAX_SUMMARY_BYTES = 64 * MIB  # enough for the summary of a sweep with 5,000 jobs
-# Settings that may differ between the runs of a group.
+# Settings that may differ between runs of the same group
 IGNORED_SETTINGS = {*LOCATION_SETTINGS, "seed", "figures", "threads", "device", "names"}
 TARGET_SUFFIX = "._target_"
-FOLDER_PATTERN = re.compile(r'[^\s"\[,]+/')
+FOLDER_PATTERN = re.compile(r'[^\s"\[,]+/')  # the folders of a path, within the text of a setting
 OPTION_GROUPS = ("game", "algo", "net")
 
 
@@ -41,8 +41,9 @@ OPTION_GROUPS = ("game", "algo", "net")
 class RunData:
     """Data of a run folder: settings, manifest, and metrics.jsonl as an array [rows] for each tag.
 
-    The training time has the tag `seconds` too. The headline player, expected to be closest to an
-    equilibrium, is evaluated first.
+    The seconds of training have the additional tag "seconds". A method with a parameter `name`
+    takes a tag, or a measure of the headline player, which is the player that is expected to be
+    closest to an equilibrium.
     """
 
     folder: Path
@@ -56,18 +57,18 @@ class RunData:
         return str(self.config["names"]["game"])
 
     @property
-    def base_label(self) -> str:
+    def experiment_or_algo(self) -> str:
         """The name of the run's experiment or, without one, of its algorithm."""
         return str(self.config["names"].get("experiment") or self.config["names"]["algo"])
 
     @property
     def seed(self) -> str:
-        """The seed as text."""
+        """The seed of training, as text."""
         return str(self.config.get("seed"))
 
     @property
     def machine(self) -> str:
-        """The GPU or CPU and the number of threads."""
+        """The GPU or else the CPU of the run, and the number of threads, as text."""
         threads = self.config.get("threads", 1)
         processor = self.manifest.get("gpu") or self.manifest.get("cpu") or "unknown"
         return f"{processor}, {threads} thread{'s' * (threads != 1)}"
@@ -82,32 +83,35 @@ class RunData:
 
     @cached_property
     def headline_player(self) -> str | None:
-        """The headline player; None before the first evaluation."""
+        """Name of the headline player, which is evaluated first; None before an evaluation."""
         tags = (tag for tag in self.curves if tag.startswith("eval/"))
         return next((tag.split("/")[1] for tag in tags), None)
 
     @property
     def headline_measures(self) -> list[str]:
-        """The headline player's exploitability, or else its `against/<opponent>` measures."""
+        """["exploitability"] if the headline player has it, else its `against/…` measures."""
         measures = list_players_and_measures(self.curves)
         own = [measure for player, measure in measures if player == self.headline_player]
         return ["exploitability"] if "exploitability" in own else own
 
     def resolve_tag(self, name: str) -> str:
-        """Return the headline player's tag of a measure; a name that is a tag is unchanged."""
+        """Return `name` if it is a tag, else the headline player's tag of the measure `name`."""
         return name if name in self.curves else f"eval/{self.headline_player}/{name}"
 
     def has_recorded(self, name: str) -> bool:
-        """Return whether metrics.jsonl has this tag, or this measure of the headline player."""
+        """Return whether metrics.jsonl has the tag or measure `name`."""
         return self.resolve_tag(name) in self.curves
 
     def get_unit_and_kind(self, name: str) -> tuple[str, str]:
-        """Return the unit and the kind of a tag or measure; "" if the manifest lacks it."""
+        """Return unit and kind (such as "exact") of a tag or measure; "" if they are unknown."""
         measurement = self.manifest.get("measurements", {}).get(self.resolve_tag(name), {})
         return str(measurement.get("unit", "")), str(measurement.get("kind", ""))
 
     def get_curve(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ascending x values [N] of a tag or measure, and its last value at each [N]."""
+        """Return ascending x values [points], from the tag `x_axis`, and the values there [points].
+
+        `name` is a tag or a measure. Of several rows with the same x value, the last one counts.
+        """
         values, x_values = self.curves.get(self.resolve_tag(name)), self.curves.get(x_axis)
         if values is None or x_values is None:
             return np.zeros(0), np.zeros(0)
@@ -116,17 +120,17 @@ class RunData:
         return x_values, values[rows[last_row]]
 
     def get_value(self, name: str, x_axis: str, x_value: float | None = None) -> float | None:
-        """Return the last value of a tag or measure up to `x_value`; None if there is none."""
+        """Return the last value of a tag or measure, up to `x_value` if set; None without any."""
         x_values, values = self.get_curve(name, x_axis)
         values = values[x_values <= (np.inf if x_value is None else x_value)]
         return float(values[-1]) if len(values) else None
 
     def get_last_x(self, x_axis: str) -> float:
-        """Return the x value of the last row."""
+        """Return the last value of the tag `x_axis`; 0 if the run has not recorded this tag."""
         return float(self.curves[x_axis][-1]) if x_axis in self.curves else 0.0
 
     def list_last_results(self) -> list[Result]:
-        """Return the last result of each measure of each player."""
+        """Return the last value of each measure of each player, with interval, unit and kind."""
         results = []
         for tag in self.curves:
             value = self.get_value(tag, "decisions")
@@ -139,7 +143,7 @@ class RunData:
 
 
 def read_run(folder: Path) -> RunData:
-    """Read a run folder; raise `ConfigError` if it is not one, or its metrics are damaged."""
+    """Read a run folder; raise ConfigError if it is no run folder, or its metrics are damaged."""
     config, manifest = read_config_and_manifest(folder)
     names = config.get("names")
     if not isinstance(names, dict) or not {"game", "algo"} <= names.keys():
@@ -151,13 +155,13 @@ def read_run(folder: Path) -> RunData:
 
 
 def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
-    """Return the run folders that names of folders, patterns and summaries of sweeps denote."""
+    """Return the run folders that a user names by folders, patterns or summaries of sweeps."""
     if not run_specs:
         raise ConfigError("RUN: missing; give run folders, patterns or the summary of a sweep")
     folders: dict[Path, Path] = {}
     for run_spec in run_specs:
         paths = [run_spec] if os.path.exists(run_spec) else sorted(glob(run_spec))
-        found = [folder for path in paths for folder in list_runs_at(Path(path))]
+        found = [folder for path in paths for folder in list_run_folders_at(Path(path))]
         if not found:
             raise ConfigError(f"{run_spec}: no run folder matches this or is below it")
         for folder in found:
@@ -165,17 +169,17 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
     return list(folders.values())
 
 
-def list_runs_at(path: Path) -> list[Path]:
-    """Return the run folders at or below a path, or in the sweep's summary at this path."""
+def list_run_folders_at(path: Path) -> list[Path]:
+    """Return the run folders at or below a folder, or those in the sweep's summary at `path`."""
     if path.is_file():
-        return read_sweep_summary(path)
+        return read_summary_run_folders(path)
     if (path / CONFIG_FILE).exists() or (path / MANIFEST_FILE).exists():
         return [path]
     configs = path.rglob(CONFIG_FILE)
     return sorted(one.parent for one in configs if one.with_name(MANIFEST_FILE).exists())
 
 
-def read_sweep_summary(path: Path) -> list[Path]:
+def read_summary_run_folders(path: Path) -> list[Path]:
     """Return the run folders listed in a sweep's summary, `outputs/sweeps/<sweep>.csv`."""
     try:
         summary = open_regular_file(path, MAX_SUMMARY_BYTES)
@@ -190,12 +194,13 @@ def read_sweep_summary(path: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs of one game with the same settings, in the order of seeds.
+    """Runs of one game with the same settings apart from the seed, in the order of seeds.
 
     Attributes:
-        label: the settings that differ from those of other groups.
+        label: the settings that differ from those of other groups, or a name from the user.
+        config: the settings by dotted key.
         counted_runs: those of `runs` that count in means, at most one for each seed.
-        color: color of the group in figures; None if its label determines it.
+        color: color of the group in figures; None for a color that is chosen by the label.
     """
 
     label: str
@@ -206,12 +211,12 @@ class RunGroup:
 
     @property
     def headline_player(self) -> str:
-        """The headline player; "-" if no run has been evaluated."""
+        """Name of the headline player; "-" if no run has been evaluated."""
         return next((run.headline_player for run in self.runs if run.headline_player), "-")
 
 
 def flatten_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested settings by dotted key; classes are named without their module."""
+    """Return nested settings by dotted key, such as "algo.lr"; classes are named without module."""
     flat: dict[str, Any] = {}
     for name, value in config.items():
         if isinstance(value, Mapping):
@@ -223,9 +228,10 @@ def flatten_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any
 
 
 def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -> list[RunGroup]:
-    """Return the groups of runs of one game, in the order of their first runs.
+    """Group runs of one game that differ only in `IGNORED_SETTINGS`, such as the seed.
 
-    Runs count in means if `is_counted`; of several with the same seed, the newest finished one.
+    The groups have the order of their first runs. Runs count in means if `is_counted`. If several
+    of them have the same seed, only the newest finished one counts or, without one, the newest.
     """
     groups: dict[str, tuple[Mapping[str, Any], list[RunData]]] = {}
     for run in runs:
@@ -237,7 +243,7 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
         set_values = {key: value for key, value in config.items() if value is not None}
         groups.setdefault(_encode_comparable(set_values), (config, []))[1].append(run)
     configs, run_lists = zip(*groups.values(), strict=True)
-    labels = create_group_labels([members[0].base_label for members in run_lists], configs)
+    labels = create_group_labels([members[0].experiment_or_algo for members in run_lists], configs)
     run_groups = []
     for label, config, members in zip(labels, configs, run_lists, strict=True):
         members.sort(key=lambda run: str(run.manifest.get("start")))
@@ -250,22 +256,22 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
 def create_group_labels(
     base_labels: Sequence[str], configs: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return a unique label for each group: experiment or algorithm, and settings that differ."""
+    """Return a unique label for each group: base label and settings that not all groups share."""
     labels, counts = [], Counter[str]()
     for base_label, group_config in zip(base_labels, configs, strict=True):
         named_configs = zip(base_labels, configs, strict=True)
         keys = list_differing_keys([config for name, config in named_configs if name == base_label])
-        # If runs have different options, such as algo=ppo, the label names only the option.
+        # If groups have different options, such as algo=ppo, the label omits the options' settings.
         option_prefixes = tuple(f"{group}." for group in OPTION_GROUPS if group in keys)
         parts = [base_label] if len(set(base_labels)) > 1 else []
         for key in keys:
             # A config lacks keys such as `lr.end` if its `lr` is a number and not a schedule.
             if key not in group_config or key.startswith(option_prefixes):
                 continue
-            # Of a path, only the name of the file or folder remains.
+            # Shorten a path to the name of its file or folder.
             value = FOLDER_PATTERN.sub("", format_setting(group_config[key]))
             if key != "warm_start":
-                parts.append(f"{shorten_key(key)}={value}")
+                parts.append(f"{strip_algo_and_target(key)}={value}")
             elif group_config[key] is not None:
                 parts.append(f"from {value.partition('@')[0]}")
         label = " ".join(parts) or base_label
@@ -288,8 +294,8 @@ def _encode_comparable(value: Any) -> str:
     return json.dumps(normalize_numbers(value), sort_keys=True, default=str)
 
 
-def shorten_key(key: str) -> str:
-    """Return a key without the prefix `algo.` and the suffix `._target_`."""
+def strip_algo_and_target(key: str) -> str:
+    """Return a dotted key without the prefix `algo.` and the suffix `._target_`."""
     return key.removeprefix("algo.").removesuffix(TARGET_SUFFIX)
 
 

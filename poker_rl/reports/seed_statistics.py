@@ -19,19 +19,19 @@ Statistic = Literal["mean", "iqm"]
 RESAMPLE_COUNT = 2000  # number of bootstrap samples
 
 
-def estimate(
+def estimate_with_interval(
     values: Sequence[float], statistic: Statistic = "mean"
 ) -> tuple[float, float | None, float | None]:
-    """Return a statistic of the values of all seeds and the ends of its interval, None for one."""
-    columns = estimate_columns(np.array(values, float)[:, None], statistic)
+    """Return a statistic of a value for each seed, and its interval's ends, None for one seed."""
+    columns = estimate_columns_with_interval(np.array(values, float)[:, None], statistic)
     center, low, high = (column.item() for column in columns)
     return (center, None, None) if len(values) == 1 else (center, low, high)
 
 
-def estimate_columns(
+def estimate_columns_with_interval(
     values: np.ndarray, statistic: Statistic
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a statistic over the seeds of values [seeds, N], and the ends of its interval, [N]."""
+    """Return a statistic [N] of values [seeds, N], and both ends [N] of its 95 % interval."""
     mean, count = values.mean(0), len(values)
     if count == 1:
         return mean, mean, mean
@@ -51,9 +51,10 @@ def compute_iqm(values: np.ndarray) -> np.ndarray:
 def bootstrap_interval(
     strata: Sequence[np.ndarray], compute: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both ends [N] of the 95 % bootstrap interval of a statistic, [all runs, N] -> [N].
+    """Return both ends of the 95 % bootstrap interval of a statistic of N quantities, each [N].
 
-    `strata` has the values of the runs of each game, [runs, N]; runs are resampled game by game.
+    `strata` has an array [runs, N] for each game, whose runs are resampled by themselves. `compute`
+    returns the statistic [N] of the runs of all games, [all runs, N].
     """
     generator = np.random.default_rng(0)  # a fixed seed, so that equal runs have equal intervals
     samples = []
@@ -64,12 +65,13 @@ def bootstrap_interval(
     return low, high
 
 
-def compute_profile(
+def compute_performance_profile(
     strata: Sequence[np.ndarray], thresholds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the share of runs whose score exceeds each threshold [N], with its interval.
+    """Return the share of runs whose score exceeds each of N thresholds, and its interval.
 
-    `strata` has the scores of the runs of each game, [runs].
+    The three arrays [N] are the share and both ends of its 95 % interval. `strata` has the scores
+    [runs] of each game.
     """
     exceeds = [(scores[:, None] > thresholds).astype(float) for scores in strata]
     share, ends = np.concatenate(exceeds).mean(0), bootstrap_interval(exceeds, lambda r: r.mean(0))
@@ -83,15 +85,16 @@ def average_curves(
     statistic: Statistic = "mean",
     color: str | None = None,
 ) -> CurveLine:
-    """Return the mean or IQM of curves (ascending x values and y values) where all have values.
+    """Return the mean or IQM of curves, from the latest start to the earliest end of a curve.
 
-    The band is the 95 % interval of it, or the range from the lowest to the highest run.
+    A curve has ascending x values and y values, between which it is linear. `band` is the 95 %
+    interval of the mean or IQM, or the range from the lowest to the highest curve.
     """
     x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
     start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)
     x_values = x_values[(x_values >= start) & (x_values <= end)]
     values = np.stack([np.interp(x_values, run_x, run_values) for run_x, run_values in curves])
-    center, low, high = estimate_columns(values, statistic)
+    center, low, high = estimate_columns_with_interval(values, statistic)
     if band == "range":
         low, high = values.min(0), values.max(0)
     bands = ((band, low, high),) * (len(curves) > 1)
@@ -100,10 +103,10 @@ def average_curves(
 
 @cache
 def compute_student_quantile(degrees_of_freedom: int) -> float:
-    """Return the quantile of Student's t distribution for a 95 % interval, to six digits.
+    """Return the 97.5 % quantile of Student's t distribution, to six digits.
 
-    The distribution is integrated over angle, where x = sqrt(df) tan(angle) and the density is
-    proportional to cos(angle)^(df - 1).
+    It is integrated over an angle: t = sqrt(df) tan(angle), where df is `degrees_of_freedom`. The
+    density over the angle is proportional to cos(angle)^(df - 1).
     """
     angles, step = np.linspace(-np.pi / 2, np.pi / 2, 1_000_001, retstep=True)
     cumulative_density = np.cumsum(np.cos(angles[:-1] + step / 2) ** (degrees_of_freedom - 1))

@@ -1,4 +1,4 @@
-"""Tables as text for a terminal, as Markdown, CSV and HTML; tables of results.
+"""Tables as text for a terminal, Markdown, CSV or HTML; rows of tables of results; HTML pages.
 
 A table is a list of rows of text; the first row holds the headings. Text in HTML elements is
 escaped unless it is `Markup`.
@@ -20,7 +20,7 @@ from poker_rl.storage.console import escape_control_characters
 
 TextRows = list[list[str]]
 MAX_LINE_WIDTH = 120
-MAX_NAME_WIDTH = 40  # numbers replace names of players that are longer
+MAX_NAME_WIDTH = 40  # a longer name of a player is replaced by a number, which a legend explains
 COLUMN_GAP = "  "
 STYLE_SHEET = Path(__file__).with_name("page.css")
 # This policy keeps browsers from running scripts that a name of a run might contain.
@@ -36,8 +36,8 @@ class TextTable:
     key_columns: int = 1  # columns, from the left, that are repeated when a wide table is split
 
 
-def format_text(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> str:
-    """Format paragraphs and tables for a terminal; a legend has the names too long for a table."""
+def format_for_terminal(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> str:
+    """Format paragraphs and tables for a terminal; a legend has `names` too long for a table."""
     long_names = [name for name in dict.fromkeys(names) if len(name) > MAX_NAME_WIDTH]
     legend = {name: f"[{number}]" for number, name in enumerate(long_names, start=1)}
 
@@ -71,7 +71,7 @@ def wrap_line(line: str, prefix: str = "") -> str:
 
 
 def format_columns(rows: Sequence[Sequence[str]], key_columns: int = 1) -> str:
-    """Format rows of cells as aligned columns, with a line below the first row.
+    """Format rows of cells as aligned columns, with a rule below the first row.
 
     Columns that do not fit into `MAX_LINE_WIDTH` follow in further blocks, each of which repeats
     the first `key_columns` columns.
@@ -118,7 +118,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
-    """Return a row for each result, with columns for its percentiles if there are any."""
+    """Return headings and a row for each result; percentiles over instances have columns."""
     percentiles = {r.tag: r.formatted_value for r in results if r.is_percentile}
     suffixes = dict.fromkeys(tag[tag.rindex("/") :] for tag in percentiles)
     rows = [["player", "measure", "value", *(s[1:] for s in suffixes), "unit", "kind", "n"]]
@@ -132,11 +132,11 @@ def build_long_rows(results: Sequence[Result], headline_player: str | None = Non
 
 
 def build_wide_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
-    """Return a row for each player and kind of result, with a column for each measure.
+    """Return the rows of a table with a row for each player and kind of result.
 
-    The kind contains the opponent, so columns are named without it. A measure that was both sampled
-    and computed exactly has two columns. Units are in the headings or, if all are equal, in a
-    column.
+    There is a column for each measure, named without the opponent, which is part of the kind. A
+    measure that was both sampled and computed exactly has two columns. Units are in the headings
+    or, if all are equal, in a column.
     """
     sampled_kinds = {(r.player, r.measure): r.kind for r in results if r.half_width is not None}
     units: dict[str, dict[str, None]] = {}
@@ -163,16 +163,16 @@ def build_wide_rows(results: Sequence[Result], headline_player: str | None = Non
 
 
 def mark_headline(player: str, headline_player: str | None) -> str:
-    """Return a player's name, followed by "(headline)" for the headline player."""
+    """Return a player's name, followed by "(headline)" if it is the headline player."""
     return f"{player} (headline)" if player == headline_player else player
 
 
 class Markup(str):
-    """Text that is HTML."""
+    """Text that is HTML and is not escaped again."""
 
 
-def create_element(tag: str, /, *children: str, **attributes: str) -> Markup:
-    """Return an HTML element; the keyword `class_` sets the attribute `class`."""
+def create_html_element(tag: str, /, *children: str, **attributes: str) -> Markup:
+    """Return an HTML element; `http_equiv=` sets its attribute "http-equiv", `class_=` "class"."""
     attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
@@ -182,31 +182,32 @@ def create_element(tag: str, /, *children: str, **attributes: str) -> Markup:
     return Markup(f"<{tag}{attribute_text}>{content}{end}")
 
 
-def create_table(
+def create_html_table(
     rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = (), caption: str = ""
 ) -> Markup:
-    """Return a table with its headings in `rows[0]`; highlighted row 0 is the one below them."""
-    head = create_element("tr", *(create_element("th", cell, scope="col") for cell in rows[0]))
-    body = []
-    for index, row in enumerate(rows[1:]):
-        cells = [create_element("td", cell) for cell in row]
-        body.append(create_element("tr", *cells, class_="marked" * (index in highlighted_rows)))
-    parts = [create_element("caption", caption)] * bool(caption)
-    parts += [create_element("thead", head), create_element("tbody", *body)]
+    """Return an HTML table with headings in `rows[0]`; highlighted row 0 is the row below them."""
+    headings = [create_html_element("th", cell, scope="col") for cell in rows[0]]
+    head, body = create_html_element("tr", *headings), []
+    for i, row in enumerate(rows[1:]):
+        cells = [create_html_element("td", cell) for cell in row]
+        body.append(create_html_element("tr", *cells, class_="marked" * (i in highlighted_rows)))
+    parts = [create_html_element("caption", caption)] * bool(caption)
+    parts += [create_html_element("thead", head), create_html_element("tbody", *body)]
     # With a tabindex, a wide table can be scrolled by keyboard.
-    return create_element("div", create_element("table", *parts), class_="wide", tabindex="0")
+    table = create_html_element("table", *parts)
+    return create_html_element("div", table, class_="wide", tabindex="0")
 
 
-def create_document(title: str, *elements: str) -> str:
-    """Return an HTML page that needs no other file, with its title as a heading."""
+def create_html_document(title: str, *elements: str) -> str:
+    """Return an HTML page that needs no other file, with its title as the first heading."""
     policy = {"http_equiv": "Content-Security-Policy", "content": CONTENT_SECURITY_POLICY}
-    head = create_element(
+    head = create_html_element(
         "head",
-        create_element("meta", charset="utf-8"),
-        create_element("meta", **policy),
-        create_element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        create_element("title", f"{title} - poker-rl"),
-        create_element("style", Markup(STYLE_SHEET.read_text())),
+        create_html_element("meta", charset="utf-8"),
+        create_html_element("meta", **policy),
+        create_html_element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        create_html_element("title", f"{title} - poker-rl"),
+        create_html_element("style", Markup(STYLE_SHEET.read_text())),
     )
-    body = create_element("body", create_element("h1", title), *elements)
-    return f"<!doctype html>\n{create_element('html', head, body, lang='en')}\n"
+    body = create_html_element("body", create_html_element("h1", title), *elements)
+    return f"<!doctype html>\n{create_html_element('html', head, body, lang='en')}\n"

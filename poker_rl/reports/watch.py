@@ -21,21 +21,21 @@ from poker_rl.storage.run_folder import (
 
 REFRESH_S = 1.0
 BARS = "▁▂▃▄▅▆▇█"
-MAX_BARS = 40  # a sparkline shows so many values, the newest ones
-RATE_ROWS = 10  # the rate of progress is measured over the newest 10 rows
+MAX_BARS = 40  # newest values that a sparkline shows
+RATE_ROWS = 10  # newest rows of metrics.jsonl from which the remaining time is estimated
 
 
 def watch_run(folder: Path) -> None:
-    """Show the progress of a run until it ends: a table, or lines if the output is no terminal.
+    """Show the progress of a run until it ends: as a table, or as lines if stdout is no terminal.
 
-    A run that was killed still looks like a running one, because nothing has recorded its end.
+    A run that was killed looks like a running one, because nothing has recorded its end.
     """
     config, _ = read_config_and_manifest(folder)
     if not sys.stdout.isatty():
         printed = 0
-        for rows in follow_rows(folder):
+        for rows in follow_metrics_rows(folder):
             for count in range(printed + 1, len(rows) + 1):
-                cells = describe_run(folder, config, rows[:count])
+                cells = describe_progress(folder, config, rows[:count])
                 print_line(", ".join(f"{label}: {text}" for label, text in cells.items()))
             printed = len(rows)
         return
@@ -46,10 +46,10 @@ def watch_run(folder: Path) -> None:
     from rich.text import Text
 
     with Live(auto_refresh=False) as live:
-        for rows in follow_rows(folder):
+        for rows in follow_metrics_rows(folder):
             cells = {"run": f"{folder}, {read_manifest(folder).get('status')}", "progress": "none"}
-            cells |= describe_run(folder, config, rows)
-            for name, tag in find_first_measures(rows).items():
+            cells |= describe_progress(folder, config, rows)
+            for name, tag in find_first_measure_tags(rows).items():
                 cells[name] += f"  {draw_sparkline([row[tag] for row in rows if tag in row])}"
             table = Table.grid(padding=(0, 2))
             for cell in cells.items():
@@ -57,19 +57,19 @@ def watch_run(folder: Path) -> None:
             live.update(table, refresh=True)
 
 
-def follow_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
-    """Yield, every second until the run has ended, all rows of metrics.jsonl so far."""
+def follow_metrics_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
+    """Yield all rows that metrics.jsonl has so far, every second until the run has ended."""
     is_running, path = True, folder / METRICS_FILE
     while is_running:
-        # The status is read before the rows, because a run writes no row after its last status.
+        # Read the status before the rows: once it is final, the run writes no more rows.
         is_running = read_manifest(folder).get("status") == "running"
         yield read_metrics_rows(path) if path.exists() else []
         if is_running:
             time.sleep(REFRESH_S)
 
 
-def find_first_measures(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
-    """Return {"<player>/<measure>": tag} with the first measure of each player."""
+def find_first_measure_tags(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
+    """Return {"<player>/<measure>": tag} of each player's first measure in the newest row."""
     first: dict[str, str] = {}
     for tag in rows[-1] if rows else ():
         if tag.startswith("eval/"):
@@ -77,17 +77,17 @@ def find_first_measures(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
     return {tag.removeprefix("eval/"): tag for tag in first.values()}
 
 
-def describe_run(
+def describe_progress(
     folder: Path, config: Mapping[str, Any], rows: Sequence[Mapping[str, float]]
 ) -> dict[str, str]:
-    """Return the progress of a run after these rows: text by label, such as `time`."""
+    """Return the progress of a run after these rows of metrics: text by label, such as "time"."""
     if not rows:
         return {}
     measurements = read_manifest(folder).get("measurements", {})
     row, unit, budget = rows[-1], str(config["budget_unit"]), float(config["budget"])
     share = min(row[unit] / budget, 1.0)  # the last call of `learn` may exceed the budget
     cells = {"progress": f"{row[unit]:,.0f} of {budget:,.0f} {unit} ({share:.0%})"}
-    for name, tag in find_first_measures(rows).items():
+    for name, tag in find_first_measure_tags(rows).items():
         interval = f" ± {row[key]:.2g}" if (key := f"{tag}/half_width") in row else ""
         cells[name] = f"{row[tag]:.4g}{interval} {measurements.get(tag, {}).get('unit', '')}"
     rates = {name: row.get(f"time/{name}_per_second") for name in ("decisions", "updates")}
@@ -102,7 +102,7 @@ def describe_run(
 
 
 def draw_sparkline(values: Sequence[float]) -> str:
-    """Draw the newest values as a line of bars between their minimum and maximum."""
+    """Return a line of bars for the newest values, scaled between their minimum and maximum."""
     values = values[-MAX_BARS:]
     low, high = min(values), max(values)
     scale = (len(BARS) - 1) / (high - low) if high > low else 0.0

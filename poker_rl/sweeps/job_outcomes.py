@@ -2,7 +2,7 @@
 
 outputs/sweeps/<overrides and digest>/
     jobs.json           the overrides of each job
-    000000.json ...     the run folder and the outcome of each job that has started
+    000000.json ...     the run folder and the outcome of each job that has started, by its number
 outputs/sweeps/<overrides and digest>.csv
                         the summary, written at the end of the sweep and by `poker-rl sweep`
 """
@@ -25,12 +25,12 @@ from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
 from poker_rl.training.run_outcome import RunOutcome
 
 JOBS_FILE = "jobs.json"
-RUNNING = "running or killed"  # status of a job that has started but has not reported its end
+RUNNING_OR_KILLED = "running or killed"  # status of a job that has not reported its end
 
 
 @dataclass(frozen=True)
 class JobOutcome(RunOutcome):
-    """Outcome of a job, with the last metrics of its run."""
+    """Outcome of a job, with its run folder and the last metrics of its run."""
 
     folder: str = ""  # the run folder; empty if it was not created
     metrics: dict[str, float] = field(default_factory=dict)  # last row of metrics.jsonl
@@ -38,7 +38,7 @@ class JobOutcome(RunOutcome):
 
 
 def read_job_overrides(sweep: Path) -> list[list[str]]:
-    """Return the overrides of each job of a sweep."""
+    """Return the overrides of each job of a sweep; raise ConfigError if it is no sweep."""
     try:
         jobs: list[list[str]] = read_json(sweep / JOBS_FILE)
     except (OSError, ValueError):
@@ -50,9 +50,9 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
     return jobs
 
 
-def save_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | None) -> None:
-    """Save the present outcome of a job, and its run folder, in the sweep's folder."""
-    # A refused job has no folder, but another run may have the name that the user gave to the job.
+def save_job_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | None) -> None:
+    """Save the present outcome of a job, and its run folder or None, in the sweep's folder."""
+    # A refused job has no folder: one with the name that the user gave to the job is another run's.
     # The path is relative, because other machines may mount the file system elsewhere.
     path = "" if folder is None or outcome.status == "refused" else os.path.relpath(folder, sweep)
     text = json.dumps(asdict(outcome) | {"folder": path})
@@ -64,7 +64,7 @@ def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
     try:
         job = JobOutcome(**read_json(sweep / f"{number:06}.json"))
     except FileNotFoundError:
-        return JobOutcome("not run")
+        return JobOutcome("not run")  # the job has not started
     except (TypeError, ValueError):
         path = sweep / f"{number:06}.json"
         raise ConfigError(f"{path} is damaged: it is not the outcome of a job") from None
@@ -72,7 +72,7 @@ def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
     manifest = read_manifest(folder) if job.folder else {}
     run_status = manifest.get("status", "running")
     if job.status == "running" or run_status == "finished":
-        job = JobOutcome(RUNNING if run_status == "running" else run_status)
+        job = JobOutcome(RUNNING_OR_KILLED if run_status == "running" else run_status)
     if not manifest:
         return replace(job, folder="")
     units = {tag: str(one["unit"]) for tag, one in (manifest.get("measurements") or {}).items()}
@@ -85,16 +85,16 @@ def format_job_count(count: int) -> str:
 
 
 class JobOutcomes:
-    """Status, run folder and last metrics of each job of a sweep when this object is created."""
+    """State of a sweep's jobs when this object is created: overrides, status, folder, metrics."""
 
     def __init__(self, sweep: Path) -> None:
         self.overrides = read_job_overrides(sweep)
         self.jobs = [read_job_outcome(sweep, number) for number in range(len(self.overrides))]
         name = os.path.basename(os.path.abspath(sweep))
-        self.path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
+        self.summary_path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
 
     def write_csv(self) -> None:
-        """Write a CSV file with a row for each job: overrides, status, run folder, last metrics."""
+        """Write the summary: a CSV row with overrides, status, folder and metrics of each job."""
         rows = []
         for overrides, job in zip(self.overrides, self.jobs, strict=True):
             row: dict[str, Any] = dict(override.partition("=")[::2] for override in overrides)
@@ -104,11 +104,11 @@ class JobOutcomes:
                 if tag in job.units:
                     row[f"{tag}/unit"] = job.units[tag]
             rows.append(row)
-        with atomic_replacement(self.path) as part, part.open("w", newline="") as file:
+        with atomic_replacement(self.summary_path) as part, part.open("w", newline="") as file:
             writer = csv.DictWriter(file, list_columns(rows))
             writer.writeheader()
             writer.writerows(rows)
-        print_line(f"summary: {self.path}")
+        print_line(f"summary: {self.summary_path}")
 
     def format_counts(self) -> str:
         """Return the number of jobs by status, as in `3 jobs: 2 finished, 1 not run`."""
@@ -117,7 +117,7 @@ class JobOutcomes:
         return f"{format_job_count(len(self.jobs))}: {parts}"
 
     def format_table(self) -> str:
-        """Return a table of the jobs: own overrides, status, headline player's main measure."""
+        """Return a table of jobs: overrides that differ, status, folder, main measure."""
         shared = set.intersection(*map(set, self.overrides))
         rows = []
         for overrides, job in zip(self.overrides, self.jobs, strict=True):
@@ -129,7 +129,7 @@ class JobOutcomes:
                 unit = f" ({job.units[tag]})" if tag in job.units else ""
                 row[measure + unit] = f"{job.metrics[tag]:.4g}"
             rows.append(row | {"folder": job.folder})
-        columns = sorted(list_columns(rows), key=lambda column: column == "folder")  # the last one
+        columns = sorted(list_columns(rows), key=lambda column: column == "folder")  # folder last
         lines = [columns, *([row.get(column, "") for column in columns] for row in rows)]
         lines = [list(map(escape_control_characters, line)) for line in lines]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -141,8 +141,8 @@ def list_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row))
 
 
-def print_progress(folder: Path) -> None:
-    """Print the progress of the jobs of a sweep, and write its summary."""
+def print_and_save_progress(folder: Path) -> None:
+    """Print the progress of the jobs of a sweep, and write its summary, a CSV file."""
     outcomes = JobOutcomes(folder)
     print_line(f"{outcomes.format_table()}\n\n{outcomes.format_counts()}")
     outcomes.write_csv()

@@ -1,8 +1,8 @@
 """A study of `poker-rl tune`: its settings, its search space and its trials.
 
-A process locks the byte N of the file `locks` while it runs trial N. The lock ends with the
-process, even if it is killed. So another process notices that a trial is lost, and puts it back
-into the queue; the next try of the trial resumes the runs of the earlier one.
+While a process runs trial N, it locks byte N of the file `locks`. The lock ends with the process,
+even if that is killed. So another process can notice that a trial is lost and put it back into the
+queue; the next try of the trial resumes the runs of the lost try.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 from poker_rl.training.start_run import build_and_train
 
 LOCKS_FILE = "locks"
-MAX_TRIES = 5  # a trial is given up if its process was stopped or killed so often
-WAIT_S = 1.0  # time between two looks for lost trials, if all remaining trials are running
+MAX_TRIES = 5  # a trial is given up once its process was stopped or killed this many times
+WAIT_S = 1.0  # time between two searches for lost trials, while all remaining trials are running
 
 SearchSpace = dict[str, distributions.BaseDistribution]
 EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"
@@ -59,7 +59,7 @@ class TuneConfig:
 
 
 def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
-    """Return Optuna's distribution for each dotted key of the setting `search_space`."""
+    """Return Optuna's distribution of each key of `search_space`; raise ConfigError if invalid."""
     if not config:
         raise ConfigError(
             f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"
@@ -82,7 +82,7 @@ def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
 
 
 def format_overrides(values: Mapping[str, Any]) -> list[str]:
-    """Return settings as overrides KEY=VALUE, with all digits of numbers."""
+    """Return settings by dotted key as overrides KEY=VALUE, with all digits of numbers."""
     return [
         f"{key}={value if isinstance(value, str) else json.dumps(value)}"
         for key, value in values.items()
@@ -93,9 +93,9 @@ def format_overrides(values: Mapping[str, Any]) -> list[str]:
 class Objective(Logger):
     """Objective function of a study: the mean of the metric over the runs of a trial.
 
-    The runs of a trial train one after another. As their logger, this object reports to Optuna, at
-    each evaluation, the mean of the metric over the runs so far, and the sum of their steps. Optuna
-    compares trials at equal sums.
+    The runs of a trial, one per seed, train one after another. This object is also their logger. At
+    each evaluation, it reports to Optuna the mean of the metric over the runs so far, together with
+    the sum of their steps. Optuna compares trials at equal sums.
     """
 
     folder: Path  # the folder of the study
@@ -106,8 +106,8 @@ class Objective(Logger):
     def __call__(self, trial: Trial) -> float:
         """Train the runs of a trial, and return the mean of their metric.
 
-        Raise TrialPruned if the trial ends early, diverges, or has settings that are not allowed;
-        but if no trial has completed so far, raise the ConfigError about the settings.
+        Raise TrialPruned if the trial ends early, diverges, or has settings that are not allowed.
+        If no trial has completed so far, such settings raise a ConfigError instead.
         """
         self.trial, self.should_prune = trial, False
         self.values: list[float] = []  # metrics of the trial's finished runs
@@ -119,11 +119,11 @@ class Objective(Logger):
         return fmean(self.values)
 
     def train_seed(self, seed: int) -> float:
-        """Train or resume the run of a seed, and return its metric at the end."""
+        """Train or resume the run of a seed, and return its final metric; raise like `__call__`."""
         name = get_run_name(self.trial, seed)
         words = [*self.config.train_overrides, *format_overrides(self.trial.params)]
         words += [f"seed={seed}", f"outputs={self.folder}", f"name={name}"]
-        if run := self.find_run(name):  # begun by an earlier try of the trial
+        if run := self.find_run(name):  # an earlier try of the trial has started this run
             if read_manifest(run)["status"] == "finished":
                 return self.get_metric(read_last_metrics_row(run))
             words = [f"resume={run}"]
@@ -133,7 +133,7 @@ class Objective(Logger):
             with announce_compilation():
                 build_and_train(composed, self.option_dirs, [self])
         except RunInterruptedError as error:
-            if self.should_prune and error.exit_code <= 128:  # no signal has ended the run
+            if self.should_prune and error.exit_code <= 128:  # above 128, a signal ended the run
                 raise TrialPruned(f"within the run of seed {seed}") from None
             raise
         except ConfigError as error:
@@ -151,7 +151,7 @@ class Objective(Logger):
         return next((run for run in self.folder.glob(f"*/*/{name}") if read_manifest(run)), None)
 
     def get_metric(self, row: Mapping[str, float]) -> float:
-        """Return the metric in a row of metrics.jsonl: a tag, or a headline player's measure."""
+        """Return the setting `metric`'s value in a row of metrics.jsonl, or raise ConfigError."""
         metric = self.config.metric
         headline = next((tag.split("/")[1] for tag in row if tag.startswith("eval/")), "")
         for tag in (metric, f"eval/{headline}/{metric}"):
@@ -169,8 +169,8 @@ class Objective(Logger):
             return
         value = self.get_metric(values)
         if done < self.root.budget:
-            # Runs evaluate after slightly different numbers of steps. The number is rounded down,
-            # so that Optuna can compare trials at equal numbers.
+            # Runs evaluate after slightly different numbers of steps. Round the number down, so
+            # that Optuna can compare trials at equal numbers.
             steps = done // self.root.evaluate_every * self.root.evaluate_every
             mean = fmean([*self.values, value])
             self.trial.report(mean, len(self.values) * self.root.budget + steps)
@@ -180,9 +180,9 @@ class Objective(Logger):
 
 
 def run_trials(study: Study, search_space: SearchSpace, objective: Objective) -> int:
-    """Run trials until the study has as many as its setting `trials`; return the exit code."""
+    """Run trials until the study has completed or pruned `trials` of them; return the exit code."""
     with (objective.folder / LOCKS_FILE).open("wb") as locks:
-        while (trial := start_trial(study, search_space, objective, locks)) is not None:
+        while (trial := start_next_trial(study, search_space, objective, locks)) is not None:
             print_line(f"trial {trial.number}: {' '.join(format_overrides(trial.params))}")
             try:
                 value = objective(trial)
@@ -201,12 +201,12 @@ def run_trials(study: Study, search_space: SearchSpace, objective: Objective) ->
     return 0
 
 
-def start_trial(
+def start_next_trial(
     study: Study, search_space: SearchSpace, objective: Objective, locks: BinaryIO
 ) -> Trial | None:
     """Start the next trial, or wait while others run the last ones; return None at the end."""
     while True:
-        with exclusive_lock(objective.folder):  # meanwhile no other process starts a trial
+        with exclusive_lock(objective.folder):  # no other process may start a trial now
             requeue_lost_trials(study, locks)
             states = [trial.state for trial in study.get_trials(deepcopy=False)]
             missing = objective.config.trials
@@ -221,7 +221,7 @@ def start_trial(
 
 
 def requeue_lost_trials(study: Study, locks: BinaryIO) -> None:
-    """Put the running trials whose processes have ended back into the queue."""
+    """Put running trials whose process has ended back into the queue; give up after `MAX_TRIES`."""
     for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
         try:
             fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, trial.number)

@@ -1,8 +1,8 @@
 """`poker-rl train -m`: run all unfinished jobs of a sweep with a Hydra launcher.
 
-The name of a job's run contains its overrides and a digest of all its settings, by which a job
-finds its earlier run. At a stop signal, the sweep's process writes the number of the signal into a
-file in a temporary folder, for which its jobs look. Jobs in the queue of a cluster are not stopped.
+The name of a job's run contains its overrides and a digest of all its settings. By this name, a job
+finds an earlier run with equal settings. At a stop signal, the sweep's process writes the signal's
+number into a temporary file, for which jobs look. Jobs in the queue of a cluster are not stopped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal, list_stop_signals
 from poker_rl.training.start_run import run_training_job
 
-MAX_NAME_CHARACTERS = 60
+MAX_RUN_NAME_CHARACTERS = 60
 STOP_FILE = "stopped_by"  # file that contains the number of the first stop signal
 WATCH_INTERVAL_S = 0.5
 
@@ -46,26 +46,26 @@ WATCH_INTERVAL_S = 0.5
 def run_sweep(
     overrides: Sequence[str],
     jobs: list[list[str]],
-    first: ComposedConfig,
+    first_job: ComposedConfig,
     launcher_overrides: Sequence[str],
     option_dirs: list[Path],
 ) -> int:
     """Run every job of a sweep that is not finished; return the exit code.
 
-    `jobs` has the overrides of each job, and `first` the composed settings of the first one.
+    `overrides` are from the command line, `jobs` has the overrides of each job, and `first_job` has
+    the composed settings of job 0.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")
     launcher = find_launcher(launcher_overrides, option_dirs)
     words = [override for override in overrides if override not in launcher_overrides]
-    # The folder's name depends on all option files, because after an edit the same overrides mean
+    # The folder's name depends on all option files: once one is edited, the same overrides may mean
     # other settings.
     files = [path for folder in option_dirs for path in option_files.list_option_files(folder)]
     label = create_folder_label(words, LOCATION_SETTINGS)
     digest = compute_digest([jobs, [read_yaml_text(path) for path in files]])
-    sweep = Path(
-        compose_outputs_and_run_folder(first)[0], "sweeps", f"{label}_{digest}".lstrip("_")
-    )
+    outputs, _ = compose_outputs_and_run_folder(first_job)
+    sweep = Path(outputs, "sweeps", f"{label}_{digest}".lstrip("_"))
     with error_prefix("outputs"):
         create_writable_folder(sweep)
     write_text_atomically(sweep / job_outcomes.JOBS_FILE, json.dumps(jobs))
@@ -88,7 +88,7 @@ def run_sweep(
                     reason = str(error).strip().partition("\n")[0]
                     print_error(f"hydra/launcher: failed: {type(error).__name__}: {reason}")
         stopped_by = read_stop_signal(stop_file)
-    code = report_outcomes(sweep)
+    code = report_job_outcomes(sweep)
     return code if stopped_by is None else 128 + stopped_by
 
 
@@ -102,13 +102,13 @@ def read_stop_signal(stop_file: Path) -> int | None:
     """Return the number of the signal that stopped the sweep; None if no signal has stopped it."""
     try:
         return int(stop_file.read_text() or signal.SIGINT)
-    except FileNotFoundError:  # as always on other machines
+    except FileNotFoundError:  # on other machines the file never exists
         return None
 
 
 @contextmanager
 def handle_stop_signals(stop_file: Path, is_parallel: bool) -> Iterator[None]:
-    """Stop the sweep in this context at a stop signal; at a second signal, end at once.
+    """Stop the sweep in this context at a stop signal; let a second signal end the process.
 
     A job in this process handles a signal first: it saves its work and raises the signal again. If
     `is_parallel`, jobs run in other processes, and this process waits until they have ended.
@@ -126,25 +126,26 @@ def handle_stop_signals(stop_file: Path, is_parallel: bool) -> Iterator[None]:
         yield
 
 
-def report_outcomes(sweep: Path) -> int:
-    """Print the outcomes of the jobs and write the summary; return the most severe exit code."""
+def report_job_outcomes(sweep: Path) -> int:
+    """Print the outcomes of all jobs and write the summary; return the most severe exit code."""
     summary = job_outcomes.JobOutcomes(sweep)
     print_line(f"\n{summary.format_table()}\n")
     codes = []
     for overrides, job in zip(summary.overrides, summary.jobs, strict=True):
-        codes.append(job.exit_code or int(job.status in ("not run", job_outcomes.RUNNING)))
+        is_unfinished = job.status in ("not run", job_outcomes.RUNNING_OR_KILLED)
+        codes.append(job.exit_code or int(is_unfinished))
         if codes[-1]:
             text = f"{job.status}: {job.message}" if job.message else job.status
             print_error(f"{' '.join(overrides)}: {text}")
     summary.write_csv()
-    # Above 2 is a signal, 1 is a failure, 2 is bad input.
+    # From the most severe: above 2, a signal; 1, a failure; 2, wrong settings.
     return max(codes, key=lambda code: (code > 2, code == 1, code))
 
 
 def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], number: int) -> None:
-    """Run one job, perhaps in another process, and save its outcome in the sweep's folder.
+    """Run one job, perhaps in a process of its own, and save its outcome in the sweep's folder.
 
-    Relative paths refer to `cwd`.
+    Relative paths refer to `cwd`. If the sweep has been stopped, do nothing.
     """
     os.chdir(cwd)
     if read_stop_signal(stop_file) is not None:
@@ -155,25 +156,25 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
         folder, outcome = None, RunOutcome("finished")
         try:
             composed = compose_config(jobs[number])
-            composed, folder, is_finished = find_earlier_run(composed, sweep, number, option_dirs)
+            composed, folder, is_finished = resolve_job_run(composed, sweep, number, option_dirs)
         except ConfigError as error:
             outcome = RunOutcome("refused", 2, str(error))
         else:
             if not is_finished:
-                # Job n in a process that sees all GPUs uses GPU n modulo their number.
+                # If its process sees several GPUs, job n uses GPU n modulo their number.
                 if composed.config["device"] != "cpu" and torch.cuda.device_count() > 1:
                     torch.cuda.set_device(number % torch.cuda.device_count())
-                job_outcomes.save_outcome(sweep, number, RunOutcome("running"), folder)
+                job_outcomes.save_job_outcome(sweep, number, RunOutcome("running"), folder)
                 outcome = run_training_job(composed, option_dirs)
-        job_outcomes.save_outcome(sweep, number, outcome, folder)
+        job_outcomes.save_job_outcome(sweep, number, outcome, folder)
         if outcome.status == "interrupted":
             forward_signal(outcome.exit_code - 128)
 
 
-def find_earlier_run(
+def resolve_job_run(
     composed: ComposedConfig, sweep: Path, number: int, option_dirs: Sequence[Path]
 ) -> tuple[ComposedConfig, Path, bool]:
-    """Return a job's settings, its run folder, and whether this run is finished.
+    """Return the settings that train a job, its run folder, and whether this run is finished.
 
     If there is an earlier run with equal settings, the returned settings resume it.
     """
@@ -184,9 +185,10 @@ def find_earlier_run(
         composed = name_run_by_settings(composed, option_dirs)
     folder = compose_outputs_and_run_folder(composed)[1]
     manifest = read_manifest(folder)
-    # A run with the name that the user gave to this job may be of another command.
-    own_folder = Path(job_outcomes.read_job_outcome(sweep, number).folder)
-    if not manifest or (has_own_name and own_folder.resolve() != folder.resolve()):
+    # If the user chose the run's name, the folder may have the run of another command. Resume it
+    # only if this sweep has recorded the folder as that of the job.
+    recorded_folder = Path(job_outcomes.read_job_outcome(sweep, number).folder)
+    if not manifest or (has_own_name and recorded_folder.resolve() != folder.resolve()):
         return composed, folder, False
     resume = {"resume": str(folder)}
     resumed = replace(composed, config=composed.config | resume, overrides=[f"resume={folder}"])
@@ -204,7 +206,7 @@ def name_run_by_settings(composed: ComposedConfig, option_dirs: Sequence[Path]) 
     digest = compute_digest(option_files.normalize_numbers(content))
     omitted = CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS
     label = create_folder_label(composed.overrides, omitted)
-    name = f"{label[: MAX_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
+    name = f"{label[: MAX_RUN_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
     return replace(composed, config=composed.config | {"name": name})
 
 
@@ -221,7 +223,7 @@ def stop_job_with_sweep(stop_file: Path) -> Iterator[None]:
     because a launcher that loses one process kills all others.
     """
     parent = multiprocessing.parent_process()
-    if parent is None:  # the sweep's own process and clusters have other signal handlers
+    if parent is None:  # other code handles signals in the sweep's own process and on clusters
         yield
         return
     has_ended = threading.Event()

@@ -43,18 +43,17 @@ STUDY_NAME = "poker-rl"
 STUDY_FILE = "study.db"
 # Settings that must not change in a resumed study; Optuna keeps them as the attribute `definition`.
 DEFINITION_KEYS = ("search_space", "train_overrides", "seeds", "metric", "direction")
-STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of runs that the study sets itself
-# Settings that have to be equal in all trials.
-SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}
+SETTINGS_SET_BY_STUDY = {"seed", *LOCATION_SETTINGS}  # of runs; a user can't give them
+SETTINGS_EQUAL_IN_TRIALS = {"budget", "budget_unit", "evaluate_every"}
 
 
 def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
-    """Run the trials of a study, print the best one and return the exit code."""
+    """Run the trials of a study, print the best one, save figures, and return the exit code."""
     if config.out is None and config.tune is None:
         raise ConfigError("tune: missing; give tune=NAME, or out=FOLDER and the study's settings")
     search_space = parse_search_space(config.search_space)
     folder = Path(config.out or f"outputs/tune/{config.tune}")
-    root = check_search_space(config.train_overrides, search_space, option_dirs)
+    root = build_checked_root_config(config.train_overrides, search_space, option_dirs)
     definition = {key: getattr(config, key) for key in DEFINITION_KEYS}
     study = open_or_create_study(folder, config, root, definition)
     is_new = not study.get_trials(deepcopy=False)
@@ -66,21 +65,21 @@ def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
         if is_new and len(study.get_trials(deepcopy=False)) == 1:
             shutil.rmtree(folder)
         raise
-    print_best(study, objective)
+    print_best_trial(study, objective)
     save_figures(study, objective)
     return code
 
 
-def check_search_space(
+def build_checked_root_config(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
-    """Return the root settings of a run; raise ConfigError if a key is not allowed."""
+    """Return the root settings of a run; raise ConfigError if a key or value is not allowed."""
     for key in map(option_files.parse_override_key, (*train_overrides, *search_space)):
-        if key in STUDY_SETTINGS:
+        if key in SETTINGS_SET_BY_STUDY:
             raise ConfigError(
                 f"{key}: the study sets it; leave it out of train_overrides and search_space"
             )
-    for key in SHARED_SETTINGS & search_space.keys():
+    for key in SETTINGS_EQUAL_IN_TRIALS & search_space.keys():
         raise ConfigError(f"{key}: is equal in all trials; give it in train_overrides")
     lowest = {
         key: one.choices[0] if isinstance(one, CategoricalDistribution) else one.low  # type: ignore[attr-defined]
@@ -123,8 +122,8 @@ def open_or_create_study(
     return study
 
 
-def print_best(study: optuna.Study, objective: Objective) -> None:
-    """Print the best trial and the command that trains with its settings."""
+def print_best_trial(study: optuna.Study, objective: Objective) -> None:
+    """Print how many trials ended, the best one, and the command that trains with its settings."""
     config = objective.config
     states = [trial.state for trial in study.get_trials(deepcopy=False)]
     completed, pruned = map(states.count, (TrialState.COMPLETE, TrialState.PRUNED))
@@ -161,7 +160,7 @@ def save_figures(study: optuna.Study, objective: Objective) -> None:
         plots["importances"] = optuna_figures.plot_param_importances
     # Optuna changes matplotlib's style, which `rc_context` restores.
     with rc_context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # figures are experimental, or an axis has only one value
+        warnings.simplefilter("ignore")  # experimental figures, or an axis with only one value
         for name, plot in plots.items():
             plot(study, target_name=objective.config.metric)
             figure = pyplot.gcf()

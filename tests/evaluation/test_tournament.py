@@ -18,7 +18,7 @@ from poker_rl.evaluation.matches.tournament import (
     list_scored_players,
 )
 from poker_rl.games import get_tree, load_game
-from poker_rl.reports.play_tournament import format_tournament
+from poker_rl.reports.play_tournament import format_ranking_and_cross_table
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -109,7 +109,7 @@ def test_a_mixed_table_of_known_results():
     at_all = [get_pair_results(found)["raise", other].value for other in ("call", "fold")]
     assert at_all == [ranks["raise"].value] * 2  # there is only one table, of all three
     assert not get_results_of(found, "elo")
-    assert "at the tables where the column's sat too" in format_tournament(found)
+    assert "at the tables where the column's sat too" in format_ranking_and_cross_table(found)
 
 
 PAIRS = np.array([(a, b) for a in range(4) for b in range(a + 1, 4)])

@@ -19,7 +19,7 @@ from lockstep import (
     create_open_spiel_engine,
     has_three_card_hands,
     load_universal_poker,
-    map_to_pass_or_bet,
+    map_to_kuhn_actions,
     play_hands,
     replay_in_pokerkit,
     sample_stack_games,
@@ -40,7 +40,7 @@ HANDS = 40  # of each
 @pytest.mark.parametrize("definition", [kuhn(2), kuhn(3)], ids=label)
 def test_kuhn(definition):
     other = pyspiel.load_game("kuhn_poker", {"players": definition.seats})
-    engine = create_open_spiel_engine(other, map_to_pass_or_bet)
+    engine = create_open_spiel_engine(other, map_to_kuhn_actions)
     compare_engines(definition, engine, hands=500, seed=1)
 
 

@@ -18,8 +18,8 @@ from poker_rl.reports.seed_statistics import (
     average_curves,
     bootstrap_interval,
     compute_iqm,
-    compute_profile,
-    estimate,
+    compute_performance_profile,
+    estimate_with_interval,
 )
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -42,10 +42,16 @@ def cells(out, first):
 
 def test_means_and_the_performance_profile():
     half = 4.3027 / 3**0.5
-    assert estimate((1.0, 2.0, 3.0)) == pytest.approx((2, 2 - half, 2 + half), abs=1e-4)
-    assert estimate((1.0,)) == estimate((1.0,), "iqm") == (1, None, None)
+    assert estimate_with_interval((1.0, 2.0, 3.0)) == pytest.approx(
+        (2, 2 - half, 2 + half), abs=1e-4
+    )
+    assert (
+        estimate_with_interval((1.0,)) == estimate_with_interval((1.0,), "iqm") == (1, None, None)
+    )
     thresholds = np.array([0.0, 1.0, 2.5, 4.0])
-    share, low, high = compute_profile([np.array([1.0, 2.0]), np.array([3.0, 3.0])], thresholds)
+    share, low, high = compute_performance_profile(
+        [np.array([1.0, 2.0]), np.array([3.0, 3.0])], thresholds
+    )
     assert share.tolist() == [1, 0.75, 0.5, 0]  # above the threshold, not at it
     assert ((low <= share) & (share <= high)).all()
 
@@ -75,7 +81,7 @@ def test_curves_meet_only_where_all_of_them_are():
     ((_, low, high),) = line.bands
     np.testing.assert_allclose([low, high], [[0.5, 1, 2, 3], [2, 2, 2.5, 4]])
     ((_, low, high),) = average_curves("", [one, other]).bands  # as in the table
-    assert (low[1], high[1]) == pytest.approx(estimate((1.0, 2.0))[1:])
+    assert (low[1], high[1]) == pytest.approx(estimate_with_interval((1.0, 2.0))[1:])
 
 
 def test_runs_that_differ_in_their_seed_alone_are_a_row(capsys):
@@ -112,7 +118,7 @@ def test_what_sets_groups_apart(capsys):
     labels = [group.label for group in groups]
     assert labels[:2] == ["budget=100 lr=Linear", "budget=200 lr=Linear"]
     assert labels[2] == "budget=100 lr=LogLinear"
-    assert read_run(Path("r/e")).base_label == "mine"
+    assert read_run(Path("r/e")).experiment_or_algo == "mine"
     out = said(capsys, "r/d", "r/b")
     assert "budget=100 lr=Log" in out
 
@@ -161,7 +167,7 @@ def test_files_have_what_the_screen_has(capsys):
         rows = [make_row(0, 1), make_row(100, value)]
         write_run_folder(f"r/a{seed}", rows, seed=seed, name="a|b")
     write_run_folder("r/b", [make_row(0, 1), make_row(100, 0.5)], names={"algo": "x|y"})
-    ends = estimate((0.1, 0.3))[1:]
+    ends = estimate_with_interval((0.1, 0.3))[1:]
     said(capsys, "r", "out=new/a.csv")
     with Path("new/a.csv").open() as file:
         first, second = csv.DictReader(file)
@@ -193,7 +199,7 @@ def test_a_figure_for_a_paper(capsys):
     assert r"exact; mean over 2 seeds; shaded: 95 \% interval" in Path("a.tex").read_text()
     rows = list(csv.DictReader(Path("a.csv").read_text().splitlines()))
     assert [row["group"] for row in rows] == ["ours"] * 2 + ["theirs"] * 2
-    assert float(rows[1]["low"]) == pytest.approx(estimate((0.1, 0.3))[1])
+    assert float(rows[1]["low"]) == pytest.approx(estimate_with_interval((0.1, 0.3))[1])
     runs = [read_run(Path(f"r/{name}")) for name in ("a0", "a1", "b0", "b1")]
     layout = {"width": 3.0, "height": 2.0, "font_scale": 2.0, "x_range": [0.0, 50.0]}
     config = CompareConfig(title="A", caption="none", colors=["black", "red"], **layout)

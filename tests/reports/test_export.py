@@ -32,7 +32,7 @@ from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, RegretMatchingPlayer, count_networks
 from poker_rl.reports.export_player import (
     find_open_spiel_name,
-    format_policy,
+    format_policy_as_csv,
     play_hands,
 )
 from poker_rl.reports.export_weights import save_onnx
@@ -54,7 +54,7 @@ def read_csv(text):
 def test_openspiel_reads_a_policy_and_finds_the_same_nash_conv(definition):
     tree, policy = get_tree(definition), random_policies(definition, seed=3)[0]
     there = pyspiel.load_game(find_open_spiel_name(definition), {"players": definition.seats})
-    theirs, chances = TabularPolicy(there), read_csv(format_policy(tree, policy))
+    theirs, chances = TabularPolicy(there), read_csv(format_policy_as_csv(tree, policy))
     assert chances.keys() == theirs.state_lookup.keys()
     for name, row in chances.items():
         theirs.policy_for_key(name)[:] = row

@@ -9,8 +9,8 @@ import release
 import reproduce_apu
 import torch
 from commands import list_runs, run_command
-from gpu import CHECKS, SPEEDS
-from same_metrics import compare_metrics, train_metrics
+from gpu import CHECK_ROWS, SPEED_ROWS
+from same_metrics import compare_metrics, train_and_read_metrics
 from toy_games import kuhn
 
 from poker_rl.config import ConfigError
@@ -68,13 +68,13 @@ def test_every_experiment_that_scripts_name_can_be_trained():
     assert {*reproduce_apu.EXPERIMENTS, *linear, *reproduce_apu.OURS} <= there
     names = {name for rows in reproduce_apu.TABLES.values() for name, _, _ in rows}
     assert names <= set(reproduce_apu.EXPERIMENTS)
-    for row in (*CHECKS, *SPEEDS):
+    for row in (*CHECK_ROWS, *SPEED_ROWS):
         assert "net" in compose_plain_config(row.split()), row
 
 
 def test_a_difference_is_told():
     run = "game=kuhn algo=reinforce budget=400"
-    first = train_metrics(run)
+    first = train_and_read_metrics(run)
     assert len(first) > 2
     assert list(compare_metrics({run: first}, {run: first})) == [f"equal: {run}"]
     (line,) = compare_metrics({run: first}, {run: [first[0] | {"loss/policy": 7.0}, *first[1:]]})

@@ -29,7 +29,7 @@ from poker_rl.games import Game
 from poker_rl.sweeps import study as trial_module
 from poker_rl.sweeps import tune as tune_module
 from poker_rl.sweeps.study import format_overrides, parse_search_space
-from poker_rl.sweeps.tune import check_search_space
+from poker_rl.sweeps.tune import build_checked_root_config
 from poker_rl.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -207,7 +207,7 @@ def test_shipped_studies_can_be_trained(name):
     """Build the algorithm with every bound and every choice."""
     settings = load_option("tune", name)
     search_space = parse_search_space(settings["search_space"])
-    check_search_space(settings["train_overrides"], search_space, list_option_dirs(None))
+    build_checked_root_config(settings["train_overrides"], search_space, list_option_dirs(None))
     values = {
         key: getattr(one, "choices", None) or (one.low, one.high)
         for key, one in search_space.items()

@@ -14,7 +14,7 @@ from poker_rl.players import Bot
 
 @dataclass(kw_only=True)
 class MatchingBot(Bot):
-    """Bot that bids the card of the prize's value, with random deviations.
+    """Bot that bids the card of the prize's value, or any card with probability `deviation_prob`.
 
     Raises:
         ConfigError: if the game is not Goofspiel.
@@ -28,11 +28,12 @@ class MatchingBot(Bot):
             raise ConfigError(f"a bot of Goofspiel, not of {game.name}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probabilities at tables [B], [B, A]."""
+        """Return the probability of each action at table records [B], as an array [B, A]."""
         legal_mask, rows = self.legal_mask(records), np.arange(len(records))
         prize = records["deck"][rows, records["round"]]  # [B]
         uniform = legal_mask / legal_mask.sum(1, keepdims=True)
         is_prize = prize[:, None] == np.arange(legal_mask.shape[1])
-        plan = np.where(legal_mask[rows, prize][:, None], is_prize, uniform)  # the card may be gone
+        # The card of the prize's value may be gone after a deviation.
+        plan = np.where(legal_mask[rows, prize][:, None], is_prize, uniform)
         probs: np.ndarray = self.deviation_prob * uniform + (1 - self.deviation_prob) * plan
         return probs

@@ -1,4 +1,4 @@
-"""Goofspiel as a person sees it; without this class it can be trained and evaluated, not played."""
+"""Goofspiel as people see it. Without this class, programs can learn it but people can't play."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class DisplayedGoofspiel(Goofspiel, DisplayedGame):
         return f"bid_{action + 1}"
 
     def infoset_name(self, record: np.void) -> str:
-        """Return the seat, the prizes turned up and its own bids with their results.
+        """Return the seat to act, the prizes turned up, and its own bids with their results.
 
-        As in `0 31 2-`: the prizes 3 and 1, and a bid of 2 that lost; = is a tie, + has won.
+        `0 31 2-` means seat 0, prizes 3 and 1, and a bid of 2 that lost; = is a tie, + a win.
         """
         seat, count = int(record["to_act"]), int(record["round"])
         prizes = "".join(str(card + 1) for card in record["deck"][: count + 1])
@@ -32,9 +32,9 @@ class DisplayedGoofspiel(Goofspiel, DisplayedGame):
         return f"{seat} {prizes} {''.join(bids)}".strip()
 
     def build_view(self, record: np.void, viewer: int | None) -> TableView:
-        """Return the prizes turned up so far, the newest last, and the cards of the seats.
+        """Return what a viewer sees: the prizes turned up, the newest last, and the seats' cards.
 
-        The note of a seat has the points it has won. Bids stay hidden.
+        If `viewer` is None, all cards are visible; bids never are. Notes have the seats' points.
         """
         count = min(int(record["round"]) + 1, self.cards)
         prizes = [int(card) + 1 for card in record["deck"][:count]]

@@ -1,6 +1,6 @@
-"""Goofspiel as the rest of poker-rl sees it: all that training and evaluation need.
+"""Class of the game Goofspiel: all that training and evaluation need.
 
-The fields are the keys of its YAML.
+The fields of the class are the keys of the YAML file.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Goofspiel(Game):
 
     @property
     def definitions(self) -> np.ndarray:
-        """The definition that the rules read, an array of one record."""
+        """The constants that the rules read as `game`, an array of one record."""
         record = (goofspiel_rules.SEATS, self.cards, self.cards)
         return np.array([record], goofspiel_rules.DEFINITION_DTYPE)
 
     @property
     def action_count(self) -> int:
-        """Number of actions: one for each card, 0 for the lowest."""
+        """Number of actions; action 0 bids the lowest card."""
         return self.cards
 
     @property
@@ -49,7 +49,7 @@ class Goofspiel(Game):
         return 2 * self.cards**2
 
     def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bids so far of tables [B], [B, 2 N], and their number [B]."""
+        """Return the actions at B tables in order of play [B, 2 MAX_CARDS], and their count [B]."""
         bids = records["bid"].transpose(0, 2, 1)  # seat 0 bids first
         bids = bids.reshape(len(records), goofspiel_rules.SEATS * goofspiel_rules.MAX_CARDS)
         return bids, records["round"].astype(np.int64) * self.seats + records["to_act"]

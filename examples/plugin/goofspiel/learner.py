@@ -1,11 +1,11 @@
-"""Fictitious play on the enumerated game (Brown 1951), in turns.
+"""Fictitious play on the enumerated game (Brown 1951), with updates of the seats in turn.
 
     repeat: for each seat, compute a best response to the other seats' average policy so far,
             and add it to the seat's own average policy
 
-The average is over sequences of moves: an action is weighted with the reach probability of its
-owner's own moves (Heinrich, Lanctot & Silver 2015, "Fictitious Self-Play in Extensive-Form Games",
-section 3). With two seats and payoffs that sum to zero it converges to an equilibrium.
+The average weights a policy in each information set with the probability that the seat's own moves
+reach it (Heinrich, Lanctot & Silver 2015, "Fictitious Self-Play in Extensive-Form Games", section
+3). With two seats and payoffs that sum to zero, the average converges to an equilibrium.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from poker_rl.players import Player, TabularPlayer
 
 @dataclass(kw_only=True)
 class FictitiousPlay:
-    """The solver; its fields are the keys of its YAML, and `game` is passed to the constructor.
+    """Fictitious play; its fields are the keys of its YAML file, and poker-rl passes `game`.
 
     Raises:
         ConfigError: if the game is too large to enumerate.
@@ -36,10 +36,11 @@ class FictitiousPlay:
     def __post_init__(self, game: Game) -> None:
         self.progress = Progress()
         self._game, self._tree = game, get_tree(game)
-        self._sums = np.zeros(self._tree.legal_mask.shape)  # [I, A] sum of the best responses
+        # Weighted sum of the best responses so far, [information sets, actions]
+        self._sums = np.zeros(self._tree.legal_mask.shape)
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations."""
+        """Run `iterations_per_step` iterations; return no metrics."""
         tree = self._tree
         for _ in range(self.iterations_per_step):
             for seat in range(self._game.seats):
@@ -53,11 +54,11 @@ class FictitiousPlay:
         return {}
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy, which converges."""
+        """Return the average policy, which converges to an equilibrium."""
         return {"average": TabularPlayer(self._game, self._tree.normalize_policy(self._sums))}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the sums and the counters."""
+        """Return the sums and the progress, all that `load_state_dict` needs."""
         sums = torch.from_numpy(self._sums.copy())
         return {"sums": sums, "progress": self.progress.state_dict()}
 
@@ -69,7 +70,7 @@ class FictitiousPlay:
 
 @jit
 def _add_best_response(seat, tree, average, sums):
-    """Add a seat's best response to the others' average [I, A] to its sums [I, A], in place."""
+    """Compute a seat's best response to the others' `average` [I, A]; add it to `sums` [I, A]."""
     actions, seats = average.shape[1], len(tree.leaf_edge)
     reach = np.ones(average.size + seats)
     values = np.empty(average.size + seats)
@@ -87,8 +88,7 @@ def _add_best_response(seat, tree, average, sums):
                     edge, most = i * actions + a, i * actions + best[i]
                     if tree.legal_mask[i, a] and (best[i] < 0 or values[edge] > values[most]):
                         best[i] = a
-                # An edge, not the root of the seat's moves
-                if tree.previous_edge[i] < average.size:
+                if tree.previous_edge[i] < average.size:  # the seat has moved before
                     values[tree.previous_edge[i]] += values[i * actions + best[i]]
         # Parents come first, so the reach of an information set is known before its own edges.
         for run in range(tree.first_run_of_part[part], tree.first_run_of_part[part + 1]):

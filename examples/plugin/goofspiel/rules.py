@@ -1,11 +1,11 @@
 """The compiled rules of Goofspiel with hidden bids for two; `poker_rl.games.game` explains them.
 
-Each seat holds cards of the values 1 to N, and the cards of a third suit, the prizes, are turned up
-one after another in random order. For each prize both seats bid a card; the higher bid wins the
-prize's value in points, equal bids win nothing, and both cards are gone. Bids stay hidden: a seat
-only learns whether it won, lost or tied (Lanctot 2013, "Monte Carlo Sampling and Regret
-Minimization for Equilibrium Computation and Decision-Making in Large Extensive Form Games",
-section 3.1.3). The payoff is the difference in points.
+Each seat holds N cards of the values 1 to N. A third suit of N cards, the prizes, is turned up card
+by card in random order. For each prize both seats bid a card; the higher bid wins the prize's value
+in points, equal bids win nothing, and both cards are gone. Bids stay hidden: a seat only learns
+whether it won, lost or tied (Lanctot 2013, "Monte Carlo Sampling and Regret Minimization for
+Equilibrium Computation and Decision-Making in Large Extensive Form Games", section 3.1.3). The
+payoff is the difference in points.
 
 The shuffled deck is the order of the prizes. Seat 0 moves first in each round, but seat 1 does not
 see its bid, which is equivalent to bidding at the same time.
@@ -31,7 +31,7 @@ TABLE_DTYPE = np.dtype(
         ("to_act", "u1"),
         ("over", "i1"),
         ("variant", "u1"),  # 0: there is one definition
-        ("round", "i1"),  # prizes that have been bid for
+        ("round", "i1"),  # number of finished rounds; in each, both seats bid for a prize
         ("deck", "i1", MAX_CARDS),  # the prizes in order, as cards 0 to N - 1
         ("bid", "i1", (SEATS, MAX_CARDS)),  # card bid in each round, -1 where there is none
         ("result", "i1", MAX_CARDS),  # of each round
@@ -41,7 +41,7 @@ TABLE_DTYPE = np.dtype(
 
 @jit
 def start(game, table):
-    """Start with the first prize and no bids."""
+    """Reset a table that has been dealt to the first prize and no bids."""
     table.error = 0
     table.over = 0
     table.to_act = 0
@@ -72,7 +72,7 @@ def legal(game, table, mask):
 
 @jit
 def step(game, table, action):
-    """Bid a card; an illegal one only sets `table.error`."""
+    """Let the seat to act bid the card `action`; an illegal action only sets `table.error`."""
     seat = table.to_act
     if table.over or not is_held(game, table, seat, action):
         table.error = 1 + action if 0 <= action < game.cards else 32767
@@ -90,7 +90,7 @@ def step(game, table, action):
 
 @jit
 def payoffs(game, table, out):
-    """Write the points of each seat minus those of the other, [seats]."""
+    """Write into `out` [seats] the points of each seat minus those of the other."""
     out[0] = 0
     for i in range(game.cards):
         points = table.deck[i] + 1
@@ -103,14 +103,14 @@ def payoffs(game, table, out):
 
 @jit
 def get_result(table, seat, i):
-    """Return the result of a round for a seat."""
+    """Return the result of round `i` for a seat: UNKNOWN, LOST, TIED or WON."""
     result = table.result[i]
     return LOST + WON - result if seat == 1 and result != UNKNOWN else result
 
 
 @jit
 def observe(game, table, seat, out):
-    """Write the observation of a seat as 1 + N (3 + 2 N) features, 0 or 1, with N cards a suit.
+    """Write the observation of a seat as 1 + N (3 + 2 N) features, 0 or 1; a suit has N cards.
 
     [1]      the seat is seat 1
     [N, 3]   each round: lost, tied, won
@@ -133,7 +133,10 @@ def observe(game, table, seat, out):
 
 @jit
 def reveal(game, table, seat, out):
-    """Write the hidden information, 2 [N, N]: the opponent's bids and the prizes to come."""
+    """Write what a seat can't see, 2 N N features: the opponent's bid and the prize of each round.
+
+    Both are one-hot, [N, N]; only prizes to come are written.
+    """
     n = game.cards
     for i in range(len(out)):
         out[i] = 0
@@ -148,7 +151,7 @@ def reveal(game, table, seat, out):
 def infoset(game, table, seat, out):
     """Write the key of an information set: the seat, and each round's prize, own bid and result.
 
-    All of them are counted from 1, as 0 means unknown.
+    All numbers count from 1, because 0 means unknown.
     """
     out[0] = 1 + seat
     for i in range(MAX_CARDS):

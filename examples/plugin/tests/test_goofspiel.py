@@ -1,4 +1,4 @@
-"""Goofspiel beside a walk through it in plain Python, and the plug-in as poker-rl finds it."""
+"""Tests of Goofspiel against a tree search in plain Python, and of the plug-in in poker-rl."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from poker_rl.play.session import Session
 from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.players import load_player
 
-World = tuple[Fraction, tuple[int, ...], tuple[int, ...]]  # chance, the prizes, the other's bids
+# A deal and the opponent's bids, which a seat holds for possible: probability, prizes, bids
+World = tuple[Fraction, tuple[int, ...], tuple[int, ...]]
 
 
-def best_response_to_uniform(cards: int) -> Fraction:
-    """What a best response wins from uniform bids, by all that a seat holds for possible."""
+def compute_best_response_to_uniform(cards: int) -> Fraction:
+    """Return what a best response wins from random bids, by a search over possible worlds."""
 
     def best(worlds: list[World], own: tuple[int, ...]) -> Fraction:
+        """Return the points still to be won after the own bids, times the worlds' probability."""
         turned = len(own)
         if turned == cards:
             return Fraction(0)
@@ -52,9 +54,9 @@ def best_response_to_uniform(cards: int) -> Fraction:
 
 @pytest.mark.parametrize("cards", [3, 4])
 def test_uniform_bids_lose_what_a_walk_through_the_game_finds(cards: int) -> None:
-    """With three cards that is 4/3 of a point, with four 5/2; both seats are in the same place."""
+    """Exploitability is 4/3 of a point with three cards, 5/2 with four, equal for both seats."""
     tree = get_tree(load_game("goofspiel", f"game.cards={cards}"))
-    expected = float(best_response_to_uniform(cards))
+    expected = float(compute_best_response_to_uniform(cards))
     best = compute_best_response_values(tree, tree.build_uniform_policy())
     assert best.tolist() == pytest.approx([expected, expected], abs=1e-12)
     assert exploitability(tree, tree.build_uniform_policy()) == pytest.approx(expected, abs=1e-12)
@@ -65,11 +67,10 @@ def test_uniform_bids_lose_what_a_walk_through_the_game_finds(cards: int) -> Non
 
 @pytest.mark.parametrize("name", ["fictitious_play", "cfr_plus"])
 def test_learners_come_to_an_equilibrium_whose_value_is_0(name: str) -> None:
-    """Neither seat has an advantage, so the game is worth 0; a policy of exploitability e wins at
-    most 2 e less or more."""
+    """The game is fair, so an equilibrium is worth 0; exploitability e changes it by up to 2 e."""
     game = load_game("goofspiel")
     learner = load_algorithm(name, game)
-    for _ in range(50):  # of ten iterations; 0.004 and 0.0001 were measured
+    for _ in range(50):  # ten iterations each; the measured exploitability is 0.004 and 0.0001
         learner.learn()
     policy = learner.players()["average"].action_probs(get_tree(game).infoset_records)
     distance = exploitability(get_tree(game), policy)
@@ -77,7 +78,7 @@ def test_learners_come_to_an_equilibrium_whose_value_is_0(name: str) -> None:
     assert abs(compute_seat_values(get_tree(game), policy)[0]) <= 2 * distance
 
 
-def test_a_learner_goes_on_where_it_was() -> None:
+def test_a_restored_learner_continues_equally() -> None:
     game = load_game("goofspiel")
     one, other = (load_algorithm("fictitious_play", game) for _ in range(2))
     one.learn()
@@ -92,11 +93,11 @@ def test_one_game_bid_by_bid() -> None:
     game = load_game("goofspiel")
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.array([[2, 0, 1]]))  # the prizes 3, 1, 2
-    told = []
+    names = []
     for bid in (1, 2, 2, 0, 0, 1):  # 2 loses to 3; 3 beats 1; 1 loses to 2
-        told.append(game.infoset_name(tables.records[0]))
+        names.append(game.infoset_name(tables.records[0]))
         tables.step(np.array([bid]))
-    assert told == ["0 3", "1 3", "0 31 2-", "1 31 3+", "0 312 2-3+", "1 312 3+1-"]
+    assert names == ["0 3", "1 3", "0 31 2-", "1 31 3+", "0 312 2-3+", "1 312 3+1-"]
     assert tables.records["over"].tolist() == [1]
     assert tables.payoffs().tolist() == [[-4, 4]]
 
@@ -113,7 +114,7 @@ def test_a_card_is_bid_once() -> None:
 
 
 def test_a_seat_sees_what_it_knows_and_no_more() -> None:
-    """Observations tell apart exactly what information sets do; what is hidden tells the rest."""
+    """Observations differ if and only if information sets do; `reveal` adds all that is hidden."""
     game = load_game("goofspiel")
     tree = get_tree(game)
     tables = Tables(game, 0, 0)
@@ -153,8 +154,8 @@ def test_the_command_line(
     assert "(Brown 1951); headline player: average  [goofspiel]\n" in poker_rl("list", "algo")
     poker_rl("train", "game=goofspiel", "algo=fictitious_play", "budget=100", "name=run")
     folder = "outputs/goofspiel/fictitious_play/run"
-    told = poker_rl("evaluate", f"run={folder}", "against=[matching]", "deals=100")
-    assert "exploitability" in told
+    output = poker_rl("evaluate", f"run={folder}", "against=[matching]", "deals=100")
+    assert "exploitability" in output
     poker_rl("train", f"resume={folder}", "budget=200", "figures=false")
     # The shipped learner of another game, against the bot; and this learner on a shipped game.
     ppo = ["algo=ppo", "opponents=[matching]", "budget=1000", "figures=false"]
