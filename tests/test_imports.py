@@ -26,7 +26,7 @@ ONLY_IN = {
     "pyspiel": ("integrations.openspiel",),
     "safetensors": ("storage.checkpoint",),
     "stable_baselines3": ("integrations.sb3_env",),
-    "rich": ("reports.watch",),
+    "rich": ("reports.watch_run",),
     "trackio": ("training.loggers.trackers",),
     "wandb": ("training.loggers.trackers",),
     "hydra": ("config.compose", "sweeps.job_launcher", "config.overrides"),

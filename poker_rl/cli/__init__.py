@@ -19,8 +19,8 @@ from typing import NoReturn
 from poker_rl import __version__
 from poker_rl.cli.commands import run_folder_command, run_list, run_settings_command, run_train
 from poker_rl.config.validation import ConfigError, suggest_allowed
-from poker_rl.storage.console import format_os_error, print_error, print_line
 from poker_rl.storage.disk import name_path_in_errors
+from poker_rl.storage.terminal_output import format_os_error, print_error, print_line
 
 PROGRAM_HELP = """\
 poker-rl: reinforcement learning for poker, measured by the exact distance to Nash
@@ -51,15 +51,15 @@ COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
     "evaluate": "poker_rl.reports.evaluate.evaluate",
     "tournament": "poker_rl.reports.play_tournament.play_tournament",
     "play": "poker_rl.play.play_launcher.start_play",
-    "advise": "poker_rl.play.position_advice.print_advice",
+    "advise": "poker_rl.play.advise_position.print_advice",
     "review": "poker_rl.play.review_hands.review_hands",
     "compare": "poker_rl.reports.compare_runs.compare_runs",
     "sweep": partial(
         run_folder_command, "sweep", "poker_rl.sweeps.job_outcomes.print_and_save_progress"
     ),
-    "watch": partial(run_folder_command, "watch", "poker_rl.reports.watch.watch_run"),
+    "watch": partial(run_folder_command, "watch", "poker_rl.reports.watch_run.watch_run"),
     "report": "poker_rl.reports.html_report.write_report",
-    "export": "poker_rl.reports.export_player.export_player",
+    "export": "poker_rl.reports.export_files.export_files",
     "tune": "poker_rl.sweeps.tune.tune",
     "list": run_list,
 }

@@ -25,7 +25,7 @@ from poker_rl.config.option_files import (
 )
 from poker_rl.config.plugins import check_packages
 from poker_rl.config.validation import ConfigError, suggest_allowed
-from poker_rl.storage.console import print_error, print_line
+from poker_rl.storage.terminal_output import print_error, print_line
 
 SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")

@@ -21,13 +21,13 @@ from poker_rl.play.session import Session
 from poker_rl.play.session_file import read_session
 from poker_rl.play.table_setup import TableSetup, build_table_setup, rebuild_table_setup
 from poker_rl.play.terminal import run_input_loop
-from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import (
     atomic_replacement,
     check_file_path,
     check_folder_path,
     create_writable_folder,
 )
+from poker_rl.storage.terminal_output import print_line
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import read_run_config
 

@@ -21,7 +21,7 @@ from poker_rl.evaluation.agreement_with_records import (
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh import check_phh_support
 from poker_rl.games.poker.phh_reader import RecordedDecisions, read_decisions
-from poker_rl.play.hand_review import choose_grade_word, explain_grades
+from poker_rl.play.move_grades import choose_grade_word, explain_grades
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.table_formats import (
@@ -33,8 +33,8 @@ from poker_rl.reports.table_formats import (
     format_for_terminal,
     to_csv,
 )
-from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
+from poker_rl.storage.terminal_output import print_line
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import resolve_game_and_player
 

@@ -29,7 +29,6 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.play.hand_review import compute_probs, explain_grades, review_decisions
 from poker_rl.play.live_hand import (
     LiveHand,
     MoveNotAllowedError,
@@ -41,6 +40,7 @@ from poker_rl.play.live_hand import (
     rebuild_hand,
     view_to_dict,
 )
+from poker_rl.play.move_grades import compute_probs, explain_grades, review_decisions
 from poker_rl.play.move_groups import group_moves
 from poker_rl.play.session_file import SessionFile, read_session, summarize_session
 from poker_rl.play.table_setup import TableSetup

@@ -28,7 +28,7 @@ from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.poker.phh_reader import read_decisions
 from poker_rl.games.public.tree import check_heads_up
-from poker_rl.players.opponent_files import OpponentFiles
+from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
@@ -37,7 +37,7 @@ from poker_rl.players.player_loader import (
     load_snapshot_players,
     resolve_spec,
 )
-from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, print_reports
+from poker_rl.reports.saved_evaluations import EvaluateConfig, Evaluation, print_reports
 from poker_rl.reports.table_formats import build_long_rows
 from poker_rl.storage.checkpoint import list_snapshots
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
@@ -116,7 +116,7 @@ def create_evaluation(
         changes |= {"variance_reduction": "none"}
     game: Game = build(game_config["game"], "game", Game)
     load = partial(load_player, game=game, device=device, option_folders=option_dirs)
-    opponent_files = OpponentFiles(run)
+    opponent_files = OpponentFileCopies(run)
     evaluator: PlayerEvaluator = build(
         game_config["evaluation"] | changes,
         "evaluation",

@@ -35,8 +35,8 @@ from poker_rl.players.player_loader import (
     read_headline_player_name,
     resolve_file_and_player,
 )
-from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import read_run
+from poker_rl.reports.saved_evaluations import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.table_formats import escape_markdown, format_markdown_table
 from poker_rl.storage.checkpoint import (
     SAFETENSORS_SUFFIX,

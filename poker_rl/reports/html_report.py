@@ -25,12 +25,11 @@ from poker_rl.evaluation.plots.plotting import FILE_STYLE, METADATA
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.players.opponent_files import OpponentFiles
+from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player, compute_checked_probs, sample_from_probs
 from poker_rl.players.player_loader import CPU, load_player, load_snapshot_players
 from poker_rl.reports.compare_runs import build_game_comparisons, draw_comparison
 from poker_rl.reports.comparison import CompareConfig, format_minutes
-from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import (
     TARGET_SUFFIX,
     RunData,
@@ -39,6 +38,7 @@ from poker_rl.reports.run_data import (
     format_setting,
     read_run,
 )
+from poker_rl.reports.saved_evaluations import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.table_formats import (
     Markup,
     TextRows,
@@ -49,9 +49,9 @@ from poker_rl.reports.table_formats import (
     mark_headline,
 )
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
-from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
+from poker_rl.storage.terminal_output import print_line
 
 MAX_BASIS_PX = 480  # two panels of this width fit side by side on a wide screen
 
@@ -155,7 +155,7 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
 
 def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Markup]:
     """Yield as HTML the figures of a run at its end: curves and, in small games, policies."""
-    opponents = OpponentFiles(run.folder)
+    opponents = OpponentFileCopies(run.folder)
     evaluator: PlayerEvaluator = build(
         run.config.get("evaluation"),
         "evaluation",

@@ -31,7 +31,7 @@ from poker_rl.config.validation import (
     open_regular_file,
 )
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, play_deals
-from poker_rl.evaluation.matches.tournament import (
+from poker_rl.evaluation.matches.tournament_ranking import (
     TableKind,
     TournamentResults,
     assign_players_to_tables,
@@ -47,9 +47,8 @@ from poker_rl.players.player_loader import (
     parse_bot_name,
     resolve_distinct_specs,
 )
-from poker_rl.reports.evaluation_report import save_results
+from poker_rl.reports.saved_evaluations import save_results
 from poker_rl.reports.table_formats import TextTable, format_for_terminal
-from poker_rl.storage.console import create_progress_bar, print_line
 from poker_rl.storage.disk import (
     atomic_replacement,
     create_writable_folder,
@@ -58,6 +57,7 @@ from poker_rl.storage.disk import (
     remove_partial_files,
     write_text_atomically,
 )
+from poker_rl.storage.terminal_output import create_progress_bar, print_line
 from poker_rl.training.device import prepare_process
 from poker_rl.training.signals import let_ctrl_c_kill_process
 from poker_rl.training.worker_processes import run_tasks

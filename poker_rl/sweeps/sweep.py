@@ -26,10 +26,10 @@ import torch
 from poker_rl.config import option_files
 from poker_rl.config.compose import ComposedConfig, compose_config, compose_outputs_and_run_folder
 from poker_rl.config.validation import ConfigError, error_prefix, read_yaml_text
-from poker_rl.players.opponent_files import OpponentFiles
-from poker_rl.storage.console import print_error, print_line
+from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label, read_manifest
+from poker_rl.storage.terminal_output import print_error, print_line
 from poker_rl.sweeps import job_outcomes
 from poker_rl.sweeps.job_launcher import find_launcher, launch_jobs
 from poker_rl.training.device import count_torchrun_processes
@@ -198,7 +198,7 @@ def resolve_job_run(
 def name_run_by_settings(composed: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
     """Return the settings with a name for the run: its overrides and a digest of all settings."""
     settings = option_files.to_plain_dict(composed.config)
-    copies = OpponentFiles()
+    copies = OpponentFileCopies()
     replace_opponents_by_copies(settings, copies, option_dirs)
     bots = [path for path in copies.files_to_copy.values() if path.suffix == ".yaml"]
     content = {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}

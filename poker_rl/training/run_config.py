@@ -13,7 +13,7 @@ from poker_rl.config.compose import ComposedConfig, RootConfig
 from poker_rl.config.process_setup import MAX_AUTO_THREADS, count_cores
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
-from poker_rl.players.opponent_files import OpponentFiles
+from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.storage.run_folder import CONFIG_FILE, read_config_and_manifest
 
 REQUIRED_PARTS = ("game", "algo", "evaluation", "logger", "names")
@@ -33,7 +33,7 @@ RESUME_RULE = (
 
 def collect_settings_and_opponents(
     composed: ComposedConfig, option_dirs: Sequence[Path]
-) -> tuple[dict[str, Any], Path | None, OpponentFiles]:
+) -> tuple[dict[str, Any], Path | None, OpponentFileCopies]:
     """Return the settings of a run, its folder if it is resumed, and its opponents' files."""
     resume = composed.config["resume"]
     if resume is not None:
@@ -41,9 +41,12 @@ def collect_settings_and_opponents(
         old = read_run_config(folder, "resume")
         values = [option_files.get_dotted_value(old, key) for key in OPPONENT_KEYS]
         specs = [one for value in values for one in (value if isinstance(value, list) else [value])]
-        opponents, settings = OpponentFiles(folder, specs), compose_resumed_config(old, composed)
+        opponents, settings = (
+            OpponentFileCopies(folder, specs),
+            compose_resumed_config(old, composed),
+        )
         return replace_opponents_by_copies(settings, opponents, option_dirs), folder, opponents
-    options, opponents = composed.option_by_group, OpponentFiles()
+    options, opponents = composed.option_by_group, OpponentFileCopies()
     names = {group: options[group] for group in NAMED_GROUPS if options.get(group)}
     for group in ("game", "algo"):
         if group not in names:
@@ -79,7 +82,7 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
 
 
 def replace_opponents_by_copies(
-    config: Mapping[str, Any], opponents: OpponentFiles, option_dirs: Sequence[Path]
+    config: Mapping[str, Any], opponents: OpponentFileCopies, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
     """Return the settings with paths of opponents replaced by those of copies in the run folder.
 

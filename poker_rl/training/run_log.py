@@ -22,8 +22,12 @@ from poker_rl.evaluation.result import (
     select_headline_results,
 )
 from poker_rl.storage import run_folder
-from poker_rl.storage.console import create_progress_bar, escape_control_characters, print_line
 from poker_rl.storage.disk import name_path_in_errors
+from poker_rl.storage.terminal_output import (
+    create_progress_bar,
+    escape_control_characters,
+    print_line,
+)
 from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.run_outcome import RunInterruptedError
 

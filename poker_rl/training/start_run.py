@@ -34,8 +34,8 @@ from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 from poker_rl.storage import run_folder
 from poker_rl.storage.checkpoint import STATE_FILE
-from poker_rl.storage.console import announce_compilation, format_os_error, print_line
 from poker_rl.storage.disk import copy_into_folder, exclusive_lock, remove_partial_files
+from poker_rl.storage.terminal_output import announce_compilation, format_os_error, print_line
 from poker_rl.training.device import (
     choose_faster_device,
     count_torchrun_processes,

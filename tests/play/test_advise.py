@@ -10,7 +10,7 @@ from random_games import game
 
 from poker_rl.algos import load_algorithm
 from poker_rl.games.poker.position_notation import parse_position
-from poker_rl.play.position_advice import PositionAdvice
+from poker_rl.play.advise_position import PositionAdvice
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 

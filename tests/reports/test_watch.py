@@ -7,7 +7,7 @@ import pytest
 from commands import run_command
 from run_folders import make_row, write_run_folder
 
-from poker_rl.reports import watch
+from poker_rl.reports import watch_run
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_a_pipe_gets_a_line_for_each_row_until_the_end(run, monkeypatch, capsys)
         manifest = json.loads((run / "manifest.json").read_text()) | {"status": "finished"}
         (run / "manifest.json").write_text(json.dumps(manifest))
 
-    monkeypatch.setattr(watch.time, "sleep", add_last_row)
+    monkeypatch.setattr(watch_run.time, "sleep", add_last_row)
     assert run_command("watch", str(run)) == 0
     first, second, third = capsys.readouterr().out.splitlines()
     assert first.startswith("progress: 0 of 100 decisions (0%), average/exploitability: 0.5 ante")
@@ -39,7 +39,7 @@ def test_ctrl_c_leaves_the_table(run, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(watch.time, "sleep", interrupt)
+    monkeypatch.setattr(watch_run.time, "sleep", interrupt)
     assert run_command("watch", str(run)) == 130
     shown = capsys.readouterr().out
     assert "0.25 ante/hand  █▁" in shown
@@ -49,5 +49,5 @@ def test_ctrl_c_leaves_the_table(run, monkeypatch, capsys):
 def test_mistakes_are_named(run, monkeypatch, get_refusal):
     assert "is no run folder" in get_refusal("watch", str(run.parent))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(watch, "find_spec", lambda name: None)
+    monkeypatch.setattr(watch_run, "find_spec", lambda name: None)
     assert "pip install 'poker-rl[watch]'" in get_refusal("watch", str(run))

@@ -39,7 +39,7 @@ STRAIGHT_LENGTH = 5  # number of ranks in a straight
 
 
 @dataclass(kw_only=True)
-class RuleBasedBot(HoldemBot):
+class TopPairBot(HoldemBot):
     """Bot that bets, calls and folds by the rules in the module's docstring."""
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:

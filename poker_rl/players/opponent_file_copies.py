@@ -21,7 +21,7 @@ from poker_rl.players.player_loader import is_run_snapshot, parse_bot_name, reso
 OPPONENTS_FOLDER = "opponents"
 
 
-class OpponentFiles:
+class OpponentFileCopies:
     """Copies of opponents' files in a run's folder, existing ones and planned ones.
 
     `run_folder` is None before the folder exists. Players with a spec in `specs_in_config`, the

@@ -37,8 +37,8 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.export_weights import WEIGHTS_SUFFIXES, export_weights, list_output_paths
 from poker_rl.reports.table_formats import to_csv
-from poker_rl.storage.console import print_line
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
+from poker_rl.storage.terminal_output import print_line
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import resolve_game_and_player
 
@@ -69,7 +69,7 @@ class ExportConfig:
     threads: PositiveInt
 
 
-def export_player(
+def export_files(
     config: ExportConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Write the hands, the policy and the weights of a player to the files that `config` names."""

@@ -35,8 +35,8 @@ from poker_rl.games.tables import tables_from_records
 from poker_rl.play.move_groups import MoveGroup, format_chips_in_unit, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
-from poker_rl.storage.console import escape_control_characters, print_line
 from poker_rl.storage.disk import prepare_output_file
+from poker_rl.storage.terminal_output import escape_control_characters, print_line
 from poker_rl.training.device import prepare_process
 from poker_rl.training.run_config import resolve_game_and_player
 
