@@ -52,10 +52,7 @@ class AmountNetConfig:
 
 
 class AmountHeads(nn.Module):
-    """K policy networks, each a `body` and heads with a logit for each of A actions.
-
-    The actions are fold, call and raise to 2, 3, ... chips. Shapes: [K, B, in] -> [K, B, A].
-    """
+    """K policies over fold, call, raise to 2, 3, ... chips, [K, B, in] -> logits [K, B, A]."""
 
     component_centers: Tensor
     bin_edges: Tensor

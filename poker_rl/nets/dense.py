@@ -108,10 +108,7 @@ class ReplicatedMLP(nn.Module):
     def forward(
         self, x: Tensor, legal: LegalActions | None = None, *, layers: slice = slice(None)
     ) -> Tensor:
-        """Run a slice of the layers; `x` is the input of its first layer.
-
-        If `legal` is given, the last layer of the network outputs only these actions, [K, B, L].
-        """
+        """Run the slice `layers` of the network; `x` is the input of the slice's first layer."""
         activate, all_layers = ACTIVATIONS[self.activation], list(self.layers)
         for layer in all_layers[layers]:
             x = layer(x, legal) if layer is all_layers[-1] else activate(layer(x))
@@ -133,8 +130,7 @@ def build_mlp(
     """Build K multilayer perceptrons; `widths` are the sizes of input, hidden layers and output.
 
     The initial weights of the last layer have `output_gain` (only if orthogonal) and
-    `output_scale`. Unless `ends_in_outputs`, it is a hidden layer of a larger network and may
-    compute in bfloat16.
+    `output_scale`; unless `ends_in_outputs`, it is a hidden layer of a larger network.
     """
     last_index = len(widths) - 2
     layers = []
@@ -175,10 +171,7 @@ class NetworkPair(nn.Module):
 
 
 def compute_all_or_legal_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Any:
-    """Return a network's outputs for actions in `legal`, [K, B, L]; if None, for all, [K, B, A].
-
-    A `NetworkPair` returns the outputs of both its networks.
-    """
+    """Return a network's outputs for actions in `legal`, [K, B, L]; if None, for all, [K, B, A]."""
     if legal is None:
         return module(x)
     if isinstance(module, ReplicatedMLP | NetworkPair):

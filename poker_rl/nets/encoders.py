@@ -197,10 +197,7 @@ def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def truncate_or_pad_history(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the newest 48 (HISTORY_STEPS) steps of B histories, [B, L, F] -> [B, 48, F].
-
-    `lengths` [B] are their numbers of steps. A shorter history is padded with zeros at its end.
-    """
+    """Return the newest 48 (HISTORY_STEPS) of `lengths` [B] steps, [B, L, F] -> [B, 48, F]."""
     newest_steps = np.zeros((len(steps), HISTORY_STEPS, steps.shape[2]), steps.dtype)
     newest_steps[:, : steps.shape[1]] = steps[:, :HISTORY_STEPS]
     too_long = np.flatnonzero(lengths > HISTORY_STEPS)

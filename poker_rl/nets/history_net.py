@@ -68,11 +68,7 @@ class HistoryNetConfig:
 
 
 class HistoryNetwork(nn.Module):
-    """Network whose `head` merges the outputs of a history `reader` and of layers for the `table`.
-
-    The first `history_inputs` inputs are the history; the rest are cards and chips. Without a
-    `reader` the history is ignored.
-    """
+    """Network whose `head` reads the outputs of `reader` (the history) and `table` (the rest)."""
 
     def __init__(
         self, history_inputs: int, table: ReplicatedMLP, reader: nn.Module | None, head: nn.Module
@@ -127,10 +123,9 @@ class ReplicatedLSTM(nn.Module):
             # By default cuDNN uses TF32 in LSTMs; allow it only if matrix products may use it.
             torch.backends.cudnn.allow_tf32 = torch.get_float32_matmul_precision() != "highest"
             states = []
-            for k, weights_of_replica in enumerate(self._build_torch_lstm_weights()):
+            for k, lstm_weights in enumerate(self._build_torch_lstm_weights()):
                 chunks = torch.split(x[k].view(-1, *self.history_shape), MAX_ROWS)
-                chunk_states = [_run_torch_lstm(chunk, weights_of_replica) for chunk in chunks]
-                states.append(torch.cat(chunk_states))
+                states.append(torch.cat([_run_torch_lstm(chunk, lstm_weights) for chunk in chunks]))
         return torch.stack(states)
 
     def _build_torch_lstm_weights(self) -> list[list[Tensor]]:
@@ -152,10 +147,7 @@ class ReplicatedLSTM(nn.Module):
 
 
 def _run_torch_lstm(x: Tensor, weights: list[Tensor]) -> Tensor:
-    """Return PyTorch's LSTM states at the ends of B sequences, [B, L, F] -> [B, units].
-
-    `weights` are those of one replica, from `_build_torch_lstm_weights`.
-    """
+    """Return one LSTM's states at the ends of B sequences, [B, L, F] -> [B, units]."""
     units = weights[1].shape[1]
     step_numbers = torch.arange(x.shape[1], device=x.device)
     last_step = (x.any(2) * step_numbers).amax(1)  # [B]; 0 for empty sequences

@@ -78,9 +78,8 @@ class PrefixLSTMFunction(torch.autograd.Function):
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
     """Write the tree, and each sequence's index [B] among the prefixes; return the longest length.
 
-    `bits` are the features of the sequences, viewed as integers, [B, L, F]. `hash_table` is scratch
-    memory, filled with -1, of a length that is a power of two; it maps a last step and a parent to
-    the index of their prefix.
+    `bits` [B, L, F] are the features of sequences as integers. `hash_table`, at first -1s in a
+    number that is a power of two, maps a last step and a parent to the index of their prefix.
     """
     rows, size, width = bits.shape
     lengths = np.ones(rows, np.int64)
@@ -207,7 +206,7 @@ def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
 
 @vectorized_helper
 def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
-    """Add to parents' `grad_out` the gradients through the gates of prefixes `start` to `end` - 1."""
+    """Add the gradients via the gates of prefixes `start` to `end` - 1 to parents' `grad_out`."""
     for n in range(start, end - 3, 4):
         a, b, c, d = grad_gates[n], grad_gates[n + 1], grad_gates[n + 2], grad_gates[n + 3]
         for j in range(len(weight_hh)):
