@@ -200,7 +200,7 @@ class APU(NetworkLearner):
         return self._compute_metrics(step_metrics, learner)
 
     def players(self) -> dict[str, Player]:
-        """Return "weight_average" (if `ema_decay` > 0) and "current"; an instance per actor."""
+        """Return "weight_average" (if `ema_decay` > 0) and "current"; an instance per network."""
         average = None if self._weight_ema is None else self._weight_ema.module
         return self.services.build_players(
             weight_average=average, current=self._actor, instance_per_replica=True
@@ -215,7 +215,7 @@ class APU(NetworkLearner):
         self._sync_copied_actor()
 
     def _count_updates_due(self, hands: int) -> int:
-        """Return the gradient steps due in each process, in total, after `hands` hands of all."""
+        """Return the total of gradient steps due in a process after `hands` of all processes."""
         period = self.training_period * self._hands_per_episode * self.services.workers
         return hands * self.gradient_steps // period
 
@@ -264,7 +264,7 @@ class APU(NetworkLearner):
             )
 
     def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
-        """Take one gradient step; return the losses of `compute_losses` and the gradient norm."""
+        """Take a gradient step; return critic loss, actor loss, entropy [3], and gradient norm."""
         metrics = learner.compute_losses(self.batch_size, self.gamma)
         with self.services.timer.time_networks():
             step = learner.updates

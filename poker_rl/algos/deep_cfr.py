@@ -209,10 +209,7 @@ def traverse_hands(
     levels: list[tuple[TraversalDecisions, np.ndarray]] = []
 
     def compute_values(table_index: np.ndarray) -> np.ndarray:
-        """Traverse the n hands in `tables` to their ends; return the traverser's values, [n] chips.
-
-        `table_index` [n] are the tables of the rollout at which the hands were dealt.
-        """
+        """Play the n hands in `tables` to their ends; return the traverser's values, [n] chips."""
         is_over = tables.records["over"] != 0
         ended, nonterminal = np.flatnonzero(is_over), np.flatnonzero(~is_over)
         values = np.zeros(len(is_over))

@@ -53,8 +53,7 @@ class NFSP(DQN):
             [self._q_network, self._average_policy.module], self.services
         )
         self.services.set_learning_seat_prob(self.eta)  # the best response plays in these seats
-        # For each step of this iteration, whether the best response makes each of its decisions.
-        self._recorded_best_responses: list[np.ndarray] = []
+        self._recorded_best_responses: list[np.ndarray] = []  # a mask of each step's decisions
 
     def players(self) -> dict[str, Player]:
         """Return "average", the average policy, and "greedy", the best response to it."""

@@ -113,7 +113,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._critic = self.services.build_critic(1)
         self._actor_critic = NetworkPair(self._actor, self._critic, self.shared_layers)
         device = context.device
-        self._schedule_values = {  # current values, in tensors that keep their addresses
+        self._schedule_values = {  # current values, in tensors that CUDA graphs read
             name: torch.zeros((), device=device)
             for name in ("lr", "clip_coef", "entropy_coef", "kl_old_coef")
             if getattr(self, name) is not None
@@ -197,7 +197,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     def _set_minibatch_rows(self) -> None:
         """Set the number of rows that a replica has in all minibatches together.
 
-        If it changes, a GPU has to record its CUDA graph again, so it includes spare rows there.
+        A change requires a new CUDA graph, so on a GPU the number includes spare rows.
         """
         used_replicas = self._inputs.columns["replica"][self._inputs.columns["is_used"]]
         size = int(used_replicas.bincount(minlength=self.services.replicas).max())
@@ -209,7 +209,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._learn_epoch.reset()
 
     def _select_averaged_decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return replica, observation, mask and target of n decisions for the average, [n, ...]."""
+        """Return replica, observation, mask and target policy of decisions to average, [n, ...]."""
         batch, rows = self._rollout.batch, self._inputs.columns["is_used"].nonzero()[:, 0]
         replica, observation, mask, action = (
             self._inputs.flatten_column(column)[rows].cpu().numpy()

@@ -40,7 +40,7 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True)
 class PublicPolicyGradient(NetworkLearner):
-    """Policy-gradient learner on the public tree; its schedules advance with learned decisions."""
+    """Policy-gradient learner on the public tree; `progress` counts decisions in minibatches."""
 
     boards: PositiveInt
     exploration: Probability

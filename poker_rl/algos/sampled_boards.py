@@ -108,7 +108,7 @@ class SampledPublicTree:
         """
         tree = self.tree
         boards, weights = self._sample_boards(street_index, previous_board)
-        # A pair of hands shares no card with the board, which leaves it fewer boards.
+        # Divide by the number of boards that share no card with a pair of hands.
         weights = weights / tree.boards.count_next_boards(street_index)
         states = tree.streets[street_index].decision_records
         query = self._player, states, boards, lambda rows: None
@@ -164,7 +164,7 @@ class SampledPublicTree:
 def sample_in_proportion(
     weights: np.ndarray, count: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Sample `count` indices in proportion to weights [N], by systematic sampling; sorted.
+    """Return `count` sorted indices, sampled in proportion to weights [N] (systematic sampling).
 
     One random number shifts equidistant points, so the number of times that an index occurs is its
     expected number, rounded up or down.

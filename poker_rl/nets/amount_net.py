@@ -52,7 +52,7 @@ class AmountNetConfig:
 
 
 class AmountHeads(nn.Module):
-    """K policies over fold, call, raise to 2, 3, ... chips, [K, B, in] -> logits [K, B, A]."""
+    """Network `body` with heads for logits of fold, call, raise to 2, 3, ... chips, [K, B, A]."""
 
     component_centers: Tensor
     bin_edges: Tensor

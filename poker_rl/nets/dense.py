@@ -69,7 +69,7 @@ class ReplicatedLinear(nn.Module):
     def initialize(
         self, init: InitScheme, gain: float, scale: float, generator: torch.Generator
     ) -> None:
-        """Sample the initial weights; `gain` only applies to `orthogonal`, `scale` always."""
+        """Sample the initial weights, scaled by `scale` and, only if orthogonal, also by `gain`."""
         if init == "orthogonal":
             for weight in self.weight.detach():
                 nn.init.orthogonal_(weight, gain * scale, generator=generator)
@@ -108,7 +108,7 @@ class ReplicatedMLP(nn.Module):
     def forward(
         self, x: Tensor, legal: LegalActions | None = None, *, layers: slice = slice(None)
     ) -> Tensor:
-        """Run the slice `layers` of the network; `x` is the input of the slice's first layer."""
+        """Run the slice `layers` on its input `x`; if given, output only the actions in `legal`."""
         activate, all_layers = ACTIVATIONS[self.activation], list(self.layers)
         for layer in all_layers[layers]:
             x = layer(x, legal) if layer is all_layers[-1] else activate(layer(x))
@@ -160,7 +160,7 @@ class NetworkPair(nn.Module):
                 layers[1][i] = layers[0][i]
 
     def forward(self, x: Tensor, legal: LegalActions | None = None) -> tuple[Tensor, Tensor]:
-        """Return both networks' outputs, [K, B, out]; the first's for `legal` only if given."""
+        """Return both networks' outputs, [K, B, out]; of `first` only those in `legal` if given."""
         nets: Any = self.nets
         first, second = nets
         if not self.shared_layers:

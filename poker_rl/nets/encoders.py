@@ -45,7 +45,7 @@ class ObservationEncoder:
         size: number W of inputs.
         is_binary: whether all inputs are 0 or 1.
         history_shape: (L, F) if a row begins with L steps of history with F features each.
-        is_suit_invariant: whether inputs of a table never change if its suits are permuted.
+        is_suit_invariant: whether tables that differ only in the names of suits have equal inputs.
         encode_into: an `EncodeFunction`.
     """
 
@@ -197,7 +197,10 @@ def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def truncate_or_pad_history(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the newest 48 (HISTORY_STEPS) of `lengths` [B] steps, [B, L, F] -> [B, 48, F]."""
+    """Return the newest 48 (HISTORY_STEPS) steps of B histories, [B, L, F] -> [B, 48, F].
+
+    `lengths` [B] are their numbers of steps; a shorter history ends with zeros.
+    """
     newest_steps = np.zeros((len(steps), HISTORY_STEPS, steps.shape[2]), steps.dtype)
     newest_steps[:, : steps.shape[1]] = steps[:, :HISTORY_STEPS]
     too_long = np.flatnonzero(lengths > HISTORY_STEPS)

@@ -44,7 +44,6 @@ class HistoryNetConfig:
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
         if not self.hidden_sizes:
             raise ConfigError("net.hidden_sizes: at least one width")
-
         history_inputs = prod(dimensions.history_shape)
         kind = dimensions.replicas, self.activation, self.init, generator
         reader: nn.Module | None = None

@@ -76,10 +76,10 @@ class PrefixLSTMFunction(torch.autograd.Function):
 
 @vectorized_jit(reorder_sums=True)
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
-    """Write the tree, and each sequence's index [B] among the prefixes; return the longest length.
+    """Write the tree and the index of each sequence's prefix, [B]; return the longest length.
 
-    `bits` [B, L, F] are the features of sequences as integers. `hash_table`, at first -1s in a
-    number that is a power of two, maps a last step and a parent to the index of their prefix.
+    `bits` [B, L, F] are the features of sequences as integers. `hash_table` maps a last step and a
+    parent to the index of their prefix. It must have a power of two entries, -1 each.
     """
     rows, size, width = bits.shape
     lengths = np.ones(rows, np.int64)

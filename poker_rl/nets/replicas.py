@@ -69,7 +69,7 @@ def forward_by_replica(
 
 
 def _assign_slots_and_block_size(replica: Tensor, replicas: int) -> tuple[Tensor, int]:
-    """Assign each row [N] a slot in its replica's block; return slots [N] and rows of a block."""
+    """Assign each row [N] a slot in its replica's block; return slots [N] and the block size."""
     counts = torch.bincount(replica, minlength=replicas)  # [K]
     block_size = int(counts.max())
     order = replica.to(torch.int32).argsort(stable=True)  # sorts twice as fast as int64

@@ -153,7 +153,7 @@ class LegalActions:
         return zeros.scatter_add(-1, self.actions, values * self.position_mask)
 
     def to_position(self, action: Tensor) -> Tensor:
-        """Return where `action`, a legal one for each decision, is in its list, [...] -> [...]."""
+        """Return the position of each decision's `action`, a legal one, in its list, [...]."""
         return (self.position_mask & (self.actions == action[..., None])).byte().argmax(-1)
 
     def to_action(self, position: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ class LegalActions:
 
 
 def list_legal_actions_if_few(mask: np.ndarray, device: torch.device) -> LegalActions | None:
-    """Return the legal actions of masks [N, A]; None if the full output layer is faster."""
+    """Return the legal actions of N decisions with masks [N, A]; None if all logits are faster."""
     if mask.shape[1] < MIN_ACTIONS or MIN_ACTIONS_PER_LEGAL * mask.sum() > mask.size:
         return None
     return list_legal_actions(mask, device)
@@ -180,7 +180,7 @@ def list_legal_actions(mask: np.ndarray, device: torch.device) -> LegalActions:
 
 
 def compute_legal_logits(x: Tensor, weight: Tensor, bias: Tensor, legal: LegalActions) -> Tensor:
-    """Return x @ weight + bias at each row's legal actions, [K, B, L]; arbitrary in padding."""
+    """Return x @ weight + bias at legal actions, [K, B, in] -> [K, B, L]; arbitrary in padding."""
     if x.device.type != "cpu" or x.dtype != torch.float32:
         return legal.gather(torch.baddbmm(bias, x, weight))
     return LegalLogitsFunction.apply(x, weight, bias, legal.actions, legal.counts)  # type: ignore[no-any-return,no-untyped-call]

@@ -52,7 +52,7 @@ class TabularSolver:
     """Base class of the solvers: regrets, policy sums, and the state in checkpoints."""
 
     def initialize_state(self, game: Game, row_count: int, dtype: type[np.floating[Any]]) -> None:
-        """Set progress, regrets and policy sums to 0, with one row for each information set."""
+        """Set progress, and regrets and policy sums of the infosets, [row_count, A], to 0."""
         self.progress, self._game = Progress(), game
         self._regrets = np.zeros((row_count, game.action_count), dtype)  # chips
         self._policy_sums = np.zeros(self._regrets.shape, dtype)

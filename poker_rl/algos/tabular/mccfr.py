@@ -7,8 +7,7 @@ hands: one in the published algorithm, many in Deep CFR (arXiv:1811.00164):
     other seats' decisions      average += policy, then sample one action from the policy
     policy                      in proportion to the positive part of R, uniform if R has none
 
-Difference from the published algorithm: with three or more seats, each traversal updates the
-averages of all other seats.
+Difference: with three or more seats, each traversal updates the averages of all other seats.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class PublicCFR(TabularSolver):
         return hand_values / self._tree.boards.count_next_boards(node.street + 1)
 
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
-        """Update a board and the boards that follow it; see `_update_next_boards` for arguments."""
+        """Update a board and all that follow it; arguments, result as in `_update_next_boards`."""
         street, rows = self._tree.streets[node.street], node.rows
         legal_mask = street.legal_mask
         shape = *legal_mask.shape[:1], len(node.representatives), legal_mask.shape[1]
