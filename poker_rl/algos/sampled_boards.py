@@ -64,7 +64,7 @@ class SampledPublicTree:
         self.range_policy = RangePolicy(game, self.tree.ranges, self.tree.boards)
         self.exploration = exploration
         self._board_count = board_count
-        self._next_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
+        self._cached_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
         self._decisions: list[BoardDecisions] = []
 
     def evaluate_policy(
@@ -85,11 +85,11 @@ class SampledPublicTree:
         unbiased estimate of the sum over all boards that follow.
         """
         key = street_index, previous_board.cards.tobytes()
-        if key not in self._next_boards:
+        if key not in self._cached_boards:
             boards = self.tree.boards.list_next_boards(previous_board, street_index)
             multiplicities = np.array([board.multiplicity for board in boards], np.float64)
-            self._next_boards[key] = boards, multiplicities
-        boards, multiplicities = self._next_boards[key]
+            self._cached_boards[key] = boards, multiplicities
+        boards, multiplicities = self._cached_boards[key]
         if len(boards) <= self._board_count:
             return boards, multiplicities
         sampled = sample_in_proportion(multiplicities, self._board_count, self._generator)

@@ -186,7 +186,7 @@ class Vine(NetworkLearner):
         records = rows.records
         for start in range(0, len(decision), MAX_TABLES):
             chunk = decision[start : start + MAX_TABLES], column[start : start + MAX_TABLES]
-            action_values[chunk] = self._sample_action_values(
+            action_values[chunk] = self._estimate_action_values(
                 records.take(chunk[0]), rows.table[chunk[0]], action[chunk]
             )
         policy = np.where(is_tried, policy, 0.0)
@@ -204,7 +204,7 @@ class Vine(NetworkLearner):
             value=value[is_stored],
         )
 
-    def _sample_action_values(
+    def _estimate_action_values(
         self, records: np.ndarray, table: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
         """Estimate the values of N actions by a rollout each, in units of `reward_scale` chips.

@@ -66,9 +66,9 @@ class SparseLinearFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
-        weight = grad.new_zeros(len(grad), ctx.inputs, grad.shape[2])
-        _add_row_gradients(*ctx.nonzeros, grad.contiguous().numpy(), weight.numpy())
-        return None, weight, grad.sum(1, keepdim=True)
+        grad_weight = grad.new_zeros(len(grad), ctx.inputs, grad.shape[2])
+        _add_weight_gradients(*ctx.nonzeros, grad.contiguous().numpy(), grad_weight.numpy())
+        return None, grad_weight, grad.sum(1, keepdim=True)
 
 
 @vectorized_jit(reorder_sums=False)
@@ -115,13 +115,13 @@ def _sum_weight_rows(columns, values, row_ends, weight, bias, out):
 
 
 @vectorized_jit(reorder_sums=False)
-def _add_row_gradients(columns, values, row_ends, grad, weight):
-    """Add the nonzero inputs times the output gradients `grad` to the weight gradients `weight`."""
+def _add_weight_gradients(columns, values, row_ends, grad_out, grad_weight):
+    """Add the nonzero inputs times the output gradients `grad_out` to `grad_weight`."""
     position = 0
     for k in range(len(row_ends)):
-        weight_rows = weight[k]
+        weight_rows = grad_weight[k]
         for b in range(row_ends.shape[1]):
-            row, end = grad[k, b], row_ends[k, b]
+            row, end = grad_out[k, b], row_ends[k, b]
             while position < end:
                 one = weight_rows[np.uint64(columns[position])]
                 p = values[position]
