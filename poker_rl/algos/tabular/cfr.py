@@ -7,7 +7,7 @@ iteration t each seat in turn (alternating updates) computes at each of its info
     R_t      = R_(t-1) + r_t, then multiplied by d(alpha) if positive, by d(beta) if negative
     policy   = in proportion to the positive part of R_t (if predictive: of R_t + r_t); uniform if
                no regret is positive
-    average += t^gamma * own reach probability * policy, both from before this update
+    average += t^gamma * the seat's own reach probability * policy, both from before the update
 
 with the discount d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0. docs/algorithms.md has a table
 of the variants.
