@@ -50,7 +50,7 @@ MIN_BEHAVIOR_PROB = 0.02  # lower bound of the divisor b(x) in the correction d
 
 @dataclass(kw_only=True)
 class ActorCritic(NetworkLearner, NetworkAssignment):
-    """All-action actor-critic learner; its schedules depend on the decisions of all instances."""
+    """All-action actor-critic learner; its schedules advance with decisions of all instances."""
 
     hands_per_iteration: PositiveInt
     enumerate_deals: bool
@@ -82,8 +82,9 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         self._actor = self.services.build_network(game.action_count, self.output_init_scale)
         self._critic = self.services.build_critic(game.action_count)
         self._optimizer = build_adam(self._actor, self._critic)
-        settings = self.ema_decay, self.average_policy, self.output_init_scale
-        self._averages = PolicyAverages(self.services, self._actor, *settings)
+        self._averages = PolicyAverages(
+            self.services, self._actor, self.ema_decay, self.average_policy, self.output_init_scale
+        )
         traverser_count = game.seats if context.opponents is None else 1
         tables = np.arange(self.instances * self.hands_per_iteration)
         deal_number, self._traverser_of_table = np.divmod(tables, traverser_count)
@@ -96,7 +97,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 raise ConfigError(f"hands_per_iteration: {problem}")
             deals = game.list_deals()
             self._decks = deals[deal_number % len(deals)]
-        self._recorded_policies: list[np.ndarray] = []
+        self._recorded_policies: list[np.ndarray] = []  # pi at this iteration's decisions
 
     def run_iteration(self) -> dict[str, float]:
         """Play the hands of one iteration and train both networks on them for one epoch."""
@@ -110,6 +111,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         )
         self._averages.weight_ema.update(self._actor)
         if (average_policy := self._averages.average_policy) is not None:
+            # With opponents every decision is a traverser's; else the other seats' are averaged.
             rows = is_traverser if is_traverser.all() else ~is_traverser
             replica, observation, mask = batch.replica, batch.observation, batch.mask
             decisions = replica[rows], observation[rows], mask[rows], policy[rows]
@@ -119,7 +121,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy (if any), the EMA of the weights and the current policy."""
+        """Return "average" (if `average_policy` is set), "weight_average" (an EMA), "current"."""
         critic = self.services.build_player_critic(self._critic, self.reward_scale, per_action=True)
         return self._averages.build_players(critic)
 
@@ -133,15 +135,14 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         )
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
-        """Train for one epoch on N decisions of traversers, whose policies pi are [N, A]."""
+        """Train an epoch on N decisions of traversers with policies pi [N, A]; return metrics."""
         inputs = self.services.build_actor_and_critic_inputs(batch.observation, batch.hidden_cards)
         actor_inputs, critic_inputs = inputs
         replica = self.services.to_tensor(batch.replica)
         with self.services.timer.time_networks(), torch.no_grad():
             action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()
-        settings = self.retrace_lambda, MIN_BEHAVIOR_PROB, self.reward_scale
         target, advantage = compute_retrace_targets_and_advantages(
-            batch, policy, action_values, *settings
+            batch, policy, action_values, self.retrace_lambda, MIN_BEHAVIOR_PROB, self.reward_scale
         )
         columns = target, advantage, batch.action, batch.mask
         targets, advantages, actions, mask = map(self.services.to_tensor, columns)

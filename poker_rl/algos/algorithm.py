@@ -24,16 +24,16 @@ from poker_rl.nets.net_config import NetConfig
 from poker_rl.players.player import Player
 
 CPU = torch.device("cpu")
-# The config groups and keys that `load_algorithm` may override.
-LEARNER_KEYS = ("algo", "net", "budget", "budget_unit", "experiment")
+# The config groups and keys that a caller of `load_algorithm` may override.
+OVERRIDABLE_KEYS = ("algo", "net", "budget", "budget_unit", "experiment")
 
 
 @dataclass
 class Progress:
     """Counters of the work done so far; the one named by `budget_unit` limits the run.
 
-    A solver that sweeps the whole game tree counts deals as hands and decision nodes as decisions;
-    a solver on the public tree counts information sets as decisions.
+    In each sweep over the whole game tree, a solver counts every deal as a hand and every decision
+    node as a decision; a solver on the public tree counts information sets as decisions.
     """
 
     hands: int = 0
@@ -68,14 +68,14 @@ class Algorithm(Protocol):
         """Run one iteration; return finite metrics by TensorBoard tag, such as "loss/policy"."""
 
     def players(self) -> Mapping[str, Player]:
-        """Return the policies to evaluate by name, such as "average" and "current".
+        """Return the players to evaluate by name, such as "average" and "current".
 
         The first is the headline player, which should be closest to an equilibrium. It represents
         the run where a command names only the run.
         """
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the whole state, random generators included, as finite tensors and values."""
+        """Return the whole state, random generators included, as finite tensors and numbers."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`; training then continues exactly as if never interrupted."""
@@ -99,9 +99,9 @@ class NetworkLearner(ABC):
             copies from another run.
         warm_start_sources: `_target_` of the other learner classes that a warm start can copy from.
         min_gpu_work: `device: auto` uses a GPU if weights of a network times rows of a batch are at
-            least this; scripts/gpu.py measures where it beats one CPU core, see docs/gpu.md.
-        per_process_parts: keys at any level of the state whose values differ between the processes
-            of a run, such as tables and buffers; None: only one process is supported.
+            least this; scripts/gpu.py measures where a GPU beats one CPU core, see docs/gpu.md.
+        per_process_parts: keys at any level of `state_dict()` whose values differ between the
+            processes of a run, such as tables and buffers; None: only one process is supported.
     """
 
     context: InitVar[LearnerContext]
@@ -118,7 +118,7 @@ class NetworkLearner(ABC):
 
     @abstractmethod
     def players(self) -> dict[str, Player]:
-        """Return the policies by name, built with `services.build_players`, see `Algorithm`."""
+        """Return the players by name, see `Algorithm`, built with `services.build_players`."""
 
     @abstractmethod
     def stateful_parts(self) -> dict[str, Stateful | None]:
@@ -141,7 +141,7 @@ class NetworkLearner(ABC):
         return collectives.average_metrics(metrics)
 
     def count_progress(self, decisions: int) -> None:
-        """Add the iteration's finished hands and `decisions` of all processes to `progress`."""
+        """Add this iteration's hands and `decisions`, summed over processes, to `progress`."""
         hands = self.services.rollout.hands_played - self._hands_before
         hands, decisions = collectives.sum_over_processes(hands, decisions)
         self.progress.hands += hands
@@ -162,7 +162,10 @@ class NetworkLearner(ABC):
                 part.load_state_dict(state[name])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts` of another run, and its opponent pool if both runs have one."""
+        """Copy `warm_start_parts` of another run, and its opponent pool if both runs have one.
+
+        Raise ConfigError if only one of the two learners has one of these parts.
+        """
         parts = self._collect_stateful_parts()
         for name in (*self.warm_start_parts, "opponent_pool"):
             if name in self.warm_start_parts and (name in parts) != (name in state):
@@ -182,7 +185,7 @@ def load_algorithm(
 ) -> Algorithm:
     """Build the untrained algorithm of `poker-rl train algo=NAME`, for self-play.
 
-    It also limits the process to one thread, unless `poker_rl.config.set_threads` was called.
+    The process is also limited to one thread, unless `poker_rl.config.set_threads` was called.
 
     Args:
         name: an option of `conf/algo` or of a plug-in.
@@ -198,7 +201,7 @@ def load_algorithm(
     if isinstance(game, str):
         raise ConfigError(f'game: "{game}" is a name; give a game, such as load_game("{game}")')
     config = convert_horizons_to_steps(
-        compose_plain_config([f"algo={name}", *overrides], allowed_groups=LEARNER_KEYS)
+        compose_plain_config([f"algo={name}", *overrides], allowed_groups=OVERRIDABLE_KEYS)
     )
     return build_algorithm(config, game, device, seed)
 
@@ -226,17 +229,18 @@ def build_algorithm(
     if workers > 1 and getattr(algorithm_class, "per_process_parts", None) is None:
         raise ConfigError(f"workers: {algorithm_class.__name__} learns in one process; allowed: 1")
     net = build(config["net"], "net", NetConfig) if "net" in config else None
-    # With `net` and `opponents` among its arguments, it does not prefix errors with "algo: ".
-    context: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponents": opponents}
-    runtime_arguments = dict(context)
-    if "context" not in signature(algorithm_class).parameters:
-        for key in ("net", "opponents"):
-            if context[key] is not None:
-                raise ConfigError(f"{key}: {algorithm_class.__name__} takes none")
-    elif net is None:
-        raise ConfigError(f"net: missing, {algorithm_class.__name__} needs one")
+    # `build` passes only the arguments that the class has. It prefixes errors with "algo: ", except
+    # those that begin with the name of an argument, such as "net: ...".
+    arguments: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponents": opponents}
+    is_network_learner = "context" in signature(algorithm_class).parameters  # else a solver
+    if is_network_learner:
+        if net is None:
+            raise ConfigError(f"net: missing, {algorithm_class.__name__} needs one")
+        context = LearnerContext(**arguments, device=device, workers=workers, rank=rank)
+        arguments["context"] = context
     else:
-        context |= {"device": device, "workers": workers, "rank": rank}
-        runtime_arguments["context"] = LearnerContext(**context)
-    algorithm: Algorithm = build(config["algo"], "algo", Algorithm, **runtime_arguments)
+        for key in ("net", "opponents"):
+            if arguments[key] is not None:
+                raise ConfigError(f"{key}: {algorithm_class.__name__} takes none")
+    algorithm: Algorithm = build(config["algo"], "algo", Algorithm, **arguments)
     return algorithm

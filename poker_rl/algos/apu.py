@@ -131,8 +131,8 @@ class APU(NetworkLearner):
         pool = self.opponent_pool, self.services, self._actor
         self._opponent_pool = build_opponent_pool(*pool)
         self._other_actor = self._copied_actor  # acts for agents that do not learn; None: `_actor`
-        self._is_learning = np.full(game.seats, True)
-        # For B decisions of each step, [B, 2]: moves before, and chips that the player has put in.
+        self._is_learning = np.full(game.seats, True)  # agents that learn in this iteration
+        # For each step's B decisions: actions before, and chips that the player has put in, [B, 2].
         self._moves_and_paid: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:
@@ -149,7 +149,7 @@ class APU(NetworkLearner):
             raise ConfigError(f"episodes_per_iteration: {problem}")
 
     def _build_agent_learners(self) -> list[OffPolicyActorCritic]:
-        """Build one learner for each agent in `apu`, else one for all agents."""
+        """Build one learner per agent for the variant `apu`, else a single one for all agents."""
         learners: list[OffPolicyActorCritic] = []
         replicas = self.services.replicas
         count = 1 if self.variant == "apu" else replicas  # replicas per learner
@@ -200,7 +200,7 @@ class APU(NetworkLearner):
         return self._compute_metrics(step_metrics, learner)
 
     def players(self) -> dict[str, Player]:
-        """Return the EMA and the current actors; each agent's actor plays all seats."""
+        """Return "weight_average" (if `ema_decay` > 0) and "current"; an instance per network."""
         average = None if self._weight_ema is None else self._weight_ema.module
         return self.services.build_players(
             weight_average=average, current=self._actor, instance_per_replica=True
@@ -215,7 +215,7 @@ class APU(NetworkLearner):
         self._sync_copied_actor()
 
     def _count_updates_due(self, hands: int) -> int:
-        """Return the gradient steps due in each process after `hands` hands of all processes."""
+        """Return the total of gradient steps due in a process after `hands` of all processes."""
         period = self.training_period * self._hands_per_episode * self.services.workers
         return hands * self.gradient_steps // period
 
@@ -264,7 +264,7 @@ class APU(NetworkLearner):
             )
 
     def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
-        """Take one step; return the losses and entropy [3], summed over replicas, and the norm."""
+        """Take a gradient step; return critic loss, actor loss, entropy [3], and gradient norm."""
         metrics = learner.compute_losses_and_entropy(self.batch_size, self.gamma)
         with self.services.timer.time_networks():
             step = learner.updates

@@ -55,7 +55,7 @@ PolicyFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class NetworkFit:
-    """One of the two networks, and how it is fitted to the targets in its buffer."""
+    """The regret or average network, and how it is fitted to the targets in its buffer."""
 
     module: nn.Module
     optimizer: torch.optim.Optimizer
@@ -67,7 +67,7 @@ class NetworkFit:
 
 @dataclass(kw_only=True)
 class DeepCFR(NetworkLearner):
-    """Deep CFR learner; its schedules depend on the decisions in all branches of the hands."""
+    """Deep CFR learner; its schedules advance with the decisions in all branches of the hands."""
 
     traversals: PositiveInt
     iteration_weight_power: NonNegativeFloat
@@ -85,7 +85,7 @@ class DeepCFR(NetworkLearner):
     network_sharing: Literal["shared", "per_seat"]
     instances: PositiveInt
 
-    min_gpu_work: ClassVar = 1e8  # most of its time is spent outside networks
+    min_gpu_work: ClassVar = 1e8  # most of the time is spent outside networks
     warm_start_parts: ClassVar = ("regrets", "average", "regret_buffer", "average_buffer")
 
     def __post_init__(self, context: LearnerContext) -> None:
@@ -136,7 +136,7 @@ class DeepCFR(NetworkLearner):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy and the current policy."""
+        """Return "average", the average network, and "current", regret matching."""
         return {
             "average": self.services.build_player(self._average.module),
             "current": self.services.build_player(self._regrets.module, RegretMatchingPlayer),
@@ -161,12 +161,12 @@ class DeepCFR(NetworkLearner):
         return -(targets.target * masked_log_softmax(out, targets.mask)).sum(2)
 
     def _count_gradient_steps(self, fit: NetworkFit) -> int:
-        """Return the number of steps to fit a network: at most `max_epochs` passes."""
+        """Return the gradient steps to fit a network, at most `max_epochs` passes of its buffer."""
         batches_per_epoch = max(1.0, len(fit.buffer) / self.services.replicas / self.batch_size)
         return min(fit.gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
 
     def _fit_network(self, fit: NetworkFit) -> tuple[float, float]:
-        """Take the gradient steps; return the means of the error per replica and gradient norm."""
+        """Fit a network to its buffer; return a replica's mean error and the mean gradient norm."""
         sums, steps = torch.zeros(2, device=self.services.device), self._count_gradient_steps(fit)
         for _ in range(steps):
             targets = fit.buffer.get_or_sample_batch(self.batch_size)
@@ -205,10 +205,11 @@ def traverse_hands(
     rollout.hands_played += hand_count
     tables = Tables(game, 0, 0)
     tables.load_records(copy_records(rollout.tables.records))
-    levels: list[tuple[TraversalDecisions, np.ndarray]] = []  # decisions, which are the traverser's
+    # The decisions of each level of the trees, and a mask of those that the traverser makes.
+    levels: list[tuple[TraversalDecisions, np.ndarray]] = []
 
     def compute_values(table_index: np.ndarray) -> np.ndarray:
-        """Play on from the positions [n] in `tables`; return the traverser's winnings, [n]."""
+        """Play the n hands in `tables` to their ends; return the traverser's values, [n] chips."""
         is_over = tables.records["over"] != 0
         ended, nonterminal = np.flatnonzero(is_over), np.flatnonzero(~is_over)
         values = np.zeros(len(is_over))

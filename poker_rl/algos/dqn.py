@@ -125,7 +125,7 @@ class DQN(NetworkLearner):
         return self._compute_metrics()
 
     def players(self) -> dict[str, Player]:
-        """Return the greedy policy, which plays the action with the largest Q."""
+        """Return "greedy", the policy that plays the action with the largest Q."""
         scale, gamma = self.reward_scale, self.gamma
         critic = self.services.build_player_critic(None, scale, gamma, per_action=True)
         return {"greedy": self._build_player(self._q_network, GreedyNetworkPlayer, critic)}
@@ -133,7 +133,7 @@ class DQN(NetworkLearner):
     def _build_player(
         self, module: nn.Module, player_class: type[NetworkPlayer], critic: Critic | None = None
     ) -> Player:
-        # With shuffled seats every agent learns to play every seat, so only the first is evaluated.
+        # With shuffled seats each agent learns to play every seat, so one agent is enough.
         is_first = self.network_sharing == "per_agent" and self.seating == "shuffled"
         player = self.services.build_player(
             module, player_class, critic, instance_per_replica=is_first
@@ -141,7 +141,7 @@ class DQN(NetworkLearner):
         return player.select_instance(0) if is_first else player
 
     def _count_updates_due(self, decisions: int) -> int:
-        """Return each agent's gradient steps due after `decisions` of all agents and processes."""
+        """Return each agent's total of steps due after `decisions` of all agents and processes."""
         period = self.train_freq * self.services.replicas * self.services.workers
         return decisions * self.gradient_steps // period
 
@@ -156,7 +156,7 @@ class DQN(NetworkLearner):
         return mix_with_uniform(greedy, mask, self._epsilon)
 
     def _store_transitions(self, batch: RolloutBatch) -> int:
-        """Store the transitions whose next state is known; return their number."""
+        """Add the transitions whose next state is known to the buffer; return their number."""
         rows = np.flatnonzero(batch.next_row != NEXT_PENDING)
         next_rows = batch.next_row[rows]
         not_done = (next_rows != HAND_ENDED)[:, None]

@@ -55,10 +55,10 @@ class NFSP(DQN):
             [self._q_network, self._average_policy.module], self.services
         )
         self.services.set_learning_seat_prob(self.eta)  # the best response plays in these seats
-        self._recorded_best_responses: list[np.ndarray] = []  # of this iteration's decisions
+        self._recorded_best_responses: list[np.ndarray] = []  # a mask of each step's decisions
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy and the greedy best response to it."""
+        """Return "average", the average policy, and "greedy", the best response to it."""
         average = self._build_player(self._average_policy.module, NetworkPlayer)
         return {"average": average} | super().players()
 

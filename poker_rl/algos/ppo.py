@@ -64,7 +64,10 @@ MINIBATCH_MARGIN = 1.03  # on a GPU, where sizes are fixed, minibatches have 3 %
 
 @dataclass(kw_only=True)
 class PPO(NetworkLearner, NetworkAssignment):
-    """PPO learner; its schedules depend on the decisions of one instance."""
+    """PPO learner, with the settings of `NetworkAssignment` and its own.
+
+    Its schedules advance with the decisions of one instance.
+    """
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -93,7 +96,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("networks", "weight_average", "average")
     min_gpu_work: ClassVar = 5e5
     per_process_parts: ClassVar = ("services", "buffer", "opponent_pool", "step_rollout")
-    average_learns_actions: ClassVar[bool] = False  # False: it learns probabilities
+    average_learns_actions: ClassVar[bool] = False  # False: it learns policies
 
     def __post_init__(self, context: LearnerContext) -> None:
         sees_hidden_cards = self.critic_view == "perfect_information"
@@ -110,7 +113,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._critic = self.services.build_critic(1)
         self._actor_critic = NetworkPair(self._actor, self._critic, self.shared_layers)
         device = context.device
-        self._schedule_values = {  # current values, in tensors that keep their addresses
+        self._schedule_values = {  # current values, in tensors that CUDA graphs read
             name: torch.zeros((), device=device)
             for name in ("lr", "clip_coef", "entropy_coef", "kl_old_coef")
             if getattr(self, name) is not None
@@ -125,9 +128,13 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._same_type = None
         if self.entropy_over == "action_types":
             self._same_type = ppo_loss.build_same_type_matrix(context.game.action_types, device)
-        settings = self.ema_decay, self.average_policy, self.output_init_scale
         self._averages = PolicyAverages(
-            self.services, self._actor, *settings, learn_from_actions=self.average_learns_actions
+            self.services,
+            self._actor,
+            ema_decay=self.ema_decay,
+            settings=self.average_policy,
+            output_init_scale=self.output_init_scale,
+            learn_from_actions=self.average_learns_actions,
         )
         self._rollout = FixedLengthRollout(self.services, self.rollout_steps, self._actor)
         self._inputs = ppo_loss.LossInputs(self.services, self._rollout.batch)
@@ -167,7 +174,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._averages.weight_ema.update(self._actor, iterations)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
-            average_policy.add(*self._compute_average_targets(), self.progress.iterations + 1)
+            average_policy.add(*self._select_averaged_decisions(), self.progress.iterations + 1)
             metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
         self.progress.updates += updates
@@ -182,7 +189,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy if any, the EMA of the weights and the current policy."""
+        """Return "average" (if `average_policy` is set), "weight_average" (an EMA), "current"."""
         scale, gamma = self.reward_scale, self.gamma
         critic = self.services.build_player_critic(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)
@@ -190,7 +197,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     def _set_minibatch_rows(self) -> None:
         """Set the number of rows that a replica has in all minibatches together.
 
-        If it changes, a GPU has to record its CUDA graph again, so there are spare rows.
+        A change requires a new CUDA graph, so on a GPU the number includes spare rows.
         """
         used_replicas = self._inputs.columns["replica"][self._inputs.columns["is_used"]]
         size = int(used_replicas.bincount(minlength=self.services.replicas).max())
@@ -201,8 +208,8 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
 
-    def _compute_average_targets(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return replica, observation, mask and target of the average policy at used decisions."""
+    def _select_averaged_decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return replica, observation, mask and target policy of decisions to average, [n, ...]."""
         batch, rows = self._rollout.batch, self._inputs.columns["is_used"].nonzero()[:, 0]
         replica, observation, mask, action = (
             self._inputs.flatten_column(column)[rows].cpu().numpy()
@@ -218,14 +225,14 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     @torch.no_grad()
     def _compute_loss_inputs(self) -> None:
-        """Set `_inputs` to the N decisions of the batch that was played."""
+        """Set all of `_inputs`, for the N cells of the batch that was just played."""
         batch, inputs = self._rollout.batch, self._inputs
         inputs.update_network_inputs()
         names = ("mask", "action", "replica", "log_prob")
         columns = {name: inputs.flatten_column(getattr(batch, name)) for name in names}
         mask = columns["mask"]
         replica = columns["replica"] if self.services.replicas > 1 else None
-        if self._same_type is not None:  # log of the policy uniform over types, + constant
+        if self._same_type is not None:  # log of a policy uniform over types, + constant
             columns["same_type"] = -(mask.float() @ self._same_type).clamp(min=1).log()
         average_needs_policy = self.average_policy is not None and not self.average_learns_actions
         if self.kl_old_coef is not None or average_needs_policy:
@@ -236,8 +243,9 @@ class PPO(NetworkLearner, NetworkAssignment):
             columns["old_value"] = value
         cell_values = value.new_zeros(batch.action.shape)
         cell_values.view(-1)[inputs.cells] = value
-        settings = self.gamma, self.gae_lambda, self.reward_scale
-        advantages, is_complete = compute_gae_and_completeness(batch, cell_values, *settings)
+        advantages, is_complete = compute_gae_and_completeness(
+            batch, cell_values, self.gamma, self.gae_lambda, self.reward_scale
+        )
         advantage = inputs.flatten_column(advantages)
         is_used = inputs.flatten_column(is_complete & batch.is_learner)
         explained_variance = ppo_loss.compute_explained_variance(advantage, value, is_used)
@@ -248,7 +256,6 @@ class PPO(NetworkLearner, NetworkAssignment):
     def _take_gradient_steps(self) -> None:
         """Take the gradient steps of one epoch and add their metrics to `_metric_sums`."""
         inputs, columns = self._inputs, self._inputs.columns
-        settings = self.value_coef, self.normalize_advantages
         uniform = sample_uniform(self._seed, self._rollout.batch.action.numel())[inputs.cells]
         for index, row_weight in iterate_minibatches(
             columns["replica"],
@@ -264,8 +271,14 @@ class PPO(NetworkLearner, NetworkAssignment):
             else:
                 logits = inputs.actor_inputs.forward_rows(self._actor, index, legal)
                 value = inputs.critic_inputs.forward_rows(self._critic, index)
-            loss, metrics = ppo_loss.compute_ppo_loss(
-                logits, value[..., 0], minibatch, row_weight, self._schedule_values, *settings
+            loss, metrics = ppo_loss.compute_loss_and_metrics(
+                logits,
+                value[..., 0],
+                minibatch,
+                row_weight,
+                self._schedule_values,
+                value_coef=self.value_coef,
+                normalizes_advantages=self.normalize_advantages,
             )
             norm = take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
             self._metric_sums += torch.cat([metrics, norm[None]])

@@ -1,4 +1,4 @@
-"""Loss of PPO, whose formula is in `ppo`, with its inputs and metrics."""
+"""Loss of PPO (the formula is in `ppo`), its metrics, and the inputs of networks and loss."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METRIC_TAGS = (
     "policy/clip_fraction",
     "gradient/norm",
 )
-# Columns of a minibatch; settings decide about the last three.
+# Columns of a minibatch; whether it has the last three depends on settings.
 LOSS_COLUMNS = (
     "mask",
     "action",
@@ -36,13 +36,13 @@ LOSS_COLUMNS = (
 
 
 class LossInputs:
-    """Inputs of the networks and of the loss for N decisions of a rollout's batch.
+    """Inputs of the networks and of the loss for N cells (table x step) of a rollout's batch.
 
-    On a CPU they are the decisions in the batch. On a GPU, for CUDA graphs, they are all its cells
-    (table x step), in tensors that keep their addresses.
+    On a CPU these are the cells with a decision. On a GPU they are all cells of the batch, in
+    tensors that keep their addresses for CUDA graphs.
 
     Attributes:
-        cells: indices of the cells in the batch, [N]; a slice on a GPU.
+        cells: index of each of the N cells in the flattened batch, [N]; a slice of all on a GPU.
         actor_inputs, critic_inputs: inputs of the networks.
         columns: tensors by name, [N, ...] each.
     """
@@ -56,11 +56,11 @@ class LossInputs:
         self.actor_inputs, self.critic_inputs = services.build_actor_and_critic_inputs(*columns)
 
     def flatten_column(self, column: Tensor) -> Tensor:
-        """Return a column of the batch at the cells, [R, T, ...] -> [N, ...]."""
+        """Return a column of the batch at the N cells, [R, T, ...] -> [N, ...]."""
         return column.flatten(0, 1)[self.cells]
 
     def update_network_inputs(self) -> None:
-        """Set the cells and the inputs of the networks after the batch has changed."""
+        """Set `cells` and the inputs of the networks from the batch, after it has changed."""
         batch, width = self._batch, self._services.input_size
         if self._is_on_cpu:
             self.cells = batch.is_decision.flatten().nonzero()[:, 0]
@@ -76,8 +76,8 @@ class LossInputs:
     def set_columns(self, columns: dict[str, Tensor]) -> None:
         """Set the columns to new values.
 
-        If few of the A actions are legal, [N, A] becomes [N, L] with an entry per legal action, and
-        `action` holds the position of the action taken among them.
+        If few of the A actions are legal, columns [N, A] become [N, L], with an entry per legal
+        action, and `action` becomes the position of the action taken among the legal ones.
         """
         if self._is_on_cpu:
             legal = list_legal_actions_if_few(columns["mask"].numpy(), self._services.device)
@@ -92,14 +92,14 @@ class LossInputs:
                 self.columns[name].copy_(values)
 
     def select_rows(self, index: Tensor) -> tuple[dict[str, Tensor], LegalActions | None]:
-        """Return LOSS_COLUMNS at some rows, and the legal actions if columns are [N, L]."""
+        """Return LOSS_COLUMNS at rows `index`, and the legal actions if columns are [N, L]."""
         rows = {name: self.columns[name][index] for name in LOSS_COLUMNS if name in self.columns}
         if "legal" not in self.columns:
             return rows, None
         return rows, LegalActions(self.columns["legal"][index], self.columns["count"][index])
 
 
-def compute_ppo_loss(
+def compute_loss_and_metrics(
     logits: Tensor,
     value: Tensor,
     minibatch: Mapping[str, Tensor],
@@ -153,7 +153,7 @@ def compute_ppo_loss(
 
 
 def compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor) -> Tensor:
-    """Return the share of the targets' variance that the values explain, at the used rows, [1]."""
+    """Return the share of the variance of targets, advantage + value, that values explain, [1]."""
     weight = is_used / is_used.sum().clamp(min=1)
 
     def compute_variance(numbers: Tensor) -> Tensor:
@@ -164,7 +164,7 @@ def compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor
 
 
 def build_same_type_matrix(action_types: np.ndarray, device: torch.device) -> Tensor | None:
-    """Return a matrix [A, A] with 1 for actions of equal type; None if all types differ."""
+    """Return a matrix [A, A] with 1 for two actions of one type, else 0; None if all differ."""
     is_same_type = action_types[:, None] == action_types
     if is_same_type.sum() == len(action_types):
         return None

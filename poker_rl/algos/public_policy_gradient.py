@@ -1,12 +1,12 @@
 """Policy gradient over all hands and actions on sampled boards of heads-up poker.
 
 The algorithm is our own combination of published parts: the policy gradient over all actions (mean
-actor-critic, arXiv:1709.00503) with the counterfactual values of a walk of the public tree
+actor-critic, arXiv:1709.00503) with the counterfactual values of a pass over the public tree
 (Johanson et al., "Accelerating best response calculation in large extensive games", 2011) in place
 of a critic, and a penalty on the KL to uniform play that decays (magnetic mirror descent,
 arXiv:2206.05825). Each iteration:
 
-    sample boards, and walk the public tree over them with the current policy
+    sample boards, and evaluate the current policy pi on the public tree over them
     A(a)    = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_boards.py`)
     sample decisions in proportion to their probability if both seats explore
     actor   : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.algos.sampled_boards import BoardDecisions, SampledBoards, sample_in_proportion
+from poker_rl.algos.sampled_boards import BoardDecisions, SampledPublicTree, sample_in_proportion
 from poker_rl.config.schedules import ScheduleOverDecisions
 from poker_rl.config.validation import (
     ConfigError,
@@ -40,10 +40,7 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True)
 class PublicPolicyGradient(NetworkLearner):
-    """Policy-gradient learner on the public tree.
-
-    Budget and schedules count the decisions in minibatches.
-    """
+    """Policy-gradient learner on the public tree; `progress` counts decisions in minibatches."""
 
     boards: PositiveInt
     exploration: Probability
@@ -67,26 +64,27 @@ class PublicPolicyGradient(NetworkLearner):
         assignment = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
         self.services = LearnerServices(context, assignment, tables_per_instance=1)
         is_suit_invariant = self.services.encoder.is_suit_invariant
-        self._sampled_boards = SampledBoards(
+        self._sampled_tree = SampledPublicTree(
             context.game, is_suit_invariant, self.boards, self.exploration
         )
         actions = context.game.action_count
         self._actor = self.services.build_network(actions, self.output_init_scale)
         self._optimizer = torch.optim.Adam(self._actor.parameters(), fused=True)
-        settings = self.ema_decay, self.average_policy, self.output_init_scale
-        self._averages = PolicyAverages(self.services, self._actor, *settings)
+        self._averages = PolicyAverages(
+            self.services, self._actor, self.ema_decay, self.average_policy, self.output_init_scale
+        )
 
     def run_iteration(self) -> dict[str, float]:
-        """Walk the tree once, and fit the networks to decisions sampled from the walk."""
+        """Evaluate the policy on sampled boards, and fit the networks to sampled decisions."""
         player = self.services.build_player(self._actor)
-        walk = self._sampled_boards.walk(player, self.services.generator)
+        boards = self._sampled_tree.evaluate_policy(player, self.services.generator)
         count = self.minibatches * self.batch_size
-        weights = [board.explored_weights for board in walk]
-        metrics = self._fit_actor(*self._sample_decisions(walk, weights, count)[:3])
+        weights = [board.explored_weights for board in boards]
+        metrics = self._fit_actor(*self._sample_decisions(boards, weights, count)[:3])
         self._averages.weight_ema.update(self._actor)
         if (average_policy := self._averages.average_policy) is not None:
-            weights = [board.played_weights for board in walk]
-            observation, mask, _, probs = self._sample_decisions(walk, weights, self.average_rows)
+            weights = [board.played_weights for board in boards]
+            observation, mask, _, probs = self._sample_decisions(boards, weights, self.average_rows)
             replica = np.zeros(self.average_rows, np.int64)
             average_policy.add(replica, observation, mask, probs, self.progress.iterations + 1)
             metrics |= average_policy.learn()
@@ -94,25 +92,25 @@ class PublicPolicyGradient(NetworkLearner):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy (if any), the EMA of the weights and the current policy."""
+        """Return "average" (if `average_policy` is set), "weight_average" (an EMA), "current"."""
         return self._averages.build_players(critic=None)
 
     def _sample_decisions(
-        self, walk: list[BoardDecisions], weights: list[np.ndarray], count: int
+        self, boards: list[BoardDecisions], weights: list[np.ndarray], count: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Sample decisions on all boards in proportion to `weights`, [D, R] of each board.
+        """Sample decisions on all boards in proportion to `weights`, [D, R] for each board.
 
-        Return observations [count, W] and, [count, A] each, action masks, advantages in the unit of
-        `reward_scale` chips and policies.
+        Return observations [count, W]; action masks, advantages in units of `reward_scale` chips
+        and policies, [count, A] each.
         """
         all_weights = np.concatenate([board_weights.ravel() for board_weights in weights])
         sampled = sample_in_proportion(all_weights, count, self.services.generator)
         parts, first = [], 0
-        for board in walk:
+        for board in boards:
             lines, hands = board.probs.shape[:2]
             start, stop = np.searchsorted(sampled, [first, first + lines * hands])
             line, hand = np.divmod(sampled[start:stop] - first, hands)
-            street = self._sampled_boards.tree.streets[board.street_index]
+            street = self._sampled_tree.tree.streets[board.street_index]
             records = street.decision_records[line]
             records["deck"][:, : board.decks.shape[2]] = board.decks[records["to_act"], hand]
             values = board.advantages[line, hand], board.probs[line, hand]
@@ -125,7 +123,7 @@ class PublicPolicyGradient(NetworkLearner):
     def _fit_actor(
         self, observation: np.ndarray, mask: np.ndarray, advantage: np.ndarray
     ) -> dict[str, float]:
-        """Take a gradient step on each minibatch of the N decisions [N, ...]; return metrics."""
+        """Take a gradient step on each minibatch of N decisions, [N, ...] each; return metrics."""
         services, step = self.services, self.progress.decisions
         kl_coef = self.kl_uniform_coef.value(step)
         kl_weight = kl_coef * services.game.unit_chips / self.reward_scale

@@ -94,7 +94,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return the current policy."""
+        """Return "current", the current policy."""
         return self.services.build_players(current=self._policy_network)
 
     def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +106,10 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def _update_baselines(
         self, decay: float, baseline_index: np.ndarray, returns: np.ndarray
     ) -> None:
-        """Move baselines, by their index in the flat `_baselines`, towards the mean of returns."""
+        """Move each baseline towards the mean of its seat's `returns` [n] in chips.
+
+        `baseline_index` [n] has the index of each return's baseline in the flattened `_baselines`.
+        """
         hand_counts = np.bincount(baseline_index, minlength=self._baselines.size)
         return_sums = np.bincount(baseline_index, returns, self._baselines.size)
         decays = np.where(hand_counts > 0, decay, 1.0)  # unchanged for seats without a hand

@@ -1,9 +1,13 @@
 """Action values of a policy on sampled boards of the public tree of heads-up poker.
 
-A walk of the public tree visits a few sampled boards of each street, and on each of them all
-betting lines with all hands. As in an exact evaluation, reach probabilities are passed down the
-tree and counterfactual values up, but the values are those of the policy instead of a best
-response. So the values are exact for hidden cards and actions, and sampled only for boards.
+An evaluation visits a few sampled boards of each street, and on each of them all betting lines with
+all hands. As in an exact evaluation, reach probabilities are passed down the tree and
+counterfactual values up, but the values are those of the policy instead of a best response. So they
+are exact for hidden cards and actions, and sampled only for boards.
+
+In shapes, L are the betting lines that enter a street, N all lines of the street, D those after
+which a seat decides, A actions, H all hands, and R representatives: one of each class of hands that
+differ only by a permutation of suits.
 """
 
 from __future__ import annotations
@@ -26,23 +30,23 @@ from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
 from poker_rl.players.range_policy import BoardPolicy, RangePolicyQuery
 
-MIN_REACH = 1e-100  # a decision is not sampled if the other seat's reach is smaller
+MIN_REACH = 1e-100  # a decision is not sampled if the reach of the other seat's hands is smaller
 
 
 @dataclass(frozen=True)
 class BoardDecisions:
-    """The decisions of both seats on one board: D betting lines times R hands."""
+    """The decisions of both seats on one board: at each of D betting lines with each of R hands."""
 
     street_index: int
     decks: np.ndarray  # for each seat and hand a deck with the hand and the board, [2, R, cards]
     probs: np.ndarray  # policy, [D, R, A]
     advantages: np.ndarray  # value of each action minus that of the policy, in chips, [D, R, A]
-    explored_weights: np.ndarray  # probability if both seats explore, up to a factor, [D, R]
-    played_weights: np.ndarray  # probability if only the other seat explores, [D, R]
+    explored_weights: np.ndarray  # in proportion to probability if both seats explore, [D, R]
+    played_weights: np.ndarray  # in proportion to probability if only the other explores, [D, R]
 
 
-class SampledBoards:
-    """The public tree of a game, with walks over sampled boards.
+class SampledPublicTree:
+    """The public tree of a game, on which policies are evaluated over sampled boards.
 
     Args:
         merge_suits: merge boards and hands that differ only by a permutation of the suits; the
@@ -60,11 +64,13 @@ class SampledBoards:
         self.range_policy = RangePolicyQuery(game, self.tree.ranges, self.tree.boards)
         self.exploration = exploration
         self._board_count = board_count
-        self._next_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
+        self._cached_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
         self._decisions: list[BoardDecisions] = []
 
-    def walk(self, player: Player, generator: np.random.Generator) -> list[BoardDecisions]:
-        """Walk the tree with the policy of `player`; return the decisions on the boards visited."""
+    def evaluate_policy(
+        self, player: Player, generator: np.random.Generator
+    ) -> list[BoardDecisions]:
+        """Evaluate a player's actions on sampled boards; return all decisions on these boards."""
         self._player, self._generator, self._decisions = player, generator, []
         reach = np.ones((2, 1, 2, len(self.tree.ranges.hands)))
         self._average_values_over_boards(0, self.tree.boards.root, reach, 1.0)
@@ -73,16 +79,17 @@ class SampledBoards:
     def _sample_boards(
         self, street_index: int, previous_board: Board
     ) -> tuple[list[Board], np.ndarray]:
-        """Return B boards that follow a board, and their weights [B] in a sum over all boards.
+        """Return B boards of a street that follow a board, and their weights [B].
 
-        The sum is then averaged over `previous_board.suit_permutations`.
+        The weighted sum of their values, averaged over `previous_board.suit_permutations`, is an
+        unbiased estimate of the sum over all boards that follow.
         """
         key = street_index, previous_board.cards.tobytes()
-        if key not in self._next_boards:
+        if key not in self._cached_boards:
             boards = self.tree.boards.list_next_boards(previous_board, street_index)
             multiplicities = np.array([board.multiplicity for board in boards], np.float64)
-            self._next_boards[key] = boards, multiplicities
-        boards, multiplicities = self._next_boards[key]
+            self._cached_boards[key] = boards, multiplicities
+        boards, multiplicities = self._cached_boards[key]
         if len(boards) <= self._board_count:
             return boards, multiplicities
         sampled = sample_in_proportion(multiplicities, self._board_count, self._generator)
@@ -92,16 +99,16 @@ class SampledBoards:
     def _average_values_over_boards(
         self, street_index: int, previous_board: Board, reach: np.ndarray, board_prob: float
     ) -> np.ndarray:
-        """Return the counterfactual values of a street, averaged over boards, [L, 2, H].
+        """Return each seat's counterfactual values at a street, averaged over boards, [L, 2, H].
 
         Args:
             reach: probability that each seat plays the L betting lines to this street with each
-                hand: that of its policy, and that if it explores, [2, L, 2, H].
+                hand, without and with exploration, [2, L, 2, H].
             board_prob: probability of the previous board.
         """
         tree = self.tree
         boards, weights = self._sample_boards(street_index, previous_board)
-        # A pair of hands shares no card with the board, which leaves it fewer boards.
+        # Divide by the number of boards that share no card with a pair of hands.
         weights = weights / tree.boards.count_next_boards(street_index)
         states = tree.streets[street_index].decision_records
         query = self._player, states, boards, lambda rows: None
@@ -118,7 +125,7 @@ class SampledBoards:
     def _evaluate_board(
         self, street_index: int, policy: BoardPolicy, reach: np.ndarray, board_prob: float
     ) -> np.ndarray:
-        """Collect the decisions on a board, and return its counterfactual values, [L, 2, H]."""
+        """Add a board's decisions to `_decisions`; return its counterfactual values, [L, 2, H]."""
         ranges, board, street = self.tree.ranges, policy.board, self.tree.streets[street_index]
         legal, lines = street.legal_mask, pack_line_arrays(street)
         hands = self.range_policy.find_representative_hands(board)
@@ -147,7 +154,8 @@ class SampledBoards:
             hand_counts = np.bincount(row_of_hand[is_possible], minlength=probs.shape[1])
             advantages, weights = np.zeros(probs.shape), np.empty((2, *probs.shape[:2]))
             decided_hands = ranges.hands, hands.representatives, board_prob * hand_counts
-            _fill_decisions(lines, decided_hands, *line_reach, values, advantages, weights)
+            outputs = advantages, weights
+            _fill_advantages_and_weights(lines, decided_hands, *line_reach, values, *outputs)
             decisions = BoardDecisions(street_index, hands.decks, probs, advantages, *weights)
             self._decisions.append(decisions)
         return values[: street.entering_count] * is_possible
@@ -156,10 +164,10 @@ class SampledBoards:
 def sample_in_proportion(
     weights: np.ndarray, count: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Return `count` indices in proportion to weights [N], in ascending order.
+    """Return `count` sorted indices, sampled in proportion to weights [N] (systematic sampling).
 
-    In systematic sampling one random number shifts equidistant points, so the number of times that
-    an index occurs is its expected number, rounded up or down.
+    One random number shifts equidistant points, so the number of times that an index occurs is its
+    expected number, rounded up or down.
     """
     cumulative = weights.cumsum()
     points = (generator.random() + np.arange(count)) * (cumulative[-1] / count)
@@ -168,8 +176,14 @@ def sample_in_proportion(
 
 
 @jit
-def _fill_decisions(lines, decided_hands, reach, exploring_reach, values, advantages, weights):
-    """Write the advantages [D, R, A] and both weights [2, D, R] of all decisions on a board."""
+def _fill_advantages_and_weights(
+    lines, decided_hands, reach, exploring_reach, values, advantages, weights
+):
+    """Write the advantages [D, R, A] and both weights [2, D, R] of all decisions on a board.
+
+    `decided_hands` are all hands, the R representatives, and the probability of the board times the
+    number of hands that each represents. Both reaches and the values are [N, 2, H].
+    """
     entering, parent, action, seat, state_of_line = lines
     hands, representatives, hand_weights = decided_hands
     other_reach, exploring_other_reach = np.empty((2, advantages.shape[0], len(hands)))

@@ -62,7 +62,7 @@ METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "grad
 
 @dataclass(kw_only=True)
 class Vine(NetworkLearner):
-    """Vine learner; its schedules depend on all decisions, including those in rollouts."""
+    """Vine learner; its schedules advance with every decision played, also those in rollouts."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -105,10 +105,10 @@ class Vine(NetworkLearner):
         self._optimizer = build_adam(self._actor, self._critic, eps=ADAM_EPSILON)
         self._actor_ema = WeightEMA(self._actor, self.ema_decay)
         self._critic_ema = WeightEMA(self._critic, self.ema_decay)
-        self._action_columns = width = min(self.max_actions, context.game.action_count)
+        self._max_tried_actions = width = min(self.max_actions, context.game.action_count)
         columns = {
             "observation": services.observation_column,
-            "action": Column(torch.int32, width),  # those tried, in descending order of probability
+            "action": Column(torch.int32, width),  # actions tried, from the most probable on
             "count": Column(torch.int32),  # number of actions tried
             "policy": Column(torch.float32, width),
             "advantage": Column(torch.float32, width),
@@ -143,7 +143,7 @@ class Vine(NetworkLearner):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return the EMA of the weights, which plays in training, and the current policy."""
+        """Return "weight_average", the EMA of the actor, which plays in training, and "current"."""
         module = self._critic_ema.module
         critic = self.services.build_player_critic(module, self.reward_scale, per_action=False)
         return self.services.build_players(
@@ -156,7 +156,7 @@ class Vine(NetworkLearner):
         self._critic_ema.load_state_dict(state.get("value_average") or self._critic.state_dict())
 
     def _value_and_choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
-        """Choose actions by the policy, and store the values of all likely actions for replay."""
+        """Choose actions by the policy; put the values of all likely actions into the buffer."""
         services = self.services
         legal = list_legal_actions(rows.mask, services.device)
         with torch.no_grad():
@@ -169,11 +169,11 @@ class Vine(NetworkLearner):
     def _estimate_and_store_values(
         self, rows: DecisionsToMake, action: np.ndarray, policy: np.ndarray
     ) -> None:
-        """Estimate the values of the likely actions at some decisions and store them for replay.
+        """Estimate the values of the likely actions at B decisions; put them into the buffer.
 
         `action` and `policy` [B, L] have the legal actions and their probabilities, 0 in padding.
         """
-        likeliest = np.argsort(-policy, axis=1, kind="stable")[:, : self._action_columns]
+        likeliest = np.argsort(-policy, axis=1, kind="stable")[:, : self._max_tried_actions]
         policy = np.take_along_axis(policy, likeliest, 1)
         action = np.take_along_axis(action, likeliest, 1)
         min_prob = np.minimum(self.min_action_prob, policy[:, :1])  # the likeliest is always tried
@@ -186,14 +186,14 @@ class Vine(NetworkLearner):
         records = rows.records
         for start in range(0, len(decision), MAX_TABLES):
             chunk = decision[start : start + MAX_TABLES], column[start : start + MAX_TABLES]
-            action_values[chunk] = self._sample_action_values(
+            action_values[chunk] = self._estimate_action_values(
                 records.take(chunk[0]), rows.table[chunk[0]], action[chunk]
             )
         policy = np.where(is_tried, policy, 0.0)
         policy /= policy.sum(1, keepdims=True)
         value = (policy * action_values).sum(1)
         advantage = np.where(is_tried, action_values - value[:, None], 0.0)
-        padding = ((0, 0), (0, self._action_columns - policy.shape[1]))
+        padding = ((0, 0), (0, self._max_tried_actions - policy.shape[1]))
         self._buffer.add(
             rows.replica[is_stored],
             observation=rows.observation[is_stored],
@@ -204,7 +204,7 @@ class Vine(NetworkLearner):
             value=value[is_stored],
         )
 
-    def _sample_action_values(
+    def _estimate_action_values(
         self, records: np.ndarray, table: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
         """Estimate the values of N actions by a rollout each, in units of `reward_scale` chips.
@@ -239,7 +239,7 @@ class Vine(NetworkLearner):
         return values / self.reward_scale
 
     def _update_networks(self, kl_old_coef: float, entropy_coef: float) -> Tensor:
-        """Take one gradient step of both networks; return the metrics of METRIC_TAGS."""
+        """Take one gradient step of both networks; return the metrics of METRIC_TAGS, [5]."""
         rows = self._buffer.sample(self.batch_size)
         observation, count = rows["observation"].float(), rows["count"].long()
         legal = LegalActions(rows["action"].long(), count)

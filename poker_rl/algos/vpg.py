@@ -54,7 +54,7 @@ ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
 
 @dataclass(kw_only=True)
 class VPG(NetworkLearner, NetworkAssignment):
-    """VPG learner; its schedules depend on the decisions of one instance."""
+    """VPG learner; its schedules advance with the decisions of one instance."""
 
     hands_per_iteration: PositiveInt
     min_network_decisions: PositiveInt | None
@@ -135,7 +135,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return the EMA of the weights and the current policy."""
+        """Return "weight_average", the EMA of the actor's weights, and "current"."""
         critic = self.services.build_player_critic(
             self._critic, self.reward_scale, per_action=False
         )
@@ -155,7 +155,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         return torch.min(advantage * ratio, advantage * clipped)
 
     def _play_batch(self) -> tuple[RolloutBatch, int]:
-        """Play one batch; return its decisions and number of hands."""
+        """Play one batch; return its decisions and its number of hands."""
         play = self.services.rollout.play_full_hands
         if self.min_network_decisions is None:
             return play(self._choose_actions), self.instances * self.hands_per_iteration
@@ -173,7 +173,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         hands, n = self.hands_per_iteration, self.min_network_decisions
         hand = np.concatenate([i * hands + part.table % hands for i, part in enumerate(rounds)])
         batch = concatenate_batches(rounds)
-        # The last hand of an instance is the one in which all its networks have n decisions.
+        # An instance's last hand is the first one after which all its networks have n decisions.
         order = np.lexsort((hand, batch.replica))
         nth_hand = hand[order][np.cumsum(decisions) - decisions + n - 1]
         last_hand = nth_hand.reshape(self.instances, -1).max(1)

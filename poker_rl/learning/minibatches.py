@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning import collectives
-from poker_rl.nets.dense import compute_logits
+from poker_rl.nets.dense import compute_all_or_legal_logits
 from poker_rl.nets.replicas import count_replicas, forward_by_replica
 from poker_rl.nets.sparse_layers import LegalActions
 
@@ -76,7 +76,7 @@ class DeduplicatedInputs:
         inputs = self.rows[index]
         if inputs.device.type != "cpu":
             inputs = inputs.float()  # once for both networks of a `NetworkPair`
-        return compute_logits(module, inputs, legal)
+        return compute_all_or_legal_logits(module, inputs, legal)
 
 
 def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def masked_log_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
-    """Return log-probabilities over the legal actions, [..., A].
+    """Return log-probabilities of A actions, [..., A], by a softmax over the legal ones.
 
     Illegal actions get a large negative number, since with -inf an entropy would be 0 * -inf = NaN.
     """
@@ -15,14 +15,14 @@ def masked_log_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
 
 
 def masked_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
-    """Return probabilities over the legal actions [..., A], exactly 0 for illegal ones."""
+    """Return probabilities of A actions, [..., A]: a softmax over the legal ones, else 0."""
     return torch.where(legal_mask, logits, -torch.inf).softmax(-1)
 
 
 def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Tensor:
-    """Return the expectation of values [..., A] under a policy over the legal actions, [...].
+    """Return the expectation [...] of the legal actions' values [..., A] under a policy [..., A].
 
-    Illegal actions get no gradient: a log-probability of -3e38 could make gradients overflow.
+    Values of illegal actions get no gradient: a log-probability of -3e38 could make it overflow.
     """
     return (policy * torch.where(legal_mask, value, 0.0)).sum(-1)
 
@@ -30,10 +30,10 @@ def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Ten
 def sample_legal_action(
     logits: Tensor, legal_mask: Tensor, uniform: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Sample from a softmax over the logits of legal actions; the CPU never waits for a GPU.
+    """Sample an action for each of B rows by a softmax over the logits [B, A] of legal actions.
 
     `uniform` has a random number in [0, 1) for each row, [B]. Return actions [B] int64 and their
-    log-probabilities [B].
+    log-probabilities [B]. The CPU never waits for a GPU, because no value is copied to it.
     """
     log_probs = masked_log_softmax(logits, legal_mask)
     probs = log_probs.exp()

@@ -2,8 +2,8 @@
 
 No-limit hold'em has one action for each number of chips to raise to. One head gives the logits of
 fold, call and raise, another one a mixture of logistic densities over the logarithm of the amount,
-as in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md). n chips get the
-mass from n - 1/2 to n + 1/2, as pixel values do in arXiv:1701.05517.
+as in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md). A raise to n chips
+gets the mixture's probability of amounts from n - 1/2 to n + 1/2 (as pixels in arXiv:1701.05517).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from poker_rl.config.validation import ConfigError, PositiveInt
 from poker_rl.nets.net_config import Features, NetConfig, NetDimensions, get_value_net_config
 
 FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips
-MIN_DENSITY_WIDTH = 1e-3  # smallest scale of a density; logarithms of amounts are in [0, 1]
+MIN_DENSITY_WIDTH = 1e-3  # smallest scale of a density over log-amounts, which are in [0, 1]
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -30,7 +30,7 @@ class AmountNetConfig:
     """
 
     mixture_components: PositiveInt
-    body: NetConfig  # the network below the heads
+    body: NetConfig  # settings of the network below the heads
 
     @property
     def features(self) -> Features:
@@ -52,7 +52,7 @@ class AmountNetConfig:
 
 
 class AmountHeads(nn.Module):
-    """Logits of fold, call, raise to 2, 3, ... chips from a body, [K, B, in] -> [K, B, A]."""
+    """Network `body` with heads for logits of fold, call, raise to 2, 3, ... chips, [K, B, A]."""
 
     component_centers: Tensor
     bin_edges: Tensor
@@ -60,7 +60,7 @@ class AmountHeads(nn.Module):
     def __init__(self, body: nn.Module, actions: int, components: int) -> None:
         super().__init__()
         self.body, self.components = body, components
-        # The interval of n chips is bounded by n - 1/2 and n + 1/2.
+        # Amounts from n - 1/2 to n + 1/2 are rounded to n chips.
         edges = torch.arange(FIRST_RAISE_ACTION, actions + 1) - 0.5
         scale = log(actions - 0.5) - log(FIRST_RAISE_ACTION - 0.5)
         bin_edges = (edges.log() - log(FIRST_RAISE_ACTION - 0.5)) / scale

@@ -36,7 +36,7 @@ class MLPConfig:
     """Settings of a multilayer perceptron (MLP); without hidden layers it is a linear map.
 
     `init: orthogonal` means orthogonal weights, with gain sqrt(2) in hidden layers and 1 in the
-    output layer, and zero biases; `init: torch` PyTorch's default, uniform on +- 1/sqrt(in).
+    output layer, and zero biases; `torch` means PyTorch's default, all uniform on +- 1/sqrt(in).
     """
 
     hidden_sizes: list[PositiveInt]
@@ -52,10 +52,10 @@ class MLPConfig:
 
 
 class ReplicatedLinear(nn.Module):
-    """K linear maps, [K, B, in] -> [K, B, out].
+    """K linear maps of B rows each, [K, B, in] -> [K, B, out].
 
-    If the layer reads observations, which are often sparse, it may use `sparse_layers`; an inner
-    layer, between hidden layers, may compute in bfloat16.
+    If the layer reads observations, which are often sparse, it may skip zeros (`sparse_layers`); an
+    inner layer, between hidden layers, may compute in bfloat16 (`precision`).
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ReplicatedLinear(nn.Module):
     def initialize(
         self, init: InitScheme, gain: float, scale: float, generator: torch.Generator
     ) -> None:
-        """Sample the initial weights; `gain` only applies to `orthogonal`, `scale` always."""
+        """Sample the initial weights, scaled by `scale` and, only if orthogonal, also by `gain`."""
         if init == "orthogonal":
             for weight in self.weight.detach():
                 nn.init.orthogonal_(weight, gain * scale, generator=generator)
@@ -79,7 +79,7 @@ class ReplicatedLinear(nn.Module):
             nn.init.uniform_(self.bias, -bound, bound, generator=generator)
 
     def forward(self, x: Tensor, legal: LegalActions | None = None) -> Tensor:
-        """Return the outputs, [K, B, out], or of legal actions only, [K, B, L]."""
+        """Return all outputs, [K, B, out], or only those of actions in `legal`, [K, B, L]."""
         if legal is not None:
             return compute_legal_logits(x.to(self.weight.dtype), self.weight, self.bias, legal)
         if self.reads_observations:
@@ -97,7 +97,7 @@ class ReplicatedLinear(nn.Module):
 
 
 class ReplicatedMLP(nn.Module):
-    """Linear maps with an activation between them, [K, B, in] -> [K, B, out]."""
+    """K multilayer perceptrons of one shape, [K, B, in] -> [K, B, out]."""
 
     def __init__(self, layers: list[ReplicatedLinear], activation: ActivationName) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class ReplicatedMLP(nn.Module):
     def forward(
         self, x: Tensor, legal: LegalActions | None = None, *, layers: slice = slice(None)
     ) -> Tensor:
-        """Run some or all layers; `x` is the input of the first of them."""
+        """Run the slice `layers` on its input `x`; if given, output only the actions in `legal`."""
         activate, all_layers = ACTIVATIONS[self.activation], list(self.layers)
         for layer in all_layers[layers]:
             x = layer(x, legal) if layer is all_layers[-1] else activate(layer(x))
@@ -127,10 +127,10 @@ def build_mlp(
     reads_observations: bool = True,
     ends_in_outputs: bool = True,
 ) -> ReplicatedMLP:
-    """Build K multilayer perceptrons with `widths` from the inputs to the outputs.
+    """Build K multilayer perceptrons; `widths` are the sizes of input, hidden layers and output.
 
     The initial weights of the last layer have `output_gain` (only if orthogonal) and
-    `output_scale`; it is a hidden layer unless the network `ends_in_outputs`.
+    `output_scale`; unless `ends_in_outputs`, it is a hidden layer of a larger network.
     """
     last_index = len(widths) - 2
     layers = []
@@ -160,18 +160,18 @@ class NetworkPair(nn.Module):
                 layers[1][i] = layers[0][i]
 
     def forward(self, x: Tensor, legal: LegalActions | None = None) -> tuple[Tensor, Tensor]:
-        """Return the outputs of both networks; the first one's of legal actions only if given."""
+        """Return both networks' outputs, [K, B, out]; of `first` only those in `legal` if given."""
         nets: Any = self.nets
         first, second = nets
         if not self.shared_layers:
-            return compute_logits(first, x, legal), second(x)
+            return compute_all_or_legal_logits(first, x, legal), second(x)
         x = first(x, layers=slice(self.shared_layers))
         own_layers = slice(self.shared_layers, None)
         return first(x, legal, layers=own_layers), second(x, layers=own_layers)
 
 
-def compute_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Any:
-    """Return a network's outputs for all actions, [K, B, A], or only the legal ones, [K, B, L]."""
+def compute_all_or_legal_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Any:
+    """Return a network's outputs for actions in `legal`, [K, B, L]; if None, for all, [K, B, A]."""
     if legal is None:
         return module(x)
     if isinstance(module, ReplicatedMLP | NetworkPair):

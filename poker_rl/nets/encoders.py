@@ -18,7 +18,7 @@ from poker_rl.games.table_loops import history_loop
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.net_config import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
-HISTORY_STEPS = 48  # largest number of actions in a history; older ones are left out
+HISTORY_STEPS = 48  # largest number of actions in a history; older actions are left out
 
 EncodeFunction = Callable[[Tables, np.ndarray], None]
 """Function that writes the inputs for all tables [B] into an array [B, W]."""
@@ -45,7 +45,7 @@ class ObservationEncoder:
         size: number W of inputs.
         is_binary: whether all inputs are 0 or 1.
         history_shape: (L, F) if a row begins with L steps of history with F features each.
-        is_suit_invariant: whether a permutation of suits leaves the inputs unchanged.
+        is_suit_invariant: whether tables that differ only in the names of suits have equal inputs.
         encode_into: an `EncodeFunction`.
     """
 
@@ -66,8 +66,8 @@ class ObservationEncoder:
         self.history_shape = NO_HISTORY
         if features == "history":
             self.history_shape = HISTORY_STEPS, game.history_step_size
-        # Board cards of the first street are sorted like hole cards, so that some tables that
-        # differ only by a permutation of suits still differ after sorting.
+        # If the first street has board cards, some tables that differ only by a permutation of
+        # suits still differ after sorting, since board cards and hole cards are sorted alike.
         self.is_suit_invariant = features == "rank" or (
             self._sorts_suits and not (game.definitions["shown"][:, 0] > 0).any()
         )
@@ -78,12 +78,13 @@ class ObservationEncoder:
         return out
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
-        """Return the cards hidden from each seat to act, [B, H] uint8."""
+        """Return the cards hidden from each seat to act as H binary features, [B, H] uint8."""
         tables = tables_from_records(self._game, records)
         return tables.reveal(sorted_suits=self._sorts_suits)
 
 
 def _make_plugin_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bool, EncodeFunction]:
+    """Return the number of inputs, whether they are binary, and the function that encodes."""
     example_tables = Tables(game, 1, seed=0)
     example_tables.deal()
     example = features.encode(game, example_tables.records)
@@ -103,10 +104,10 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     if game.observation_dtype == np.uint8:
         raise ConfigError(f"net.features: log_chips needs a game with stacks, not {game.name}")
 
-    most_chips = round(1 / float(game.definitions["chip"].min()))  # that one seat can put in
+    largest_stack = round(1 / float(game.definitions["chip"].min()))
     # The largest pot holds the chips of all seats and the dead antes.
-    most_in_pot = game.seats * most_chips + int(game.definitions["dead_pot"].max())
-    logarithms = np.log1p(np.arange(most_in_pot + 1, dtype=np.float32)) / np.log1p(most_chips)
+    largest_pot = game.seats * largest_stack + int(game.definitions["dead_pot"].max())
+    logarithms = np.log1p(np.arange(largest_pot + 1, dtype=np.float32)) / np.log1p(largest_stack)
 
     def encode(tables: Tables, out: np.ndarray) -> None:
         tables.write_log_chip_observations(logarithms, out)
@@ -168,7 +169,7 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
         tables.records["rank"] = scratch
         too_long = np.flatnonzero(lengths > HISTORY_STEPS)
         if len(too_long):
-            steps[too_long] = take_newest_steps(*tables.history(too_long))
+            steps[too_long] = truncate_or_pad_history(*tables.history(too_long))
         encode_table(tables, out[:, history_size:])
 
     return history_size + table_size, encode
@@ -195,8 +196,11 @@ def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
     return size, encode
 
 
-def take_newest_steps(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the last 48 (HISTORY_STEPS) steps of sequences, [B, L, F] -> [B, 48, F]."""
+def truncate_or_pad_history(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the newest 48 (HISTORY_STEPS) steps of B histories, [B, L, F] -> [B, 48, F].
+
+    `lengths` [B] are their numbers of steps; a shorter history ends with zeros.
+    """
     newest_steps = np.zeros((len(steps), HISTORY_STEPS, steps.shape[2]), steps.dtype)
     newest_steps[:, : steps.shape[1]] = steps[:, :HISTORY_STEPS]
     too_long = np.flatnonzero(lengths > HISTORY_STEPS)
@@ -207,10 +211,10 @@ def take_newest_steps(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 @jit
 def _fill_chips(definitions, tables, seat_slots, out):  # type: ignore[no-untyped-def]
-    """Write the chips of tables [B], as fractions of the most that a seat can put in, into `out`.
+    """Write the chips of B tables, as fractions of the most that a seat can put in, into `out`.
 
-    Each row gets chips put in, chips left and whether it has not folded, for each seat from the one
-    to act; then the pot, the bet to match and the chips to call, [B, 3 * seat_slots + 3].
+    A row of `out` [B, 3 * seat_slots + 3] gets chips put in, chips left and whether the seat has
+    not folded, for each seat from the one to act; then pot, bet to match and chips to call.
     """
     for i in range(len(tables)):
         table, row = tables[i], out[i]
@@ -230,6 +234,7 @@ def _fill_chips(definitions, tables, seat_slots, out):  # type: ignore[no-untype
         row[3 * seat_slots + 2] = price - table.paid[table.to_act] * chip
 
 
+# For each kind of features, a function that returns the number W of inputs and how to encode them.
 ENCODER_FACTORIES: dict[FeatureKind, Callable[[Game], tuple[int, EncodeFunction]]] = {
     "observation": lambda game: (game.observation_size, Tables.write_observations),
     "sorted_suits": lambda game: (

@@ -2,11 +2,11 @@
 
 Cards and chips go through dense layers, the actions so far through an LSTM (Hochreiter and
 Schmidhuber 1997), and a merging layer reads the outputs of both, as in APU for six-player hold'em
-(docs/results/apu.md). In two variants, a dense layer replaces the LSTM, or nothing does.
+(docs/results/apu.md). The setting `history_reader` replaces the LSTM by a dense layer or omits it.
 
 Hands at many tables begin with the same actions, so on a CPU the LSTM processes each distinct
-prefix once. On a GPU PyTorch's LSTM processes all steps of all sequences, padding included: more
-arithmetic, but the same work for any data, so a CUDA graph can record it.
+prefix of the sequences once. On a GPU PyTorch's LSTM processes all steps of all sequences, padding
+included: more arithmetic, but the same work for any data, so a CUDA graph can record it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class HistoryNetConfig:
     history_reader: Literal["lstm", "fc", "none"]  # fc: a dense layer over all steps
     reader_units: PositiveInt
     hidden_sizes: list[PositiveInt]  # widths of the layers for cards and chips
-    merged_size: PositiveInt  # width of the layer that reads the outputs of both
+    merged_size: PositiveInt  # width of the layer that reads both outputs
     activation: ActivationName
     init: InitScheme
 
@@ -44,7 +44,6 @@ class HistoryNetConfig:
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
         if not self.hidden_sizes:
             raise ConfigError("net.hidden_sizes: at least one width")
-
         history_inputs = prod(dimensions.history_shape)
         kind = dimensions.replicas, self.activation, self.init, generator
         reader: nn.Module | None = None
@@ -68,7 +67,7 @@ class HistoryNetConfig:
 
 
 class HistoryNetwork(nn.Module):
-    """Network whose `head` reads the outputs of a `reader` of the history and of `table` layers."""
+    """Network whose `head` reads the outputs of `reader` (the history) and `table` (the rest)."""
 
     def __init__(
         self, history_inputs: int, table: ReplicatedMLP, reader: nn.Module | None, head: nn.Module
@@ -89,10 +88,11 @@ class HistoryNetwork(nn.Module):
 
 
 class ReplicatedLSTM(nn.Module):
-    """K LSTMs that return their state at the end of sequences, [K, B, L * F] -> [K, B, units].
+    """K LSTMs that return their states at the end of sequences, [K, B, L * F] -> [K, B, units].
 
-    A sequence ends after its last step that is not all zeros; an empty one has one step of zeros.
-    Weights and biases are initialized uniformly on [-1/sqrt(units), 1/sqrt(units)], as in PyTorch.
+    Each LSTM reads B sequences of L steps with F features. A sequence ends after its last step that
+    is not all zeros; if all steps are zeros, it has one step. Weights and biases are initialized
+    uniformly on [-1/sqrt(units), 1/sqrt(units)], as in PyTorch.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ReplicatedLSTM(nn.Module):
             nn.init.uniform_(weight, -1 / sqrt(units), 1 / sqrt(units), generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        if not x.shape[1]:  # empty output, from which all weights get the gradient 0
+        if not x.shape[1]:  # no rows: an empty output that gives all weights the gradient 0
             x = x[..., : self.history_shape[1]]
             gates = torch.baddbmm(self.bias[:, None], x, self.weight_ih)
             return torch.bmm(gates[..., : self.units], self.weight_hh)[..., : self.units]
@@ -119,19 +119,19 @@ class ReplicatedLSTM(nn.Module):
                 run_prefix_lstm(*parts) for parts in zip(x.view(shape), *weights, strict=True)
             ]
         else:
-            # By default cuDNN uses TF32 in LSTMs; here only if matrix products may use it.
+            # By default cuDNN uses TF32 in LSTMs; allow it only if matrix products may use it.
             torch.backends.cudnn.allow_tf32 = torch.get_float32_matmul_precision() != "highest"
             states = []
-            for k, torch_weights in enumerate(self._build_torch_lstm_weights()):
+            for k, lstm_weights in enumerate(self._build_torch_lstm_weights()):
                 chunks = torch.split(x[k].view(-1, *self.history_shape), MAX_ROWS)
-                states.append(torch.cat([_run_all_steps(chunk, torch_weights) for chunk in chunks]))
+                states.append(torch.cat([_run_torch_lstm(chunk, lstm_weights) for chunk in chunks]))
         return torch.stack(states)
 
     def _build_torch_lstm_weights(self) -> list[list[Tensor]]:
         """Return the weights of each replica in the layout of `torch.lstm`.
 
         The gates are rows, the cell candidate comes before the output gate, and there is a second
-        bias, here 0. All are views of one buffer; otherwise PyTorch would warn and copy them.
+        bias, here 0. A replica's weights are views of one buffer; else PyTorch would warn and copy.
         """
         units, features = self.units, self.history_shape[1]
         bias = self.bias[:, None]
@@ -145,8 +145,8 @@ class ReplicatedLSTM(nn.Module):
         return [list(map(Tensor.view, torch.split(buffer, sizes), shapes)) for buffer in buffers]
 
 
-def _run_all_steps(x: Tensor, weights: list[Tensor]) -> Tensor:
-    """Return the states at the end of sequences, [B, L, F] -> [B, units]; drop those in padding."""
+def _run_torch_lstm(x: Tensor, weights: list[Tensor]) -> Tensor:
+    """Return one LSTM's states at the ends of B sequences, [B, L, F] -> [B, units]."""
     units = weights[1].shape[1]
     step_numbers = torch.arange(x.shape[1], device=x.device)
     last_step = (x.any(2) * step_numbers).amax(1)  # [B]; 0 for empty sequences

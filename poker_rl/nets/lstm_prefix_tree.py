@@ -1,9 +1,9 @@
-"""LSTM on a CPU by compiled loops over the tree of the N distinct prefixes of a batch of sequences.
+"""LSTM on a CPU that computes each distinct prefix of a batch of sequences only once.
 
-The parent of a prefix is the prefix without its last step. The loops process the prefixes in the
-order of their lengths, four at a time. A tree has the arrays `last_step` [N, F], the features of
-the last step of each prefix; `parent` [N], -1 for prefixes of one step; and `level_ends`, the
-number of prefixes of up to 1, 2, ... steps.
+The N distinct prefixes form a tree: the parent of a prefix is the prefix without its last step.
+Compiled loops process the prefixes in the order of their lengths. A tree has the arrays `last_step`
+[N, F], the F features of each prefix's last step; `parent` [N], the index of each prefix's parent,
+-1 for prefixes of one step; and `level_ends`, the number of prefixes of up to 1, 2, ... steps.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from poker_rl.games.game import vectorized_jit
 
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
-# Decorator of functions that those with `vectorized_jit` call; sums may be reordered.
-vectorized: Any = register_jitable(fastmath={"reassoc", "contract"})
+# Decorator of the helpers of functions with `vectorized_jit`; sums may be reordered.
+vectorized_helper: Any = register_jitable(fastmath={"reassoc", "contract"})
 
 
 def run_prefix_lstm(x: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor) -> Tensor:
-    """Return the LSTM states after sequences, [B, L, F] -> [B, units], float32 on the CPU.
+    """Return the LSTM state after each of B sequences, [B, L, F] -> [B, units] float32.
 
-    The gates have weights [F, 4 * units] and [units, 4 * units] and a bias [4 * units].
+    A sequence of x ends after its last step that is not all zeros. The four gates have the weights
+    `weight_ih` [F, 4 * units] of the step's features, `weight_hh` [units, 4 * units] of the state
+    before the step, and a bias [4 * units].
     """
     rows, size, width = x.shape
     bits = x.detach().view(torch.int32).numpy()
@@ -44,7 +46,7 @@ def run_prefix_lstm(x: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tenso
 
 
 class PrefixLSTMFunction(torch.autograd.Function):
-    """LSTM states after each prefix, [N, units]."""
+    """LSTM state after each of the N prefixes of a tree, [N, units], with its gradient."""
 
     @staticmethod
     def forward(
@@ -74,9 +76,10 @@ class PrefixLSTMFunction(torch.autograd.Function):
 
 @vectorized_jit(reorder_sums=True)
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
-    """Write the tree, and each sequence's prefix [B]; return the length of the longest prefix.
+    """Write the tree and the index of each sequence's prefix, [B]; return the longest length.
 
-    `hash_table` maps last step and parent to the index of a prefix: -1s, as many as a power of two.
+    `bits` [B, L, F] are the features of sequences as integers. `hash_table` maps a last step and a
+    parent to the index of their prefix. It must have a power of two entries, -1 each.
     """
     rows, size, width = bits.shape
     lengths = np.ones(rows, np.int64)
@@ -116,7 +119,7 @@ def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of
     return longest
 
 
-@vectorized
+@vectorized_helper
 def _fast_tanh(x):
     """Return tanh of a float32, with an error up to 3e-7, by a quotient of polynomials.
 
@@ -136,7 +139,7 @@ def _fast_tanh(x):
     return x * numerator / denominator
 
 
-@vectorized
+@vectorized_helper
 def _add_weighted_rows(weights, rows, first, out):
     """Add row j times weight j to `out`, for each row from `first` on."""
     for j in range(first, len(rows)):
@@ -145,9 +148,9 @@ def _add_weighted_rows(weights, rows, first, out):
             out[i] += weight * row[i]
 
 
-@vectorized
+@vectorized_helper
 def _add_state_products(parent, start, end, weight_hh, out, gates):
-    """Add to each prefix's gates its parent's state times `weight_hh`, in blocks of 4 x 4."""
+    """Add to the gates of prefixes `start` to `end` - 1 their parents' states @ `weight_hh`."""
     unrolled_end = len(weight_hh) - len(weight_hh) % 4
     for n in range(start, end - 3, 4):
         a, b = out[parent[n]], out[parent[n + 1]]
@@ -174,9 +177,10 @@ def _add_state_products(parent, start, end, weight_hh, out, gates):
 
 @vectorized_jit(reorder_sums=True)
 def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
-    """Write cell, tanh(cell) and state (`out`) of each prefix, and activations over `gates`.
+    """Write cell, tanh(cell) and state (`out`) of each of the N prefixes, [N, units] each.
 
-    The gates are input, forget and output gate and cell candidate.
+    `gates` [N, 4 * units] are input, forget and output gate and cell candidate. They come without
+    the parent's contribution and are overwritten by their activations.
     """
     units, half, start = len(weight_hh), np.float32(0.5), 0
     for end in level_ends:
@@ -200,9 +204,9 @@ def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
         start = end
 
 
-@vectorized
+@vectorized_helper
 def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
-    """Add to the gradient of each parent's state the prefix's gate gradients times `weight_hh`."""
+    """Add the gradients via the gates of prefixes `start` to `end` - 1 to parents' `grad_out`."""
     for n in range(start, end - 3, 4):
         a, b, c, d = grad_gates[n], grad_gates[n + 1], grad_gates[n + 2], grad_gates[n + 3]
         for j in range(len(weight_hh)):
@@ -229,9 +233,10 @@ def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
 def _run_backward(
     parent, level_ends, weight_hh, gates, cell, tanh_cell, grad_out, grad_cell, grad_gates
 ):
-    """Write the gradients of the gates' pre-activations, from the longest prefixes to the shortest.
+    """Write the gradients `grad_gates` of the gates before activation, [N, 4 * units].
 
-    Each prefix adds to `grad_out` and `grad_cell` of its parent.
+    From the longest to the shortest, each prefix adds to the `grad_out` and `grad_cell` of its
+    parent.
     """
     units, one = len(weight_hh), np.float32(1)
     for step in range(len(level_ends) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Interface of the settings of a network, and their conversion for the files of players."""
+"""Interface of a network's settings, and their conversion to dicts for the files of players."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ FeatureKind = Literal[
 
 
 class FeatureEncoder(Protocol):
-    """Interface of a plug-in's input features, a class given by `net.features: {_target_: ...}`."""
+    """Interface of a plug-in's input features; `net.features: {_target_: ...}` names the class."""
 
     def encode(self, game: Game, records: np.ndarray) -> np.ndarray:
-        """Return the network inputs for tables [B], each seen by its seat to act, [B, W].
+        """Return W network inputs for each of B tables `records`, seen by its seat to act, [B, W].
 
-        W is the same for all tables of a game. The type is uint8 if all are 0 or 1, else float32.
+        W is the same for all tables of a game. The type is uint8 if all inputs are 0 or 1 at every
+        table, else float32.
         """
 
 
@@ -33,7 +34,7 @@ NO_HISTORY = 0, 0  # `NetDimensions.history_shape` of inputs without a sequence
 
 @dataclass(kw_only=True, frozen=True)
 class NetDimensions:
-    """Inputs, outputs and number of replicas of a network, [K, B, inputs] -> [K, B, outputs].
+    """Dimensions of K `replicas` of a network for B rows each, [K, B, inputs] -> [K, B, outputs].
 
     If `history_shape` is (L, F), the first L x F inputs are a sequence of L steps of F features,
     oldest first; a shorter sequence is padded with zeros at its end.
@@ -47,14 +48,14 @@ class NetDimensions:
 
 
 class NetConfig(Protocol):
-    """Interface of the settings of a network, which the classes named in `conf/net` have."""
+    """Interface of a network's settings; the classes named in `conf/net` implement it."""
 
     @property
     def features(self) -> Features:
         """Input features; see `ObservationEncoder`."""
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
-        """Build K networks, [K, B, inputs] -> [K, B, outputs], with random initial weights."""
+        """Build a module of K networks, see `NetDimensions`, with random initial weights."""
 
 
 def get_value_net_config(config: NetConfig) -> NetConfig:
@@ -64,7 +65,7 @@ def get_value_net_config(config: NetConfig) -> NetConfig:
 
 
 def net_config_to_dict(net: Any) -> dict[str, Any]:
-    """Return the settings of a network, nested ones included, in the form of its YAML."""
+    """Return a network's settings, nested ones included, as a dict in the form of its YAML."""
     state: dict[str, Any] = {"_target_": f"{type(net).__module__}.{type(net).__qualname__}"}
     for field in fields(net):
         value = getattr(net, field.name)

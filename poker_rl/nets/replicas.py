@@ -1,4 +1,4 @@
-"""Operations on replicas: view, copy or average them, and run each row through its replica.
+"""Operations on replicas: view, copy or run them, clip their gradients, average their weights.
 
 A replica is one of K networks of equal shape, each with its own weights, that run in one call.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from poker_rl.nets.dense import compute_logits
+from poker_rl.nets.dense import compute_all_or_legal_logits
 from poker_rl.nets.sparse_layers import LegalActions
 
 
@@ -33,7 +33,7 @@ def view_replicas(module: nn.Module, replicas: slice) -> nn.Module:
 
 
 def clone_replicas(module: nn.Module, replicas: slice) -> nn.Module:
-    """Return a network with copies of some replicas."""
+    """Return a network that has copies of these replicas."""
     return deepcopy(view_replicas(module, replicas))
 
 
@@ -48,28 +48,28 @@ def expand_replicas(weights: Mapping[str, Tensor], replicas: int) -> dict[str, T
 def forward_by_replica(
     module: nn.Module, x: Tensor, replica: Tensor | None, legal: LegalActions | None = None
 ) -> Tensor:
-    """Run each row of x [N, in] through its replica, [N, out], or [N, L] for legal actions only.
+    """Return the outputs of each row's replica, [N, in] -> [N, out], or for `legal` only, [N, L].
 
-    `replica` [N] may be None if the rows are K equal blocks.
+    `replica` [N] may be None if the rows are K blocks of equal size, one for each replica.
     """
     replicas = count_replicas(module)
     if replicas == 1:
         if legal is not None:
             legal = LegalActions(legal.actions[None], legal.counts[None])
-        return compute_logits(module, x[None], legal)[0]  # type: ignore[no-any-return]
+        return compute_all_or_legal_logits(module, x[None], legal)[0]  # type: ignore[no-any-return]
     if legal is not None:
         return legal.gather(forward_by_replica(module, x, replica))
     if replica is None:
         block_outputs: Tensor = module(x.reshape(replicas, len(x) // replicas, x.shape[1]))
         return block_outputs.flatten(0, 1)
-    slot, block_size = _assign_block_slots(replica, replicas)
+    slot, block_size = _assign_slots_and_block_size(replica, replicas)
     blocks = x.new_zeros(replicas * block_size, x.shape[1]).index_copy(0, slot, x)
     out: Tensor = module(blocks.view(replicas, block_size, x.shape[1]))  # [K, block_size, out]
     return out.flatten(0, 1).index_select(0, slot)
 
 
-def _assign_block_slots(replica: Tensor, replicas: int) -> tuple[Tensor, int]:
-    """Return a position for each row [N] in K blocks of equal size, and the size of a block."""
+def _assign_slots_and_block_size(replica: Tensor, replicas: int) -> tuple[Tensor, int]:
+    """Assign each row [N] a slot in its replica's block; return slots [N] and the block size."""
     counts = torch.bincount(replica, minlength=replicas)  # [K]
     block_size = int(counts.max())
     order = replica.to(torch.int32).argsort(stable=True)  # sorts twice as fast as int64
@@ -97,7 +97,7 @@ def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
 
 
 class WeightEMA:
-    """Exponential moving average of a network's weights, those of the copy `module`.
+    """Exponential moving average (EMA) of a network's weights, held in its copy `module`.
 
     In self-play the current policy often circles around an equilibrium; the average is closer to
     it. `decay` is the weight of the old average at each update, in [0, 1].
@@ -111,8 +111,8 @@ class WeightEMA:
     def update(self, module: nn.Module, iteration: float = inf) -> None:
         """Set the average to decay * average + (1 - decay) * weights of `module`.
 
-        With an iteration t the decay is at most t / (t + 3): it grows so that early weights are
-        forgotten.
+        At `iteration` t the decay is at most t / (t + 3), which is small at first, so that early
+        weights are soon forgotten.
         """
         decay = min(self.decay, 1.0 if iteration == inf else iteration / (iteration + 3))
         averages: list[Tensor] = [*self.module.parameters()]

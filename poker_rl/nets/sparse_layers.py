@@ -1,9 +1,9 @@
 """Linear layers on a CPU that skip inputs of 0, or the outputs of illegal actions.
 
-An observation of heads-up hold'em has about 20 ones among 288 numbers: the first layer's output is
-the sum of their weight rows, in a quarter of the time. Big 2 has 1,695 actions, of which about ten
-are legal at a time: their logits need only ten columns of the weights. Outputs and gradients equal
-those of the full matrix product up to rounding.
+An observation of heads-up hold'em has about 20 ones among 288 numbers: adding up their 20 rows of
+the first layer's weights takes a quarter of the time of the full matrix product. Big 2 has 1,695
+actions, of which about ten are legal at a time: their logits need only ten columns of the weights.
+Outputs and gradients equal those of the full product up to rounding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MIN_ACTIONS_PER_LEGAL = 8  # if more than 1/8 of the actions is legal, the full 
 
 
 class Nonzeros(NamedTuple):
-    """Nonzero entries of inputs [K, B, in], row after row; the rest of the arrays is unused."""
+    """Nonzero entries of inputs [K, B, in], row after row; unused space follows them."""
 
     columns: np.ndarray  # column of each entry, int32
     values: np.ndarray  # value of each entry, float32
@@ -33,9 +33,9 @@ class Nonzeros(NamedTuple):
 
 
 def find_nonzeros_if_sparse(x: Tensor, weight: Tensor) -> Nonzeros | None:
-    """Return the nonzeros of inputs [K, B, in] for a layer with weights [K, in, out].
+    """Return the nonzeros of inputs x [K, B, in] for a layer with weights [K, in, out].
 
-    Return None where the dense product is faster or the only choice.
+    Return None if the dense product is faster or the sparse one does not support the arguments.
     """
     if x.device.type != "cpu" or weight.dtype != torch.float32 or weight.shape[1] < MIN_INPUTS:
         return None
@@ -66,9 +66,9 @@ class SparseLinearFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
-        weight = grad.new_zeros(len(grad), ctx.inputs, grad.shape[2])
-        _add_row_gradients(*ctx.nonzeros, grad.contiguous().numpy(), weight.numpy())
-        return None, weight, grad.sum(1, keepdim=True)
+        grad_weight = grad.new_zeros(len(grad), ctx.inputs, grad.shape[2])
+        _add_weight_gradients(*ctx.nonzeros, grad.contiguous().numpy(), grad_weight.numpy())
+        return None, grad_weight, grad.sum(1, keepdim=True)
 
 
 @vectorized_jit(reorder_sums=False)
@@ -88,7 +88,7 @@ def _fill_nonzeros(x, columns, values, row_ends):
 
 @vectorized_jit(reorder_sums=False)
 def _sum_weight_rows(columns, values, row_ends, weight, bias, out):
-    """Write into each row of `out` the bias plus the nonzero inputs times their rows of weights."""
+    """Write into each row of `out` the bias plus its nonzero inputs times their rows of weights."""
     position = 0
     for k in range(len(row_ends)):
         weight_rows, bias_row = weight[k], bias[k, 0]
@@ -96,7 +96,7 @@ def _sum_weight_rows(columns, values, row_ends, weight, bias, out):
             row, end = out[k, b], row_ends[k, b]
             for j in range(len(row)):
                 row[j] = bias_row[j]
-            while position + 4 <= end:  # four nonzeros at a time, to read and write `row` less
+            while position + 4 <= end:  # four nonzeros at a time, to access `row` less often
                 one = weight_rows[np.uint64(columns[position])]
                 two = weight_rows[np.uint64(columns[position + 1])]
                 three = weight_rows[np.uint64(columns[position + 2])]
@@ -115,13 +115,13 @@ def _sum_weight_rows(columns, values, row_ends, weight, bias, out):
 
 
 @vectorized_jit(reorder_sums=False)
-def _add_row_gradients(columns, values, row_ends, grad, weight):
-    """Add the nonzero inputs times the output gradients `grad` to the weight gradients `weight`."""
+def _add_weight_gradients(columns, values, row_ends, grad_out, grad_weight):
+    """Add the nonzero inputs times the output gradients `grad_out` to `grad_weight`."""
     position = 0
     for k in range(len(row_ends)):
-        weight_rows = weight[k]
+        weight_rows = grad_weight[k]
         for b in range(row_ends.shape[1]):
-            row, end = grad[k, b], row_ends[k, b]
+            row, end = grad_out[k, b], row_ends[k, b]
             while position < end:
                 one = weight_rows[np.uint64(columns[position])]
                 p = values[position]
@@ -132,14 +132,14 @@ def _add_row_gradients(columns, values, row_ends, grad, weight):
 
 @dataclass(frozen=True)
 class LegalActions:
-    """Lists of the legal actions of decisions, padded to the length L of the longest list."""
+    """A list of the legal actions for each decision, padded to the length L of the longest list."""
 
     actions: Tensor  # legal actions of each decision, [..., L] int64, then 0 as padding
     counts: Tensor  # number of legal actions of each decision, [...] int64
 
     @property
     def position_mask(self) -> Tensor:
-        """True at positions with a legal action, False in the padding, [..., L]."""
+        """Mask that is True at positions with a legal action, False in the padding, [..., L]."""
         positions = torch.arange(self.actions.shape[-1], device=self.actions.device)
         return positions < self.counts[..., None]
 
@@ -153,24 +153,24 @@ class LegalActions:
         return zeros.scatter_add(-1, self.actions, values * self.position_mask)
 
     def to_position(self, action: Tensor) -> Tensor:
-        """Return the position in its list of one legal action of each decision, [...] -> [...]."""
+        """Return the position of each decision's `action`, a legal one, in its list, [...]."""
         return (self.position_mask & (self.actions == action[..., None])).byte().argmax(-1)
 
     def to_action(self, position: np.ndarray) -> np.ndarray:
-        """Return the action at a position of each decision's list, [B] -> [B]."""
+        """Return the action at `position` in each decision's list, [B] -> [B]."""
         action: np.ndarray = self.actions.cpu().numpy()[np.arange(len(position)), position]
         return action
 
 
 def list_legal_actions_if_few(mask: np.ndarray, device: torch.device) -> LegalActions | None:
-    """Return the legal actions of masks [N, A]; None if the full layer is faster."""
+    """Return the legal actions of N decisions with masks [N, A]; None if all logits are faster."""
     if mask.shape[1] < MIN_ACTIONS or MIN_ACTIONS_PER_LEGAL * mask.sum() > mask.size:
         return None
     return list_legal_actions(mask, device)
 
 
 def list_legal_actions(mask: np.ndarray, device: torch.device) -> LegalActions:
-    """Return the legal actions, in ascending order, of masks [N, A]."""
+    """Return the legal actions, in ascending order, of N decisions with masks [N, A]."""
     counts = mask.sum(1)
     actions = np.zeros((len(mask), counts.max(initial=1)), np.int64)
     row, action = np.nonzero(mask)
@@ -180,14 +180,14 @@ def list_legal_actions(mask: np.ndarray, device: torch.device) -> LegalActions:
 
 
 def compute_legal_logits(x: Tensor, weight: Tensor, bias: Tensor, legal: LegalActions) -> Tensor:
-    """Return x @ weight + bias at the legal actions of each row, [K, B, in] -> [K, B, L]."""
+    """Return x @ weight + bias at legal actions, [K, B, in] -> [K, B, L]; arbitrary in padding."""
     if x.device.type != "cpu" or x.dtype != torch.float32:
         return legal.gather(torch.baddbmm(bias, x, weight))
     return LegalLogitsFunction.apply(x, weight, bias, legal.actions, legal.counts)  # type: ignore[no-any-return,no-untyped-call]
 
 
 class LegalLogitsFunction(torch.autograd.Function):
-    """x @ weight + bias at the actions of `LegalActions`, [K, B, in] -> [K, B, L]; else 0."""
+    """`compute_legal_logits` on a CPU, with weight [K, in, A]; the output is 0 in the padding."""
 
     @staticmethod
     def forward(

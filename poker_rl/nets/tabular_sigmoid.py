@@ -34,9 +34,9 @@ class SigmoidPolicyConfig:
 
 
 class SigmoidPolicy(nn.Module):
-    """Tabular policy with a weight w for each one-hot information set, [K, B, I] -> [K, B, 3].
+    """K tabular policies with a weight w for each of I information sets, [K, B, I] -> [K, B, 3].
 
-    The logits of fold, call and raise are -w, 0 and w.
+    Each of B inputs is a one-hot information set. The logits of fold, call and raise are -w, 0, w.
     """
 
     def __init__(self, infosets: int, replicas: int) -> None:

@@ -10,7 +10,7 @@ from toy_games import kuhn
 from tree_values import compute_counterfactual_values
 
 from poker_rl.algos import load_algorithm
-from poker_rl.algos.ppo_loss import compute_ppo_loss
+from poker_rl.algos.ppo_loss import compute_loss_and_metrics
 from poker_rl.config.schedules import Constant
 from poker_rl.evaluation import exploitability
 from poker_rl.games import Tables, get_tree
@@ -193,7 +193,7 @@ def test_the_update_against_plain_sums():
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
     coefs = {name: torch.tensor(value, dtype=torch.float64) for name, value in now.items()}
     given = outputs[..., :-1], outputs[..., -1], parts, parts["weight"], coefs, 0.5
-    loss, metrics = compute_ppo_loss(*given, normalizes_advantages=True)
+    loss, metrics = compute_loss_and_metrics(*given, normalizes_advantages=True)
     loss.backward()
 
     plain = outputs.detach().numpy()[0].copy()

@@ -12,7 +12,7 @@ from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values
 
-from poker_rl.algos.sampled_boards import SampledBoards, sample_in_proportion
+from poker_rl.algos.sampled_boards import SampledPublicTree, sample_in_proportion
 from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant
 from poker_rl.games import get_tree
@@ -34,9 +34,9 @@ def any_policy(tree, seed):
     return tree.normalize_policy(weights * tree.legal_mask)
 
 
-def find_infosets(tree, boards, decisions):
+def find_infosets(tree, sampled_tree, decisions):
     """Return the information set of each decision on a board, [D, R]."""
-    records = boards.tree.streets[decisions.street_index].decision_records
+    records = sampled_tree.tree.streets[decisions.street_index].decision_records
     lines, hands = decisions.explored_weights.shape
     records = np.repeat(records, hands)
     seats, hand = records["to_act"], np.tile(np.arange(hands), lines)
@@ -49,12 +49,14 @@ def test_advantages_on_all_boards_are_exact(game):
     """With as many boards as there are, every information set is met with its exact regrets."""
     tree = get_tree(game)
     policy = any_policy(tree, 1)
-    boards = SampledBoards(game, merge_suits=False, board_count=100, exploration=0.0)
-    walk = boards.walk(TabularPlayer(game, policy), np.random.default_rng(0))
+    sampled_tree = SampledPublicTree(game, merge_suits=False, board_count=100, exploration=0.0)
+    board_decisions = sampled_tree.evaluate_policy(
+        TabularPlayer(game, policy), np.random.default_rng(0)
+    )
     values = [compute_counterfactual_values(tree, policy, seat) for seat in range(2)]
     met, weights = np.zeros(tree.infoset_count, int), np.zeros(tree.infoset_count)
-    for decisions in walk:
-        infosets = find_infosets(tree, boards, decisions)
+    for decisions in board_decisions:
+        infosets = find_infosets(tree, sampled_tree, decisions)
         for seat, (regrets, reach, _) in enumerate(values):
             of_seat = tree.infoset_seat[infosets] == seat
             expected = (regrets / reach[:, None])[infosets[of_seat]]
@@ -88,9 +90,11 @@ def test_the_mean_over_sampled_boards_is_exact():
     generator = np.random.default_rng(3)
 
     def measure(count):
-        boards = SampledBoards(game, merge_suits=False, board_count=count, exploration=0.5)
-        walk = boards.walk(player, generator)
-        return next(board.advantages for board in walk if board.street_index == 0)
+        sampled_tree = SampledPublicTree(
+            game, merge_suits=False, board_count=count, exploration=0.5
+        )
+        board_decisions = sampled_tree.evaluate_policy(player, generator)
+        return next(board.advantages for board in board_decisions if board.street_index == 0)
 
     samples = np.array([measure(2) for _ in range(400)])
     error = samples.std(0) / 20

@@ -8,7 +8,7 @@ from random_games import play, sample_decisions
 from poker_rl.config import ConfigError
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.nets.encoders import HISTORY_STEPS, ObservationEncoder, take_newest_steps
+from poker_rl.nets.encoders import HISTORY_STEPS, ObservationEncoder, truncate_or_pad_history
 
 
 def test_a_hand_of_three_as_the_small_blind_sees_it():
@@ -81,7 +81,7 @@ def test_of_a_long_history_the_newest_steps_are_kept():
     lengths = np.array([3, HISTORY_STEPS, HISTORY_STEPS + 5])
     longest = HISTORY_STEPS + 5
     steps = np.arange(longest)[None, :, None] * (np.arange(longest) < lengths[:, None])[..., None]
-    remaining = take_newest_steps(steps.astype(np.float32), lengths)[..., 0]
+    remaining = truncate_or_pad_history(steps.astype(np.float32), lengths)[..., 0]
     assert remaining[0].tolist() == [0, 1, 2] + [0] * (HISTORY_STEPS - 3)
     assert remaining[1].tolist() == list(range(HISTORY_STEPS))
     assert remaining[2].tolist() == list(range(5, HISTORY_STEPS + 5))

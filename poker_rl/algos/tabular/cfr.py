@@ -7,7 +7,7 @@ iteration t each seat in turn (alternating updates) computes at each of its info
     R_t      = R_(t-1) + r_t, then multiplied by d(alpha) if positive, by d(beta) if negative
     policy   = in proportion to the positive part of R_t (if predictive: of R_t + r_t); uniform if
                no regret is positive
-    average += t^gamma * the seat's own reach probability * policy, both before this update
+    average += t^gamma * the seat's own reach probability * policy, both from before the update
 
 with the discount d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0. docs/algorithms.md has a table
 of the variants.
@@ -51,30 +51,30 @@ AveragingExponent = Annotated[float, Range(0, 10)]  # larger exponents would ove
 class TabularSolver:
     """Base class of the solvers: regrets, policy sums, and the state in checkpoints."""
 
-    def allocate_arrays(self, game: Game, row_count: int, dtype: type[np.floating[Any]]) -> None:
-        """Set the progress and, for each information set and action, regret and policy sum to 0."""
+    def initialize_state(self, game: Game, row_count: int, dtype: type[np.floating[Any]]) -> None:
+        """Set progress, and regrets and policy sums of the infosets, [row_count, A], to 0."""
         self.progress, self._game = Progress(), game
         self._regrets = np.zeros((row_count, game.action_count), dtype)  # chips
         self._policy_sums = np.zeros(self._regrets.shape, dtype)
 
-    def list_state_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays that checkpoints store by name; `load_state_dict` writes into them."""
+    def get_state_arrays(self) -> dict[str, np.ndarray]:
+        """Return by name the arrays that checkpoints store; `load_state_dict` writes into them."""
         return {"regrets": self._regrets, "sums": self._policy_sums}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return views of `list_state_arrays` and the counters."""
-        views = {name: torch.from_numpy(array) for name, array in self.list_state_arrays().items()}
+        """Return tensors that are views of `get_state_arrays`, and the progress."""
+        views = {name: torch.from_numpy(array) for name, array in self.get_state_arrays().items()}
         return {**views, "progress": self.progress.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, array in self.list_state_arrays().items():
+        for name, array in self.get_state_arrays().items():
             array[:] = state[name].numpy()
         self.progress.load_state_dict(state["progress"])
 
 
 @dataclass(kw_only=True)
 class CFR(TabularSolver):
-    """CFR solver, for any number of seats; the average policy only converges with two."""
+    """CFR solver for any number of seats; its average policy only converges with two."""
 
     alpha: float
     beta: float
@@ -86,18 +86,18 @@ class CFR(TabularSolver):
     def __post_init__(self, game: Game) -> None:
         self._tree = get_tree(game)
         check_tabular_memory(self._tree, 3)
-        self.allocate_arrays(game, self._tree.infoset_count, np.float64)
+        self.initialize_state(game, self._tree.infoset_count, np.float64)
         self._policy = self._tree.build_uniform_policy()
-        edge_count = self._tree.legal_mask.size + game.seats
-        self._reach = np.ones(edge_count)  # seats' own reach probability of each action
+        edge_count = self._tree.legal_mask.size + game.seats  # see `games.sequence_form`
+        self._reach = np.ones(edge_count)  # probability of each edge by its seat's own moves
         self._counterfactual_values = np.zeros(edge_count)  # scratch of `_update_part`
         self._recompute_reach()
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations.
+        """Run `iterations_per_step` iterations; return the metric `regret/positive`.
 
-        The metric is the mean over information sets of the largest regret, divided by the number of
-        iterations so far.
+        It is the mean over information sets of the largest positive regret, divided by the number
+        of iterations so far.
         """
         tree = self._tree
         scratch = self._reach, self._counterfactual_values
@@ -126,14 +126,14 @@ class CFR(TabularSolver):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy, which converges with two seats, and the current one."""
+        """Return "average", the policy that converges with two seats, and "current"."""
         return {
             "average": TabularPlayer(self._game, self._tree.normalize_policy(self._policy_sums)),
             "current": TabularPlayer(self._game, self._policy.copy()),
         }
 
-    def list_state_arrays(self) -> dict[str, np.ndarray]:
-        return super().list_state_arrays() | {"policy": self._policy}
+    def get_state_arrays(self) -> dict[str, np.ndarray]:
+        return super().get_state_arrays() | {"policy": self._policy}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
@@ -147,6 +147,7 @@ class CFR(TabularSolver):
 
 @jit
 def _update_parts(first_part, stop_part, sequences, arrays, variant, start, stop):
+    """Run iterations `start` to `stop` - 1 at parts `first_part` to `stop_part` - 1, in place."""
     for t in range(start, stop):
         for part in range(first_part, stop_part):
             _update_part(sequences, part, arrays, variant, t)
@@ -157,8 +158,9 @@ def _update_part(sequences, part, arrays, variant, t):
     """Run iteration t at one of the independent parts of a seat's information sets.
 
     Args:
-        arrays: reach probability and counterfactual value of each edge (action at an information
-            set), [I * A + seats], regrets, policy sums and policy, [I, A]; all change in place.
+        arrays: reach probability and counterfactual value of each edge (one of A actions at one of
+            I information sets, or a seat's root), [I * A + seats]; regrets, policy sums and policy,
+            [I, A]. All change in place.
         variant: alpha, beta, gamma and predictive.
     """
     reach, counterfactual_values, regrets, policy_sums, policy = arrays

@@ -16,10 +16,10 @@ _cached_players: dict[str, Player] = {}
 
 
 def compute_equilibrium(game: Game) -> Player | None:
-    """Return the average policy of a solver after `ITERATIONS`, cached for each game.
+    """Return an approximate equilibrium: a solver's average policy after `ITERATIONS` iterations.
 
-    The game may have other equilibria. Return None if it has more than `MAX_NODES` nodes, cannot be
-    enumerated, or does not have two seats, since the solver may not converge then.
+    It is cached for each game, which may have other equilibria. Return None if the game has more
+    than `MAX_NODES` nodes, cannot be enumerated, or does not have two seats (CFR may not converge).
     """
     if game.seats != 2 or count_nodes(game, MAX_NODES) > MAX_NODES:
         return None

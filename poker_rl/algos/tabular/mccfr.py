@@ -7,7 +7,7 @@ hands: one in the published algorithm, many in Deep CFR (arXiv:1811.00164):
     other seats' decisions      average += policy, then sample one action from the policy
     policy                      in proportion to the positive part of R, uniform if R has none
 
-Differences: with three or more seats, each traversal updates the averages of all other seats.
+Difference: with three or more seats, each traversal updates the averages of all other seats.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
 
-# Random state for `games.game.random_uniform`. Tables have these fields in another order; otherwise
-# numba would take a table for a subtype of this state, and warn.
+# Random state for `games.game.random_uniform`. Tables have these fields in another order; in this
+# order, numba would take a table for a subtype of the random state, and warn.
 RANDOM_STATE_DTYPE = np.dtype([("draws", "u8"), ("key", "u8")])
 
 
 @dataclass(kw_only=True)
 class MCCFR(TabularSolver):
-    """MCCFR solver, for any number of seats; the average policy only converges with two."""
+    """MCCFR solver for any number of seats; its average policy only converges with two."""
 
     iterations_per_step: SolverIterationCount
     traversals: PositiveInt
@@ -42,16 +42,16 @@ class MCCFR(TabularSolver):
     def __post_init__(self, game: Game, seed: int) -> None:
         self._tree = get_tree(game)
         check_tabular_memory(self._tree, 2)
-        self.allocate_arrays(game, self._tree.infoset_count, np.float64)
+        self.initialize_state(game, self._tree.infoset_count, np.float64)
         self._random_states = np.zeros(self.traversals, RANDOM_STATE_DTYPE)
         keys = np.random.SeedSequence(seed).generate_state(self.traversals, np.uint64)
         self._random_states["key"] = keys
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations.
+        """Run `iterations_per_step` iterations; return the metric `regret/positive`.
 
-        The metric is the mean over information sets of the largest regret, divided by the number of
-        traversals per seat so far.
+        It is the mean over information sets of the largest positive regret, divided by the number
+        of traversals per seat so far.
         """
         tree = self._tree
         nodes = tree.seat, tree.infoset, tree.first_child, tree.node_payoffs
@@ -71,15 +71,15 @@ class MCCFR(TabularSolver):
         return {"regret/positive": compute_mean_max_regret(self._regrets) / traversals_so_far}
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy, which converges with two seats, and the current one."""
+        """Return "average", the policy that converges with two seats, and "current"."""
         tree = self._tree
         return {
             "average": TabularPlayer(self._game, tree.normalize_policy(self._policy_sums)),
             "current": TabularPlayer(self._game, tree.normalize_policy(self._regrets.clip(0))),
         }
 
-    def list_state_arrays(self) -> dict[str, np.ndarray]:
-        return super().list_state_arrays() | {"random": self._random_states.view(np.int64)}
+    def get_state_arrays(self) -> dict[str, np.ndarray]:
+        return super().get_state_arrays() | {"random": self._random_states.view(np.int64)}
 
 
 @jit
@@ -111,7 +111,7 @@ def _run_iterations(tree_arrays, regrets, policy_sums, generators, iterations):
 
 @jit
 def _traverse_hand(deal, traverser, generator, tree_arrays, regrets, scratch):
-    """Traverse a hand and update the traverser's regrets; return the number of visited nodes.
+    """Traverse one deal and update the traverser's regrets; return the number of visited nodes.
 
     Visited nodes are in breadth-first order, so one backward loop can compute their values.
     """

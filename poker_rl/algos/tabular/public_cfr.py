@@ -43,7 +43,7 @@ from poker_rl.learning.memory_checks import check_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import PublicTabularPlayer, get_infoset_index
 
-# Bytes per action of an information set: regret and sum, the player's policy, temporary arrays.
+# Bytes per action of an information set: regret and policy sum, player's policy, temporary arrays.
 BYTES_PER_ACTION = 8 + 2 + 8
 
 
@@ -67,10 +67,10 @@ class PublicCFR(TabularSolver):
         self._tree, row_count = self._infoset_index.tree, self._infoset_index.row_count
         needed_bytes = row_count * game.action_count * BYTES_PER_ACTION
         check_memory(f"game: {row_count:,} information sets", needed_bytes, torch.device("cpu"))
-        self.allocate_arrays(game, row_count, np.float32)
+        self.initialize_state(game, row_count, np.float32)
 
     def learn(self) -> dict[str, float]:
-        """Run `iterations_per_step` iterations; return the metric `regret/first_street`."""
+        """Run iterations; return `regret/first_street`, the mean largest regret per iteration."""
         for _ in range(self.iterations_per_step):
             self.progress.iterations += 1
             t = self.progress.iterations
@@ -96,7 +96,7 @@ class PublicCFR(TabularSolver):
         return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy, which converges to an equilibrium."""
+        """Return "average", the policy that converges to an equilibrium."""
         policy = np.empty(self._policy_sums.shape, np.float16)
         for node in self._infoset_index.nodes[1:]:
             rows = node.rows
@@ -115,7 +115,7 @@ class PublicCFR(TabularSolver):
                 [L, 2, H].
 
         Returns:
-            counterfactual value of each hand of the updated seat at each of these lines, [L, H].
+            counterfactual value of each hand of the updated seat at each entering line, [L, H].
         """
         if threads > 1 and len(node.children) > 1:
             with ThreadPoolExecutor(threads) as pool:
@@ -133,7 +133,7 @@ class PublicCFR(TabularSolver):
         return hand_values / self._tree.boards.count_next_boards(node.street + 1)
 
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
-        """Update regrets and policy sums on a board and on all boards that follow it."""
+        """Update a board and all that follow it; arguments, result as in `_update_next_boards`."""
         street, rows = self._tree.streets[node.street], node.rows
         legal_mask = street.legal_mask
         shape = *legal_mask.shape[:1], len(node.representatives), legal_mask.shape[1]
