@@ -47,7 +47,7 @@ from poker_rl.learning.rollout import (
     RolloutBatch,
     Seating,
 )
-from poker_rl.nets.net_config import get_value_net_config
+from poker_rl.nets.net_interface import get_value_net_config
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
 from poker_rl.players.player import Player, mix_with_uniform
 

@@ -7,7 +7,7 @@ of a critic, and a penalty on the KL to uniform play that decays (magnetic mirro
 arXiv:2206.05825). Each iteration:
 
     sample boards, and evaluate the current policy pi on the public tree over them
-    A(a)    = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_boards.py`)
+    A(a)    = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_public_tree.py`)
     sample decisions in proportion to their probability if both seats explore
     actor   : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
     average : a second network, fitted to the policies of all iterations
@@ -22,7 +22,11 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.algos.sampled_boards import BoardDecisions, SampledPublicTree, sample_in_proportion
+from poker_rl.algos.sampled_public_tree import (
+    BoardDecisions,
+    SampledPublicTree,
+    sample_in_proportion,
+)
 from poker_rl.config.schedules import ScheduleOverDecisions
 from poker_rl.config.validation import (
     ConfigError,

@@ -18,7 +18,7 @@ from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import DecisionsToMake, Rollout, Seating
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
+from poker_rl.nets.net_interface import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
 from poker_rl.players.network_player import (
     Critic,

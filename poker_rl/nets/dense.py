@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.validation import ConfigError, PositiveInt
-from poker_rl.nets.net_config import Features, NetDimensions
+from poker_rl.nets.net_interface import Features, NetDimensions
 from poker_rl.nets.sparse_layers import (
     LegalActions,
     SparseLinearFunction,

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
+from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,

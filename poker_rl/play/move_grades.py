@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
+from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree

@@ -18,7 +18,7 @@ from poker_rl.config.validation import ConfigError, memory_errors_as_config_erro
 from poker_rl.games.game import Game
 from poker_rl.learning import memory_checks
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.net_config import NetConfig, NetDimensions
+from poker_rl.nets.net_interface import NetConfig, NetDimensions
 
 # Settings that say how many rows a network call has; the first one that a learner has is used.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")

@@ -7,8 +7,8 @@ import torch
 from random_games import game
 from toy_games import forgetful, kuhn, label, leduc, leduc_8, numba_threads, two_cores
 
-from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
 from poker_rl.algos.tabular.mccfr import MCCFR
+from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
 from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
