@@ -125,7 +125,7 @@ class DeepCFR(NetworkLearner):
                 fit.buffer.add(decisions)
                 decision_count += len(decisions.replica)
             self.progress.updates += self._count_gradient_steps(self._regrets)
-            means.append([self._fit_network(fit) for fit in self._fits])
+            means.append([self._continue_training(fit) for fit in self._fits])
         self.count_progress(decision_count)
         regrets, average = np.mean(means, 0).tolist()
         return {
@@ -165,8 +165,8 @@ class DeepCFR(NetworkLearner):
         batches_per_epoch = max(1.0, len(fit.buffer) / self.services.replicas / self.batch_size)
         return min(fit.gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
 
-    def _fit_network(self, fit: NetworkFit) -> tuple[float, float]:
-        """Fit a network to its buffer; return a replica's mean error and the mean gradient norm."""
+    def _continue_training(self, fit: NetworkFit) -> tuple[float, float]:
+        """Train a network further on its buffer; return a replica's mean error and mean norm."""
         sums, steps = torch.zeros(2, device=self.services.device), self._count_gradient_steps(fit)
         for _ in range(steps):
             targets = fit.buffer.get_or_sample_batch(self.batch_size)
@@ -208,8 +208,11 @@ def traverse_hands(
     # The decisions of each level of the trees, and a mask of those that the traverser makes.
     levels: list[tuple[TraversalDecisions, np.ndarray]] = []
 
-    def compute_values(table_index: np.ndarray) -> np.ndarray:
-        """Play the n hands in `tables` to their ends; return the traverser's values, [n] chips."""
+    def play_and_compute_values(table_index: np.ndarray) -> np.ndarray:
+        """Play the n hands in `tables` to their ends; return the traverser's values, [n] chips.
+
+        Each call plays one action and appends the decisions to `levels`.
+        """
         is_over = tables.records["over"] != 0
         ended, nonterminal = np.flatnonzero(is_over), np.flatnonzero(~is_over)
         values = np.zeros(len(is_over))
@@ -239,7 +242,7 @@ def traverse_hands(
         tables.step(action)
         del records  # which would otherwise stay in memory at every level
         action_values = np.zeros(probs.shape)
-        action_values[parent, action] = compute_values(table_index[parent])
+        action_values[parent, action] = play_and_compute_values(table_index[parent])
         # The action of another seat was sampled, so its value counts with weight 1.
         weights = np.where(is_traverser[:, None], probs, 1.0)
         state_values = (weights * action_values).sum(1, keepdims=True)
@@ -252,5 +255,5 @@ def traverse_hands(
         parts = [[column[rows == of_traverser] for column in level] for level, rows in levels]
         return TraversalDecisions(*map(np.concatenate, zip(*parts, strict=True)))
 
-    compute_values(np.arange(hand_count))
+    play_and_compute_values(np.arange(hand_count))
     return select_decisions(True), select_decisions(False)

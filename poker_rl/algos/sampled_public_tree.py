@@ -51,8 +51,8 @@ class SampledPublicTree:
     Args:
         merge_suits: merge boards and hands that differ only by a permutation of the suits; the
             policies have to ignore how suits are named.
-        board_count: number of boards to sample after each board of the street before; if there
-            are no more, all of them are visited.
+        board_count: number of boards to sample after each board of the street before; if at most
+            so many exist, all of them are visited.
         exploration: share of uniform play in the policy of a seat that explores.
 
     Raises:

@@ -186,7 +186,7 @@ class Vine(NetworkLearner):
         records = rows.records
         for start in range(0, len(decision), MAX_TABLES):
             chunk = decision[start : start + MAX_TABLES], column[start : start + MAX_TABLES]
-            action_values[chunk] = self._estimate_action_values(
+            action_values[chunk] = self._roll_out_actions(
                 records.take(chunk[0]), rows.table[chunk[0]], action[chunk]
             )
         policy = np.where(is_tried, policy, 0.0)
@@ -204,12 +204,12 @@ class Vine(NetworkLearner):
             value=value[is_stored],
         )
 
-    def _estimate_action_values(
-        self, records: np.ndarray, table: np.ndarray, action: np.ndarray
+    def _roll_out_actions(
+        self, records: np.ndarray, source_table: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
         """Estimate the values of N actions by a rollout each, in units of `reward_scale` chips.
 
-        Action i is played on `records[i]`, a copy of the table `table[i]` of `services.rollout`.
+        Action i is played on `records[i]`, a copy of table `source_table[i]` of `services.rollout`.
         """
         services = self.services
         tables = tables_from_records(services.game, records)
@@ -218,7 +218,7 @@ class Vine(NetworkLearner):
             module: nn.Module, rows: np.ndarray, legal: LegalActions | None = None
         ) -> Tensor:
             records_now = tables.records.take(rows)
-            replica = services.to_tensor(services.assign_replicas(records_now, table[rows]))
+            replica = services.to_tensor(services.assign_replicas(records_now, source_table[rows]))
             inputs = DeduplicatedInputs(services.encoder(records_now), services.device)
             with services.timer.time_networks(), torch.no_grad():
                 return inputs.forward_all(module, replica, legal)

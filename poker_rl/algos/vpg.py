@@ -54,7 +54,7 @@ ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
 
 @dataclass(kw_only=True)
 class VPG(NetworkLearner, NetworkAssignment):
-    """VPG learner; its schedules advance with the decisions of one instance."""
+    """VPG learner; its schedules count the decisions of one of its instances, not of all."""
 
     hands_per_iteration: PositiveInt
     min_network_decisions: PositiveInt | None

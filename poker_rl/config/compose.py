@@ -173,13 +173,13 @@ def split_sweep_into_jobs(overrides: Sequence[str]) -> tuple[list[str], list[lis
         if override.is_hydra_override():
             launcher_overrides.append(str(override.input_line))
         elif override.is_sweep_override():
-            values_by_key[key] = _expand_sweep_values(override)
+            values_by_key[key] = _split_into_single_overrides(override)
         else:  # an override such as ~net is only a key, without a value
             values_by_key[key] = [key if override.value_type is None else text]
     return launcher_overrides, [list(job) for job in product(*values_by_key.values())]
 
 
-def _expand_sweep_values(override: Override) -> list[str]:
+def _split_into_single_overrides(override: Override) -> list[str]:
     """Return KEY=VALUE for each value of an override such as KEY=VALUE,VALUE."""
     text, key = override.input_line, override.get_key_element()
     if not override.is_discrete_sweep():

@@ -34,8 +34,8 @@ class GameTree:
         level_starts: index of the first node of each depth, and at the end N, [depths + 1]
         infoset_records: the record of one table in each information set, [I]
         infoset_seat: the seat to act at each information set, [I] int8
-        betting_node: number of a betting line that leads to each information set, [I] int64; other
-            lines lead to it too if actions are hidden from the seat to act
+        betting_node: index of the pair of a seat to act and a betting line, at each information
+            set, [I] int64; of one of the lines if several lead to it, because actions are hidden
         legal_mask: action mask of each information set, [I, A] bool
         first_infoset_of_seat: first information set of each seat, and at the end I, [seats + 1];
             the information sets of a seat are adjacent and in the order of their depth

@@ -41,7 +41,7 @@ def replay_hand(game: Game, history: HandHistory) -> Iterator[np.ndarray]:
 class TablePacker:
     """Packer of poker tables into rows of bytes with their cards and actions, for replay buffers.
 
-    A table takes 768 bytes, a row of `row_bytes` far fewer.
+    A record of a table has 768 bytes, a packed row only `row_bytes`.
     """
 
     def __init__(self, game: Game) -> None:

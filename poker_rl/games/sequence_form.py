@@ -110,9 +110,11 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
 
 
 def _assign_parts(tree: GameTree, decision_nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the part of each information set, [I], and the first part of each seat, [seats + 1].
+    """Divide the information sets of each seat into parts, one for each private hand.
 
-    Deals that lead a seat to the same information set are one private hand, and so one part.
+    Deals give a seat the same hand if they lead it to the same information set, directly or through
+    other deals. Return the part of each information set, [I], and the index of each seat's first
+    part and, at the end, the number of parts, [seats + 1].
     """
     level_sizes = np.diff(tree.level_starts)  # nodes of a level are in the order of their deals
     deal = np.concatenate([np.arange(n) // (n // tree.deal_count) for n in level_sizes])
@@ -204,10 +206,11 @@ def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):
 
 @jit
 def add_leaf_values(sequences, group, reach, counterfactual_values):
-    """Add the payoff of each leaf of a group, weighted by reach, to the value of its own edge.
+    """Add the counterfactual values of a group of columns to the edges at which they end.
 
-    The weight is the reach of all other seats. A leaf's own edge is the last edge of the column's
-    seat, row 0 of `leaf_edge`.
+    A column of the leaf arrays is a pair of a leaf and a seat, see `SequenceForm`. Its payoff times
+    the reach of the last edges of all other seats, `leaf_edge[1:]`, is added to the value of the
+    seat's own last edge, `leaf_edge[0]`.
     """
     first_leaf = sequences.first_leaf_of_group[group]
     stop_leaf = sequences.first_leaf_of_group[group + 1]

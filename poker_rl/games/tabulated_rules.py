@@ -1,4 +1,4 @@
-"""The compiled rules of a game whose tree is given as arrays.
+"""Compiled rules that play any game whose tree is given as arrays, such as one of OpenSpiel.
 
 Arrays of a definition describe the N nodes: `owner` is the seat to act, OVER or CHANCE; the
 children of a node are adjacent, from `first_child` on. `index` is the information set of a decision

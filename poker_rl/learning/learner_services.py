@@ -207,7 +207,10 @@ class LearnerServices:
     def compute_logits(
         self, module: nn.Module, decisions: DecisionsToMake, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return outputs of each decision's replica, [B, A], or of `legal` actions only, [B, L]."""
+        """Return the network's outputs at B decisions, [B, A]; for `legal` actions only, [B, L].
+
+        Each row is computed by the replica that decides there.
+        """
         # If every table has a decision, they are K blocks of equal size in the order of replicas.
         has_all_tables = len(decisions.table) == self.instances * self._tables_per_instance
         is_blocked = self.has_equal_blocks and has_all_tables

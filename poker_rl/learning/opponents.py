@@ -124,9 +124,10 @@ class Opponents:
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
     def accumulate_results(self, rows: np.ndarray, agents: np.ndarray, chips: np.ndarray) -> None:
-        """Add finished hands at tables `rows` [B], and agent 0's chips, to each opponent's totals.
+        """Add finished hands, and what the learner (agent 0) won, to the totals of each opponent.
 
-        `agents` are those in the seats, and `chips` are those that the seats won, [B, seats].
+        `rows` [B] are the tables of the hands; `agents` and `chips` [B, seats] are the agent in
+        each seat and what the seat won.
         """
         won = chips[np.arange(len(rows)), agents.argmin(1)]
         for index in range(len(self._probs)):

@@ -28,7 +28,10 @@ MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 s
 
 @dataclass(kw_only=True, frozen=True)
 class HistoryNetConfig:
-    """Settings of a network with dense layers for cards and chips and a reader of the history."""
+    """Settings of a network: dense layers for cards and chips, and an LSTM for past actions.
+
+    A dense layer may take the place of the LSTM.
+    """
 
     history_reader: Literal["lstm", "fc", "none"]  # fc: a dense layer over all steps
     reader_units: PositiveInt

@@ -1,7 +1,8 @@
 """Precision in which networks compute: the setting `precision` in training, float32 in evaluation.
 
-With `precision=medium`, layers between hidden layers multiply in bfloat16 and output bfloat16.
-Weights, gradients, optimizer state, observations and network outputs stay float32.
+With `precision=medium`, the products from one hidden layer to the next are computed in bfloat16,
+those of the first layer and of the output layer in float32. Weights, gradients, optimizer state,
+observations and network outputs stay float32.
 """
 
 from __future__ import annotations

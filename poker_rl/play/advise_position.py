@@ -62,11 +62,11 @@ class AdviseConfig:
     threads: PositiveInt
 
 
-class Bet(NamedTuple):
-    """Amounts of a bet or raise: the chips that its seat has put in after it."""
+class BetAmounts(NamedTuple):
+    """Chips that a seat has put in after its bet or raise."""
 
-    to: int  # chips put in during the whole hand, including blinds and ante
-    on_street: int  # chips put in on this street, including blinds
+    in_hand: int  # including blinds and ante
+    on_street: int  # on the present street, including blinds
 
 
 class PositionAdvice:
@@ -113,11 +113,11 @@ class PositionAdvice:
         return " ".join([seat, cards_text, *action_texts])
 
     @cached_property
-    def bets(self) -> dict[int, Bet]:
+    def bets(self) -> dict[int, BetAmounts]:
         """Amounts of each legal bet or raise, keyed by action."""
         before_street = self.game.compute_bet_before_street(self.records[0])
         targets = self.game.compute_raise_targets(self.records[0])
-        return {action: Bet(to, to - before_street) for action, to in targets.items()}
+        return {action: BetAmounts(to, to - before_street) for action, to in targets.items()}
 
     def to_dict(self, with_grid: bool) -> dict[str, Any]:
         """Return the advice as plain values for JSON, in chips; with the hand grid if requested."""
@@ -128,7 +128,7 @@ class PositionAdvice:
             actions.append(
                 {
                     "name": self.game.action_name(action),
-                    "to": bet and bet.to,
+                    "to": bet and bet.in_hand,
                     "on_street": bet and bet.on_street,
                     "prob": float(self.probs[action]),
                     "equilibrium": None if equilibrium is None else float(equilibrium[action]),
@@ -209,12 +209,12 @@ class PositionAdvice:
         if first is None or last is None:
             return group.label.split(" ")[0].lower()
         if group.name:
-            name = group.name + f" to {first.to}" * (group.name != f"raise_{first.to}")
+            name = group.name + f" to {first.in_hand}" * (group.name != f"raise_{first.in_hand}")
             variant_game = self.game.get_variant_game(self.records[0])
-            if isinstance(variant_game, NoLimitPoker) and first.to != first.on_street:
+            if isinstance(variant_game, NoLimitPoker) and first.in_hand != first.on_street:
                 name += f" ({first.on_street} on this street)"
             return name
-        amounts = dict.fromkeys([first.to, last.to])
+        amounts = dict.fromkeys([first.in_hand, last.in_hand])
         chips_text = " to ".join(f"r{chips}" for chips in amounts)
         units_text = format_chips_in_unit(self.game, *amounts)
         return f"{'  ' * group.is_subgroup}{group.label.lower()}, {chips_text} ({units_text})"

@@ -160,7 +160,7 @@ def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
     return LiveHand(setup, seed, hand_number, player_of_seat, tables.records.copy())
 
 
-def rebuild_hand(setup: TableSetup, seed: int, saved_hand: Mapping[str, Any]) -> LiveHand:
+def rebuild_finished_hand(setup: TableSetup, seed: int, saved_hand: Mapping[str, Any]) -> LiveHand:
     """Return a finished hand, with all its moves, from the result of its `LiveHand.to_dict`."""
     deck, actions = tuple(saved_hand["deck"]), tuple(saved_hand["actions"])
     history = HandHistory(deck, actions, saved_hand["variant"])

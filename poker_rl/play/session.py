@@ -37,7 +37,7 @@ from poker_rl.play.live_hand import (
     find_requested_move,
     format_hand,
     players_to_dicts,
-    rebuild_hand,
+    rebuild_finished_hand,
     view_to_dict,
 )
 from poker_rl.play.move_grades import compute_probs, explain_grades, review_decisions
@@ -284,7 +284,7 @@ class Session:
         if hand_number not in self._finished_hands:
             noun = self.setup.game.hand_noun
             raise MoveNotAllowedError(f"There is no finished {noun} {hand_number}.")
-        return rebuild_hand(self.setup, self._seed, self._finished_hands[hand_number])
+        return rebuild_finished_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
     def _check_turn(self, turn_id: int, is_over: bool) -> None:
         """Raise an error if `turn_id` is outdated, or the state of the hand is not `is_over`."""

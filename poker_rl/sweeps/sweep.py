@@ -77,7 +77,7 @@ def run_sweep(
     with TemporaryDirectory(prefix="poker-rl-") as temporary_folder:
         stop_file = Path(temporary_folder, STOP_FILE)
         task = partial(run_job, Path.cwd(), sweep, stop_file, option_dirs)
-        with handle_stop_signals(stop_file, is_parallel=launcher != "basic"):
+        with stop_sweep_on_signal(stop_file, waits_for_jobs=launcher != "basic"):
             try:
                 if unfinished:
                     launch_jobs(unfinished, task, launcher_overrides, sweep)
@@ -107,17 +107,17 @@ def read_stop_signal(stop_file: Path) -> int | None:
 
 
 @contextmanager
-def handle_stop_signals(stop_file: Path, is_parallel: bool) -> Iterator[None]:
+def stop_sweep_on_signal(stop_file: Path, waits_for_jobs: bool) -> Iterator[None]:
     """Stop the sweep in this context at a stop signal; let a second signal end the process.
 
     A job in this process handles a signal first: it saves its work and raises the signal again. If
-    `is_parallel`, jobs run in other processes, and this process waits until they have ended.
+    `waits_for_jobs`, this process waits until jobs in other processes have ended.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
         record_stop_signal(stop_file, number)
         old_handlers.close()
-        if not (is_parallel and multiprocessing.active_children()):
+        if not (waits_for_jobs and multiprocessing.active_children()):
             raise KeyboardInterrupt
 
     with ExitStack() as old_handlers:

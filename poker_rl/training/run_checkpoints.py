@@ -122,7 +122,7 @@ class Checkpoints:
             reason = str(error).partition("\n")[0]
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
-    def synchronize(self) -> None:
+    def load_state_on_all_ranks(self) -> None:
         """Let all ranks start with equal networks; all must call this together.
 
         In a resumed run, each rank above 0 loads its part of the last checkpoint. In a new run, it

@@ -163,7 +163,7 @@ def train_in_folder(
     config = {**config, "resume": None}
     if not collectives.is_main_process():
         checkpoints = Checkpoints(Path(), config, game, algorithm)
-        checkpoints.synchronize()
+        checkpoints.load_state_on_all_ranks()
         Trainer(config, algorithm, evaluator, checkpoints).run()
         return
     names = config["names"]
@@ -210,8 +210,8 @@ def prepare_run_folder(
             session = {"threads": config["threads"], "from": checkpoints.last_progress}
             run_log.manifest["resumed"].append(run_folder.describe_process(device) | session)
             run_log.manifest.pop("error", None)
-        remove_partial_files(folder)  # while the other processes wait in `synchronize`
-        checkpoints.synchronize()
+        remove_partial_files(folder)  # while the other processes wait in `load_state_on_all_ranks`
+        checkpoints.load_state_on_all_ranks()
         copy_into_folder(folder, files_to_copy)
         run_folder.write_config(folder, config)
         run_log.write_manifest(status="running", end=None)

@@ -51,7 +51,7 @@ def learner(algo, rank, workers, *overrides, opponent=None):
 def share_state(learner):
     """Give a learner the state of the first process's."""
     config = {"names": {"game": "leduc", "algo": "x"}}
-    Checkpoints(Path(), config, learner.services.game, learner).synchronize()
+    Checkpoints(Path(), config, learner.services.game, learner).load_state_on_all_ranks()
 
 
 def weights(learner):

@@ -1,4 +1,4 @@
-"""Equilibria of small two-player games, computed by a CFR solver when they are needed."""
+"""Approximate equilibria of small two-player games, by CFR on first use, and then cached."""
 
 from __future__ import annotations
 

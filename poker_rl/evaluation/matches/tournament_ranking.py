@@ -184,7 +184,8 @@ def fit_elo(
 
     Returns:
         Ratings [players] with mean 0, and the influence of each deal and of the added draw on each
-        rating, [players, deals + 1]. A rating's error is, to first order, its mean influence.
+        rating, [players, deals + 1]. The influences on a rating have mean 0; its standard error is
+        their standard deviation divided by the square root of their number.
     """
     design = np.zeros((len(pairs), player_count))
     rows = np.arange(len(pairs))

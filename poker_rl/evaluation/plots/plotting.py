@@ -230,10 +230,10 @@ def add_footnote(figure: Figure, text: str) -> None:
     figure.supxlabel(full_text, x=0.01, ha="left", fontsize=7, color=GRAY_COLOR, parse_math=False)
 
 
-def save_figure(figure: Figure, path: Path, origin: str = "") -> None:
-    """Save a figure in the format of its suffix; a footnote names the origin of the numbers."""
-    if origin:
-        add_footnote(figure, origin)
+def save_figure(figure: Figure, path: Path, footnote: str = "") -> None:
+    """Save a figure in the format of its suffix; the footnote names the source of the numbers."""
+    if footnote:
+        add_footnote(figure, footnote)
     file_format = path.suffix[1:]
     options: Any = {"metadata": METADATA[file_format]} if file_format in METADATA else {}
     with atomic_replacement(path) as temporary_path, rc_context(FILE_STYLE):

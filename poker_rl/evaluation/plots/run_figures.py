@@ -28,7 +28,7 @@ Curves = Mapping[str, np.ndarray]  # columns of a file metrics.jsonl by tag, eac
 def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
     """Read the columns of a file metrics.jsonl by tag, [rows]; NaN where a row lacks the tag.
 
-    The tags have the order of the newest row, which begins with the first player of the learner.
+    The tags have the order of the newest row, so those of the learner's first player come first.
     """
     rows = read_metrics_rows(metrics_path)
     tags = dict.fromkeys(tag for row in reversed(rows) for tag in row)

@@ -65,10 +65,11 @@ def compute_expected_chips_and_equity(
 
 @jit
 def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, means_out):
-    """Write each seat's mean pot share over the boards that can still come into `means_out`.
+    """Write each seat's mean share of the pot into `means_out` [B, seats], which must hold zeros.
 
-    `means_out` [B, seats] must hold zeros. If `use_payoffs`, the hands are finished, and mean
-    payoffs in chips are written instead. The decks and random states in `tables` are overwritten.
+    The mean is over all boards that can still come, or a sample of them. If `use_payoffs`, the
+    hands are finished, and mean payoffs in chips are written instead. The decks and random states
+    in `tables` are overwritten.
     """
     seat_payoffs = np.empty(means_out.shape[1], np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)

@@ -37,13 +37,14 @@ INFOSET_KEY_SIZE = 2 + DECK_SIZE  # bytes in the key of an information set
 IN_HAND_MARK = 255  # the byte in an information-set key for a card that the seat holds
 
 # The types of combinations as bits: 1 single card, 2 pair, 4 triple, 8 two pair, 16 four of a kind,
-# 32 straight, 64 flush, 128 full house. A straight flush is of two types.
+# 32 straight, 64 flush, 128 full house. A straight flush sets two bits.
 COMBINATION_BITS = np.array(  # [number of cards, category of the combination]
     [[0] * 4, [1, 0, 0, 0], [2, 0, 0, 0], [4, 0, 0, 0], [8, 16, 0, 0], [32, 64, 128, 32 | 64]],
     np.uint8,
 )
 COMBINATION_TYPE_COUNT = 8
-# The types that an observation shows for each other seat; all of four cards count as one.
+# The types of combinations that have a feature in an observation; two pair and four of a kind share
+# one, and single cards have none.
 OBSERVED_BITS = np.array([2, 4, 8 | 16, 32, 64, 128], np.uint8)
 
 # Sizes and offsets of the blocks of an observation

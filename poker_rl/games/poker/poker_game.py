@@ -1,4 +1,7 @@
-"""The settings that all poker variants share, and the definition that the rules read."""
+"""Base class of all poker games: settings that every variant has, and their conversion.
+
+The compiled rules read the settings from a definition, which is a NumPy record.
+"""
 
 from __future__ import annotations
 
@@ -187,7 +190,11 @@ class PokerGame(Game):
 
     @abstractmethod
     def build_definition(self, seat_slots: int) -> np.ndarray:
-        """Return the definition of the game, [1]; observations have room for `seat_slots` seats."""
+        """Return the constants of the game that the compiled rules read, as one record, [1].
+
+        Observations have room for `seat_slots` seats, so that games with different numbers of seats
+        can share a network.
+        """
 
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
         """Return the definition with 0 in the fields that only some kinds of betting need."""

@@ -117,7 +117,11 @@ def enumerate_street_lines(
 def pack_line_arrays(
     street: StreetLines,
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arrays `lines` of the passes; the last has each line's decision index, [N]."""
+    """Return the argument `lines` of `fill_reach` and the other passes over a street of N lines.
+
+    It has the number of entering lines, then arrays [N] with each line's parent, last action, seat
+    to act, and index among the lines where a seat decides.
+    """
     decision_of_line = np.cumsum(street.seat >= 0) - 1
     return street.entering_count, street.parent_line, street.action, street.seat, decision_of_line
 

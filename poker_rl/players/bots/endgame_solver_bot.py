@@ -124,7 +124,10 @@ class EndgameSolverBot(Bot):
         return probs
 
     def _get_solution(self, record: np.ndarray) -> EndgameSolution:
-        """Return the solution of the last street for the seat to act at a table, [1]; cache it."""
+        """Return the solution of the last street for the seat to act at the one table `record`.
+
+        It comes from the cache, or is put there.
+        """
         states = int(record["moves"][0]) + 1
         tables = Tables(self._game, states, 0)
         tables.deal(decks=np.repeat(record["deck"], states, axis=0))
