@@ -44,8 +44,8 @@ First: `poker-rl train game=kuhn name=first`, then `poker-rl evaluate run=output
 `poker-rl COMMAND --help` explains a command and its main settings, --help=all has all of them.
 `poker-rl --version` prints the version."""
 
-# Function of each command. A dotted name is that of a command with settings in conf/<command>.yaml,
-# which is imported only when the command runs.
+# Function of each command, or its dotted name. A function that is given by name has settings in
+# conf/<command>.yaml, and is imported only when the command runs.
 COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
     "train": run_train,
     "evaluate": "poker_rl.reports.evaluate.evaluate",
@@ -67,7 +67,8 @@ COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
 
 def main() -> NoReturn:
     """Run `poker-rl` with the arguments of the process, and exit with its exit code."""
-    # A closed stream is None; a file that a run opens later must not get its number.
+    # A stream is None if its file descriptor is closed. Opening /dev/null takes this descriptor, so
+    # that no file of a run gets it.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):  # escape characters that the encoding lacks

@@ -1,4 +1,4 @@
-"""Commands: train, list, those that take one folder, and those with settings in conf/."""
+"""The commands `train` and `list`, and the functions that run all other commands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
 
 MAIN_SETTING_COUNT = 5  # settings at the top of conf/<command>.yaml that --help explains
-# Groups whose options a command takes, as in game=leduc; a command that is not here has `game`.
+# Groups of options that a command accepts, as in game=leduc; commands not listed accept `game`.
 GROUPS_BY_COMMAND = {"evaluate": ("game", "evaluation"), "compare": (), "report": (), "tune": ()}
 
 CONFIG_DIR_HELP = """\
@@ -75,7 +75,7 @@ poker-rl list [GROUP …] [--config-dir FOLDER]
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Parser of --help, --config-dir and positional words that raises ConfigError."""
+    """Parser of a command's --help, --config-dir and words; errors are raised as ConfigErrors."""
 
     def __init__(self, words_name: str) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
@@ -175,7 +175,7 @@ def run_train(arguments: list[str]) -> int:
         if namespace.help:
             print_train_help(option_dirs)
         if namespace.cfg or namespace.help == "all":
-            # Horizons are printed in steps; settings of other groups keep references to settings.
+            # In `algo`, print horizons in steps; elsewhere, keep references such as `${seed}`.
             algo = convert_horizons_to_steps(to_plain_dict(composed.config)).get("algo")
             comments = compose.read_setting_comments(jobs[0], option_dirs)
             print_line(dump_with_comments(composed.config | {"algo": algo}, comments))

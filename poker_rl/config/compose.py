@@ -44,9 +44,9 @@ from poker_rl.config.validation import (
     suggest_allowed,
 )
 
-# Message of Hydra 1.3 or 1.4 on an option of a group that no other option uses.
+# Message of Hydra 1.3 or 1.4 if no selected option has the group of an override in its defaults.
 NO_MATCH_ERROR = re.compile(r"(?:Could not override|No earlier Group Default for) '([^']+)'")
-# Names that lead to other folders, such as ../a, do not match.
+# Names for files and folders that the program creates; a path such as ../a does not match.
 FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")
 
 # Hydra 1.3 warns if version_base is missing, and Hydra 1.4 warns if it is present.
@@ -94,20 +94,20 @@ class ComposedConfig:
 
 
 class OptionSearchPath(SearchPathPlugin):
-    """Plug-in of Hydra that adds the folders of options after the first to the search path."""
+    """Plug-in of Hydra that lets Hydra search several folders for options."""
 
     # `option_dirs` belongs to the class, because Hydra creates the instance without arguments.
     option_dirs: ClassVar[Sequence[Path]] = ()
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Append all folders of options but the first to Hydra's search path."""
+        """Append all option folders but the first, which Hydra has as its config folder."""
         for folder in self.option_dirs[1:]:
             search_path.append("options", f"file://{folder.resolve()}")
 
 
 @contextmanager
 def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
-    """Initialize Hydra in this context, with the folders of options from `list_option_dirs`."""
+    """Initialize Hydra in this context, with the option folders from `list_option_dirs`."""
     Plugins.instance().register(OptionSearchPath)
     OptionSearchPath.option_dirs = option_dirs
     config_dir = str(option_dirs[0].resolve())
@@ -164,7 +164,7 @@ def compose_outputs_and_run_folder(composed: ComposedConfig) -> tuple[str, Path]
 
 
 def split_sweep_into_jobs(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Return the overrides of the launcher, and for each job of the sweep its overrides."""
+    """Return the launcher's overrides, and a list of overrides for each job of the sweep."""
     launcher_overrides: list[str] = []
     values_by_key: dict[str, list[str]] = {}
     parsed = parse_overrides(overrides, RootConfig, get_config_loader(), allow_sweeps=True)
@@ -195,7 +195,7 @@ def _split_into_single_overrides(override: Override) -> list[str]:
 
 
 def _to_hydra_texts(overrides: Sequence[str]) -> list[str]:
-    """Return overrides in Hydra's grammar, in which GROUP=null is ~GROUP."""
+    """Return overrides in Hydra's grammar; `null` for a group, as in net=null, becomes ~net."""
     texts = []
     for override in parse_overrides(overrides, RootConfig, get_config_loader()):
         key, text = override.key_or_group, str(override.input_line)

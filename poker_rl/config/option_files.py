@@ -31,12 +31,12 @@ MISSING = object()
 
 
 def to_plain_dict(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
-    """Return settings as plain values, with all references such as `${budget}` resolved."""
+    """Return settings as dictionaries, lists and scalars, with references (`${key}`) resolved."""
     node: Any = config
     try:
         plain_values: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
     except InterpolationToMissingValueError as error:
-        # The missing key is only in the message; `error.full_key` is the key that refers to it.
+        # `error.full_key` is the setting with the reference; only the message has the missing key.
         missing_key = str(error).splitlines()[0].rpartition(" ")[2]
         raise ConfigError(f"{missing_key}: missing; give {missing_key}=…") from None
     except OmegaConfBaseException as error:
@@ -98,7 +98,7 @@ def normalize_numbers(value: Any) -> Any:
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """Return the file of each option by group and name; the first folder that has it counts."""
+    """Return {group: {option name: file}}; of files for the same option, the first folder's."""
     path_by_option: dict[str, dict[str, Path]] = {}
     for folder in option_dirs:
         for path in list_option_files(folder):
@@ -132,7 +132,7 @@ def load_option(
 ) -> dict[str, Any]:
     """Return the settings of an option; raise ConfigError if it does not exist."""
     settings = read_plain_yaml(find_option_file(group, option_name, option_dirs))
-    # An option that also sets root settings has its own settings below a key named like the group.
+    # If a file also sets root settings, the option's own are in a section such as `algo:`.
     option_config: dict[str, Any] = settings.get(group, settings)
     return option_config
 
@@ -174,7 +174,7 @@ def set_dotted_value(tree: dict[str, Any], key: str, value: Any) -> None:
 
 
 def describe_options(options: Mapping[str, Path]) -> str:
-    """Return a line for each option: name, first comment, and its plug-in or the user's file."""
+    """Return a line for each option: name, first comment and, if not shipped, plug-in or file."""
     width = max(map(len, options))
     lines = []
     for name, path in options.items():
@@ -206,7 +206,7 @@ FlowListDumper.add_representer(
 
 
 def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
-    """Return settings as YAML text, with comments, which are given by dotted key."""
+    """Return settings as YAML text; the keys of `comments` are the dotted keys of settings."""
     text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)
     lines = text.splitlines()
     for line_number, key, _ in iterate_yaml_keys(text):
@@ -216,7 +216,7 @@ def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
 
 
 def read_comments(path: Path, package: str) -> dict[str, str]:
-    """Return the comments of a YAML file by dotted key; `package` is the prefix of the keys."""
+    """Return the comments in a YAML file by dotted key; `package` is put before each key."""
     prefix = f"{package}." if package else ""
     keys = iterate_yaml_keys(read_yaml_text(path))
     return {f"{prefix}{key}": comment for _, key, comment in keys if comment}

@@ -1,4 +1,4 @@
-"""Parsing of overrides on the command line, in Hydra's grammar with less need of quotes."""
+"""Parsing of overrides on the command line, which need fewer quotes than Hydra's grammar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from poker_rl.config.target_classes import get_field_annotation
 from poker_rl.config.validation import ConfigError, error_prefix, shorten_text
 
 QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
-# Regex for one value of an override, perhaps in a list: text in quotes, or a plain word.
+# Regex for one word in the value of an override, such as a or 'b c' in [a,'b c'].
 VALUE_WORD_PATTERN = re.compile(rf"""{QUOTED_TEXT_PATTERN.pattern}|[^\s,(){{}}\[\]'"\\]+""")
 UNQUOTED_PATTERN = re.compile(r"[\w/+.$%*@?|:-]+", re.ASCII)  # words that need no quotes in Hydra
 FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # functions of Hydra, such as range(start=1,stop=5)
@@ -36,7 +36,8 @@ def parse_overrides(
     """Parse overrides with Hydra, after adding quotes around text and expanding 100k and 1.5M.
 
     `config_class` is the dataclass of the settings that belong to no group; Hydra knows the groups
-    from `loader`. With `allow_sweeps`, commas separate the values of a sweep even in text.
+    from `loader`. With `allow_sweeps`, a comma in the value of a text setting separates two values
+    of a sweep; otherwise it is a part of the text.
     """
     parser = OverridesParser.create(loader)
     annotation_by_name = {
@@ -50,7 +51,7 @@ def parse_overrides(
             is_literal = value == "null" or QUOTED_TEXT_PATTERN.fullmatch(value)
             value = value if is_literal else quote_text(value)
         elif not FUNCTION_CALL_PATTERN.match(value):
-            # The value 4k of a setting is a number; the value 4k of a group may be an option.
+            # As the value of a setting, 4k is a number; for a group, it may be an option's name.
             is_setting = "." in key or key in annotation_by_name
             value = VALUE_WORD_PATTERN.sub(
                 _expand_number_suffix if is_setting else _quote_word, value
@@ -71,8 +72,8 @@ def read_command_settings(
 ) -> dict[str, Any]:
     """Return the settings of a command, read from its YAML file and changed by overrides.
 
-    `config_class` is their dataclass. In conf/tune.yaml the setting `tune` names an option of the
-    group `tune`, which replaces the settings that have no override.
+    `config_class` is their dataclass. For conf/tune.yaml, the override tune=NAME loads the option
+    NAME of the group `tune`, which replaces settings of the file, except overridden ones.
     """
     settings = read_plain_yaml(path)
     changes: dict[str, Any] = {}
@@ -89,7 +90,7 @@ def read_command_settings(
 
 
 def _expand_number_suffix(word: re.Match[str]) -> str:
-    """Return 4e6 for 4M, and any other word in quotes if Hydra's grammar needs them."""
+    """Convert a number such as 4M to 4e6; put any other word in quotes if Hydra needs them."""
     match = SUFFIXED_NUMBER_PATTERN.fullmatch(word[0])
     return match[1] + EXPONENT_BY_SUFFIX[match[2]] if match else _quote_word(word)
 

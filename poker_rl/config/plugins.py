@@ -1,4 +1,4 @@
-"""Plug-ins, which are packages by other authors, and a check for the packages of an extra.
+"""Plug-ins, which are packages by other authors, and a check for optional packages.
 
 The metadata of a plug-in name its package in the entry point group `poker_rl.plugins`:
 
@@ -50,6 +50,6 @@ def list_plugins() -> list[Plugin]:
 
 
 def check_packages(extra: str, purpose: str, *packages: str) -> None:
-    """Raise ConfigError if a package, which an extra of poker-rl installs, is missing."""
+    """Raise ConfigError if a package that `pip install poker-rl[extra]` installs is missing."""
     if any(find_spec(package) is None for package in packages):
         raise ConfigError(f"{purpose} needs more packages: pip install 'poker-rl[{extra}]'")

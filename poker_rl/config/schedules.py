@@ -82,7 +82,7 @@ class Linear:
 
 @dataclass(kw_only=True, frozen=True)
 class StableDecay(Linear):
-    """Schedule that stays at `start`, and goes linearly to `end` at the end of the horizon.
+    """Schedule that stays at `start`, and goes linearly to `end` in the last part of the horizon.
 
     It is the warmup-stable-decay schedule of MiniCPM (arXiv:2404.06395) without the warmup.
     """
@@ -130,10 +130,7 @@ def convert_horizons_to_steps(config: Mapping[str, Any]) -> dict[str, Any]:
 def _convert_horizons(
     config: Mapping[str, Any], path: str, budget: Any, budget_unit: object
 ) -> dict[str, Any]:
-    """Return settings of an object in which each horizon is a number of steps.
-
-    Before, a horizon may be a share of the budget or None; nested objects are converted too.
-    """
+    """Return an object's settings with all horizons converted to steps, also in nested objects."""
     if "_target_" not in config:
         return dict(config)  # `build` will reject settings without a class
     target, settings = resolve_target(config, path)
@@ -158,7 +155,10 @@ def _convert_horizons(
 def _convert_horizon(
     schedule: Mapping[str, Any], budget_steps: float, unit: str, budget_unit: object
 ) -> Any:
-    """Return the horizon of a schedule, which counts steps in `unit`, in steps."""
+    """Return the horizon of a schedule as a number of steps; a step is one of `unit`.
+
+    `budget_steps` is the number of steps in the budget, if `unit` equals `budget_unit`.
+    """
     horizon = schedule["horizon"]
     if horizon in STEP_RANGE:
         return horizon
@@ -186,9 +186,9 @@ def _find_step_unit(annotation: Any) -> StepUnit | None:
 
 
 def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: int) -> str | None:
-    """Return the key of a learning rate that falls to 0 within the budget; None without one.
+    """Return the key of a learning rate that falls to 0 within the budget; None if there is none.
 
-    The check assumes that steps of the schedule and the budget have the same unit.
+    The budget must be in the unit in which the schedule of the learning rate counts steps.
     """
     for name, value in config.items():
         if not isinstance(value, Mapping):

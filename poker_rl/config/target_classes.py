@@ -1,4 +1,4 @@
-"""Classes that settings name by `_target_`: they are imported, and their fields looked up."""
+"""Import of the classes that settings name by `_target_`, and types of their fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load_class(target: object) -> type[Any]:
         try:
             loaded_class = getattr(import_module(module_name), class_name, None)
         except ImportError as error:
-            # It is a mistake in the name only if this module or a parent package is missing.
+            # The name is wrong if this module or a parent is missing; else the module has an error.
             if not (error.name and f"{module_name}.".startswith(f"{error.name}.")):
                 raise ConfigError(f"{module_name} can't be imported: {error}") from error
             loaded_class = None

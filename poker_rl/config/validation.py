@@ -1,4 +1,4 @@
-"""Checks of what users give: ranges of numbers, hints for wrong names, and files from strangers.
+"""Checks of users' input: ranges of numbers, hints for wrong names, and safe reading of files.
 
 A field's annotation contains its range, as in `gamma: Probability`; `build` checks the value.
 """
@@ -18,7 +18,7 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 MIB = 1 << 20
 MAX_YAML_BYTES = MIB // 8  # PyYAML needs a few seconds for a file of this size
 MAX_JSON_BYTES = 16 * MIB
-# Messages by which NumPy and torch report a lack of memory when they raise no MemoryError.
+# Messages of other exceptions than MemoryError by which NumPy and torch report a lack of memory.
 OUT_OF_MEMORY_PATTERN = re.compile(
     "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
     "|CUDA out of memory"
@@ -41,7 +41,7 @@ def shorten_text(text: str) -> str:
 
 @contextmanager
 def error_prefix(prefix: str) -> Iterator[None]:
-    """Put `prefix`, a setting or file, before the message of a ConfigError in this context."""
+    """Put `prefix`, the name of a setting or file, before messages of ConfigErrors in a context."""
     try:
         yield
     except ConfigError as error:
@@ -94,8 +94,8 @@ NonNegativeFloat = Annotated[float, Range(0)]
 PositiveInt = Annotated[int, Range(1)]
 NonNegativeInt = Annotated[int, Range(0)]
 Seed = Annotated[int, Range(0, 1e18)]  # every random generator accepts seeds in this range
-# These counts are limited because Ctrl-C takes effect only after the present call of `learn()`,
-# which may make so many passes over a batch or iterations of a solver.
+# Numbers of passes over a batch and of solver iterations in one call of `learn()`. They are limited
+# because Ctrl-C takes effect only after the call.
 PassCount = Annotated[int, Range(1, 1000)]
 SolverIterationCount = Annotated[int, Range(1, 1e6)]
 
@@ -136,7 +136,8 @@ NAMES_IN_OTHER_LIBRARIES = {
 def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[str] = ()) -> str:
     """Return a hint for a wrong word, such as "did you mean gamma? allowed: epochs, gamma".
 
-    `options` are the allowed words, and `dotted_keys`, such as algo.gamma, may be suggested too.
+    The hint lists `options`, the allowed words. It suggests those of `dotted_keys`, such as
+    algo.gamma, that end in the word or in this program's name for it, or else a similar option.
     """
     options = sorted(options)
     keys = sorted(dotted_keys or options, key=lambda key: (key.count("."), key))

@@ -20,7 +20,7 @@ from poker_rl.learning import memory_checks
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetConfig, NetDimensions
 
-# Settings that say how many rows a network call has; the first one that a learner has is used.
+# Settings for the number of rows in a network call; if a learner has several, the first counts.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")
 
 
@@ -32,7 +32,7 @@ class ProcessRank:
     rank: int = 0
     local_count: int = 1  # number of the run's processes on this machine
     local_rank: int = 0  # rank of this process on this machine
-    is_started: bool = False  # true if torchrun has started all processes of the run
+    is_started: bool = False  # true if torchrun or rank 0 has started this process
 
 
 SINGLE_PROCESS = ProcessRank()
@@ -51,7 +51,7 @@ def find_process_rank(count: int) -> ProcessRank:
 
 
 def count_torchrun_processes() -> int:
-    """Return the number of processes that torchrun has started for this run; 1 without torchrun."""
+    """Return the number of processes in WORLD_SIZE, which torchrun or rank 0 sets; 1 if unset."""
     return int(os.environ.get("WORLD_SIZE", 1))
 
 
@@ -60,7 +60,8 @@ def prepare_process(
 ) -> torch.device:
     """Set the threads and the seed of all libraries, and return the device of this process.
 
-    If a run has several processes, each gets its own GPU, or all use the CPU.
+    With `device=auto`, each process of the run gets its own GPU, or all use the CPU if this machine
+    has too few GPUs; with `device=cuda`, too few GPUs are an error.
     """
     if threads > (cores := count_cores()):
         raise ConfigError(f"threads: {threads} are more than the cores that may be used, {cores}")
@@ -84,8 +85,8 @@ def prepare_process(
 def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.device, str]:
     """Return the faster device for a run on a machine with a GPU, and the reason as text.
 
-    The work of a network call is the number of weights times the number of rows. The GPU is chosen
-    if the work is at least `min_gpu_work`, an attribute of the learner's class.
+    The work of a network call is weights x rows x instances. The GPU is chosen if the work is at
+    least `min_gpu_work`, an attribute of the learner's class.
     """
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     if "net" not in config:

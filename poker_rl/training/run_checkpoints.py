@@ -24,8 +24,8 @@ from poker_rl.training.run_config import CHANGEABLE_SETTINGS, RESUME_RULE
 from poker_rl.training.run_log import RunLog
 
 WORKERS_FOLDER = "workers"
-# Settings of the algorithm that must be equal in both runs: they define the shapes of the networks,
-# the unit of their values, or the weights of iterations in the averages of deep_cfr.
+# Settings of the algorithm that a warm start requires to be equal in both runs: they define shapes
+# of networks, the unit of their values, or the weights of iterations in the averages of deep_cfr.
 EQUAL_ALGO_SETTINGS = {
     *("_target_", "network_sharing", "instances", "shared_layers", "iteration_weight_power"),
     *("reward_type", "reward_power", "reward_scale", "reward_unit"),
@@ -38,9 +38,9 @@ class Checkpoints:
     Attributes:
         run_log: the log of the run in rank 0; None in other processes.
         last_progress: the counters at the last checkpoint; None if there is none.
-        regular_steps: number of decisions at each checkpoint that `checkpoint_every` caused.
-            Matches play only against these snapshots, not against those of a stop, so that stops
-            do not affect results.
+        regular_steps: number of decisions at each checkpoint that was due by `checkpoint_every`.
+            Matches against an earlier state of a player use only these snapshots, and none that
+            was saved because the run was stopped: stops must not affect results.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Checkpoints:
     def save(self, is_regular: bool = False, log_state: Mapping[str, Any] | None = None) -> None:
         """Save a checkpoint, unless nothing was learned since the last one.
 
-        `is_regular` says that `checkpoint_every` causes it. `log_state` is the state of the log to
-        save; None: its present state. Raise FloatingPointError if a value of the algorithm is not
-        finite.
+        `is_regular` is true if the checkpoint is due by `checkpoint_every`. If `log_state` is None,
+        the current state of the log is saved. Raise FloatingPointError if a value in the
+        algorithm's state is not finite.
         """
         progress = asdict(self.algorithm.progress)
         if self.last_progress == progress:
@@ -125,8 +125,8 @@ class Checkpoints:
     def load_state_on_all_ranks(self) -> None:
         """Let all ranks start with equal networks; all must call this together.
 
-        In a resumed run, each rank above 0 loads its part of the last checkpoint. In a new run, it
-        loads the state of rank 0, but keeps its own tables and buffers.
+        If there is a checkpoint, each rank above 0 loads its part of it. Otherwise it loads the
+        state of rank 0 except `per_process_parts`, such as buffers, which differ between ranks.
         """
         if collectives.get_world_size() == 1:
             return
@@ -146,7 +146,7 @@ class Checkpoints:
 
 
 def remove_old_worker_files(folder: Path, decisions: int) -> None:
-    """Remove the files of ranks above 0, complete or not, except those of one checkpoint."""
+    """Remove files of ranks above 0, except those of the checkpoint after `decisions` decisions."""
     for path in (folder / WORKERS_FOLDER).glob("*_*.pt*"):
         if path.name.partition("_")[0] != str(decisions):
             path.unlink(missing_ok=True)
@@ -155,7 +155,7 @@ def remove_old_worker_files(folder: Path, decisions: int) -> None:
 def replace_parts(
     state: Mapping[str, Any], own: Mapping[str, Any], names: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return a nested state in which keys in `names`, at any depth, have the values of `own`."""
+    """Return `state` with the values of `own` for all keys in `names`, at any depth."""
     replaced = {}
     for key, value in state.items():
         if key in names:
@@ -169,7 +169,7 @@ def replace_parts(
 def warm_start_from_run(
     spec: str, config: Mapping[str, Any], algorithm: Algorithm, game: Game
 ) -> str:
-    """Load the networks and averages of another run into the algorithm of a new run.
+    """Load the networks, averages and opponent pool of another run into a new run's algorithm.
 
     Optimizers, counters, schedules, tables and random generators start in their initial states.
     `spec` is the other run's folder, or FOLDER@DECISIONS to require a certain checkpoint. Return

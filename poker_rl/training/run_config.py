@@ -17,7 +17,7 @@ from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.storage.run_folder import CONFIG_FILE, read_config_and_manifest
 
 REQUIRED_PARTS = ("game", "algo", "evaluation", "logger", "names")
-# Groups whose chosen option is recorded in the part `names`.
+# Groups whose selected option is recorded in `names`, a section of the run's config.
 NAMED_GROUPS = ("game", "algo", "net", "experiment")
 OPPONENT_KEYS = ("opponents", "evaluation.other_seats_player", "evaluation.opponents")
 # Settings that may change when a run is resumed. They affect learning only by the length of the
@@ -34,7 +34,7 @@ RESUME_RULE = (
 def collect_settings_and_opponents(
     composed: ComposedConfig, option_dirs: Sequence[Path]
 ) -> tuple[dict[str, Any], Path | None, OpponentFileCopies]:
-    """Return the settings of a run, its folder if it is resumed, and its opponents' files."""
+    """Return a run's settings, its folder if it is resumed, and copies of its opponents' files."""
     resume = composed.config["resume"]
     if resume is not None:
         folder = Path(str(resume))
@@ -58,7 +58,7 @@ def collect_settings_and_opponents(
 def compose_resumed_config(old: Mapping[str, Any], composed: ComposedConfig) -> dict[str, Any]:
     """Return the config of a resumed run: the old config, changed by the user's overrides."""
     keys = [option_files.parse_override_key(override) for override in composed.overrides]
-    # A reference such as `${budget}` in an override means the setting of the run.
+    # In an override, `${budget}` is the budget in the old config, unless it is overridden too.
     root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
     settings = option_files.to_plain_dict(composed.config | root)
     config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(composed.config["resume"])}
@@ -111,7 +111,7 @@ def replace_opponents_by_copies(
 
 
 def read_run_config(folder: Path, key: str) -> dict[str, Any]:
-    """Return the config of a run folder; errors name the setting `key` that gave the folder."""
+    """Return the config of a run folder; error messages begin with `key`, such as "resume"."""
     with error_prefix(key):
         config, _ = read_config_and_manifest(folder)
         for part in REQUIRED_PARTS:

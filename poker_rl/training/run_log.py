@@ -59,7 +59,7 @@ class RunLog:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close all files and loggers, even if one fails, and write the status to the manifest."""
-        # BrokenPipeError is no failure: a program that reads the output, such as `head`, has ended.
+        # BrokenPipeError counts as a stop: a program that reads the output, such as `head`, ended.
         is_stop = isinstance(error, RunInterruptedError | KeyboardInterrupt | BrokenPipeError)
         status = "finished" if error is None else "interrupted" if is_stop else "failed"
         if status == "failed":
@@ -90,7 +90,7 @@ class RunLog:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the length of metrics.jsonl in bytes, and all that the next row depends on."""
+        """Return the length of metrics.jsonl in bytes, and the values that the next row needs."""
         times = {"learning_s": self.learning_s, "elapsed_s": perf_counter() - self.start_time}
         counters, sums = dict(self.last_counters), dict(self.sums)
         return {"offset": self.file.tell(), "last": counters, "sums": sums} | times
@@ -165,6 +165,6 @@ class RunLog:
         run_folder.write_manifest(self.folder, self.manifest)
 
     def flush_to_disk(self) -> None:
-        """Flush metrics.jsonl to the disk, so that it is never shorter than a checkpoint says."""
+        """Flush metrics.jsonl to the disk, before a checkpoint records its length."""
         with name_path_in_errors(self.path):
             os.fsync(self.file.fileno())

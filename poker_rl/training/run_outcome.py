@@ -17,13 +17,13 @@ class RunOutcome:
 
 
 class DivergedError(ConfigError):
-    """Error raised if a metric or a weight is not finite; the last checkpoint remains."""
+    """Error raised if a metric or a weight is not finite; the last checkpoint is kept."""
 
 
 class RunInterruptedError(Exception):
-    """Error raised when a stop signal has ended a run; the message says how to resume it.
+    """Error raised when a stop signal or a logger ends a run early; the message is for the user.
 
-    `number` is that of the signal; the exit code of the process is 128 more.
+    `number` is the number of the signal, or 0 without a signal; the exit code is 128 + `number`.
     """
 
     def __init__(self, number: int, message: str) -> None:

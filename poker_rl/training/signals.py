@@ -14,8 +14,8 @@ from typing import Self
 from poker_rl.learning import collectives
 from poker_rl.training.run_outcome import RunInterruptedError
 
-# Signals within so many seconds count as one, because a process may get Ctrl-C twice: from the
-# terminal and from its parent process.
+# Signals within this time (in seconds) after the first are ignored, because a process may get one
+# Ctrl-C twice: from the terminal and from its parent process.
 SAME_SIGNAL_S = 1.0
 STOPPING_MESSAGE = (
     "\nstopping after this step of learning or evaluation (a second signal: at once)\n"
@@ -33,9 +33,9 @@ def list_stop_signals() -> list[signal.Signals]:
 
 
 def forward_signal(number: int) -> None:
-    """Send a signal that has ended a run to this process, if a sweep or a launcher handles it.
+    """Call this process's handler of a signal that has ended a run, if there is one.
 
-    A launcher such as submitit then queues the job again.
+    It belongs to a sweep or to a launcher; that of submitit queues the job again.
     """
     handler = signal.getsignal(number)
     if callable(handler) and handler is not signal.default_int_handler:
@@ -68,7 +68,7 @@ class StopSignals:
     number = 0  # number of the first signal; 0 before any signal
 
     def exchange_stop_request(self) -> bool:
-        """Return whether any process of the run has got a signal; all must call this together."""
+        """Return whether any process of the run has got a signal; a collective operation."""
         number = collectives.max_over_processes(self.number)
         self.number = self.number or number
         return number > 0
@@ -90,7 +90,7 @@ class StopSignals:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # A logger may raise the error after a signal came; then the signal decides the exit code.
+        # An error raised by a logger has no signal number; if a signal came too, it gets that one.
         if isinstance(error, RunInterruptedError) and self.number:
             error.exit_code = 128 + self.number
         self._stack.close()

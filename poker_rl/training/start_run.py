@@ -82,7 +82,7 @@ def build_and_train(
     composed: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
 ) -> None:
     """Build the algorithm and all that it needs, and train; `loggers` are additional ones."""
-    # The manifest records this command, also for the jobs of a sweep or a study.
+    # The manifest records sys.argv, which would be another command in jobs of a sweep or a study.
     sys.argv = shlex.split(format_train_command(composed.overrides, option_dirs))
     settings, resume, opponents = collect_settings_and_opponents(composed, option_dirs)
     if resume is None and settings.get("workers") == 1:
@@ -223,7 +223,7 @@ def prepare_run_folder(
 
 
 def check_resumed_budget(run_log: RunLog, progress: Mapping[str, int], old_budget: int) -> None:
-    """Raise a ConfigError if a resumed run has no budget left, or a learning rate of 0."""
+    """Raise ConfigError if resuming is useless: no budget left, or a learning rate of 0 for it."""
     unit, budget, algo = run_log.unit, run_log.budget, run_log.config["algo"]
     is_done = run_log.manifest["status"] == "finished" and progress[unit] >= budget
     key = find_exhausted_learning_rate(algo, "algo", old_budget)

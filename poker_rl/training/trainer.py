@@ -100,7 +100,10 @@ class Trainer:
             self.run_log.accumulate_metrics(metrics, perf_counter() - start, self.step)
 
     def evaluate(self, is_exact: bool = False) -> None:
-        """Evaluate the players and log a row; ranks above 0 do nothing."""
+        """Evaluate the players and log a row; ranks above 0 do nothing.
+
+        With `is_exact`, games too large for their game tree are evaluated on the public tree.
+        """
         if self.run_log is None:
             return
         start, progress = perf_counter(), self.algorithm.progress
@@ -116,9 +119,8 @@ class Trainer:
         if self.run_log is None:
             self.checkpoints.save()
             return
-        # A run ends with a row even if no evaluation is due. The checkpoint has the state before
-        # that row, so that resuming with a larger budget removes the row: a run that had the larger
-        # budget from the start has no row here.
+        # A run ends with a row even if no evaluation is due; a run with a larger budget has no row
+        # at this step. So the checkpoint has the state before the row, and resuming removes it.
         state = self.run_log.state_dict()
         if self.run_log.last_counters[self.unit] != self.step:
             self.evaluate()

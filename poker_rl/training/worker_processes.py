@@ -39,7 +39,7 @@ KILLED_MESSAGE = "a worker process was ended, as by lack of memory"
 
 TaskRunner = Callable[[int], None]  # function that runs the task with a number
 
-# Each process of a pool sets one of these; in other processes both stay None.
+# Set only in the processes of pools: `_run_task` by `run_tasks`, the other by `connect_workers`.
 _run_task: TaskRunner | None = None
 _shm_all_reduce: ShmAllReduce | None = None
 
@@ -50,8 +50,8 @@ def connect_workers(
 ) -> Iterator[None]:
     """Connect the processes of a run for the duration of this context.
 
-    Without torchrun, rank 0 starts the other processes, which train by the function `run`, and
-    raises the error that ends one of them.
+    Without torchrun, rank 0 starts the other processes, in which `run` trains. If an error ends one
+    of them, it is raised in rank 0.
     """
     if worker.is_started:
         with join_process_group(worker, device, open_torchrun_store()):
@@ -86,9 +86,9 @@ def connect_workers(
 def open_pool(
     count: int, context: BaseContext, initializer: Callable[..., None], *arguments: object
 ) -> Iterator[ProcessPoolExecutor]:
-    """Open a pool of processes, and kill them at the end of this context.
+    """Open a pool of processes for the duration of this context, and then kill them.
 
-    Raise ChildProcessError if one was killed before.
+    Raise ChildProcessError if the context fails because one of them was killed.
     """
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(count, context, initializer, arguments)
@@ -118,7 +118,7 @@ def join_process_group(worker: ProcessRank, device: torch.device, store: Store) 
 
 
 def open_torchrun_store() -> Store:
-    """Connect to the key-value store whose address is in the environment, and report this rank."""
+    """Connect to the key-value store at MASTER_ADDR, MASTER_PORT, and register this rank in it."""
     address = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
     try:
         store, rank, _ = next(rendezvous("env://", timeout=timedelta(minutes=5)))
@@ -133,8 +133,8 @@ def open_torchrun_store() -> Store:
 def start_children(
     pool: ProcessPoolExecutor, count: int, port: int, run: Callable[[], RunOutcome]
 ) -> list[Future[RunOutcome]]:
-    """Start a process for each rank above 0, which trains by the function `run`."""
-    # The children start with SIGINT blocked: Ctrl-C must not kill one before it can handle it.
+    """Start a process for each rank above 0, in which `run` trains; return their futures."""
+    # The children start with SIGINT blocked: Ctrl-C must not kill one before it ignores SIGINT.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         return [pool.submit(_train_as_rank, rank, count, port, run) for rank in range(1, count)]
@@ -143,20 +143,20 @@ def start_children(
 
 
 def check_children(children: Sequence[Future[RunOutcome]], timeout_s: float = 0.0) -> None:
-    """Wait `timeout_s`; raise the error of a child that ends meanwhile or has ended before."""
+    """Raise the error of a child that has failed, or fails in the next `timeout_s` seconds."""
     with suppress(TimeoutError):
         for child in as_completed(children, timeout_s):
             outcome = child.result()
-            # The loss of a process is only a consequence of the end of another one.
+            # Skip a child that only reports the loss of another process: that one has the error.
             if outcome.message not in ("", collectives.PROCESS_LOST_MESSAGE):
                 is_refused = outcome.exit_code == 2
                 raise (ConfigError if is_refused else ChildProcessError)(outcome.message)
 
 
 def exit_after_kill(has_ended: threading.Event, child: Future[RunOutcome]) -> None:
-    """End this process if a child was killed, unless the training ends within GRACE_S.
+    """End this process if `child` was killed, unless the training ends within GRACE_S seconds.
 
-    Usually the training detects the loss before, but it might wait for the child forever.
+    Usually the training ends by an error, but it might also wait for the killed child forever.
     """
     if has_ended.is_set() or not isinstance(child.exception(), BrokenProcessPool):
         return
@@ -166,7 +166,7 @@ def exit_after_kill(has_ended: threading.Event, child: Future[RunOutcome]) -> No
 
 
 def _prepare_worker(shm_all_reduce: ShmAllReduce) -> None:
-    """Store the shared memory; ignore Ctrl-C until the training handles it; end with the parent."""
+    """Store the shared memory in this process, and ignore Ctrl-C, which only rank 0 handles."""
     global _shm_all_reduce
     _shm_all_reduce = shm_all_reduce
     _prepare_pool_process(signal.SIG_IGN)
@@ -177,7 +177,7 @@ def _train_as_rank(rank: int, count: int, port: int, run: Callable[[], RunOutcom
     assert _shm_all_reduce is not None
     os.environ |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "RANK": str(rank)}
     os.environ |= {"LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    # Only rank 0 checks that all processes are alive.
+    # The empty function is the check that all processes are alive, which only rank 0 makes.
     with use_shm_all_reduce(_shm_all_reduce, rank, lambda: None):
         return run()
 
@@ -200,7 +200,7 @@ def run_tasks(
 
 
 def _prepare_pool_process(interrupt_handler: signal.Handlers) -> None:
-    """Set how this process handles Ctrl-C, and let it end with its parent."""
+    """Set the handler of Ctrl-C in this process, and let the process end when its parent ends."""
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, interrupt_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

@@ -21,9 +21,10 @@ class Row:
     Attributes:
         counters: hands, decisions, updates and iterations so far.
         values: metrics by tag, such as "loss/policy" or "eval/current/exploitability".
-        measurements: results with unit, interval and kind, by the tag in `values` without "eval/".
-        headlines: results of the headline player by a tag without the player's name, so that
-            charts can compare runs whose headline players have different names.
+        measurements: evaluation results with unit, interval and kind; the result of the metric
+            "eval/current/exploitability" has the key "current/exploitability".
+        headlines: results of the headline player with keys such as "exploitability", without its
+            name, so that charts can compare runs whose headline players have different names.
     """
 
     counters: Mapping[str, int]

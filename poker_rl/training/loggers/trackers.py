@@ -1,7 +1,7 @@
 """Loggers for experiment trackers: Weights & Biases, MLflow and Trackio.
 
 A tracker works in its own thread, because its library may wait for a network. If it fails or hangs,
-the run continues without it. Each tracker keeps only the first of rows that a resumed run repeats.
+the run continues without it. Rows that a resumed run writes again are not tracked a second time.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Tracker(Logger, ABC):
     `open_run`, `track` and `close_run` are called in one thread, and may raise any exception.
 
     Attributes:
-        names: chosen option by group, such as game: kuhn.
-        files: folder for the tracker's files, which all runs in `outputs` share.
+        names: name of the selected option by group, such as {"game": "kuhn"}.
+        files: folder for the tracker's files, the same for all runs in `outputs`.
     """
 
     package: ClassVar[str]  # name of the library and of the extra that installs it
@@ -87,7 +87,7 @@ class Tracker(Logger, ABC):
         self._calls.put(partial(self.track, {}, {f"figures/{name}": path}, step))
 
     def close(self, status: str) -> None:
-        """Close the run and wait until everything is tracked, at most TIMEOUT_S."""
+        """Close the run; wait until everything is tracked, but at most TIMEOUT_S seconds."""
         if self._thread is None:
             return
         self._calls.put(partial(self.close_run, status))
@@ -178,7 +178,7 @@ class MLflow(Tracker):
         tags = {"tracker_id": self.run_id, **self.names, **dict.fromkeys(self.tags, "true")}
         run = self._client.create_run(experiment, tags=tags, run_name=self.run_name)
         self._id = run.info.run_id
-        # MLflow limits the length of values.
+        # MLflow accepts values of up to 6,000 characters.
         params = [Param(key, str(value)[:6000]) for key, value in self.hparams.items()]
         self._client.log_batch(self._id, params=params)
 
@@ -187,7 +187,7 @@ class MLflow(Tracker):
 
         metrics, timestamp = [], int(time.time() * 1000)
         for tag, value in values.items():
-            # MLflow uses tags as paths of files, so `value` and `value/seat_0` can't both be tags.
+            # MLflow uses tags as file paths: beside `value`, `value/seat_0` must be `value_seat_0`.
             parent, _, last = tag.rpartition("/")
             key = re.sub(r"[^\w./ -]", "_", f"{parent}_{last}" if parent in values else tag)
             metrics.append(Metric(key, value, timestamp, step))
