@@ -44,7 +44,7 @@ from poker_rl.config.validation import (
     suggest_allowed,
 )
 
-# Message of Hydra 1.3 or 1.4 if no selected option has the group of an override in its defaults.
+# Message of Hydra 1.3 or 1.4 on an override GROUP=NAME if no selected option uses this group.
 NO_MATCH_ERROR = re.compile(r"(?:Could not override|No earlier Group Default for) '([^']+)'")
 # Names for files and folders that the program creates; a path such as ../a does not match.
 FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")
@@ -129,7 +129,7 @@ def compose_config(overrides: Sequence[str]) -> ComposedConfig:
 
 
 def read_setting_comments(overrides: Sequence[str], option_dirs: Sequence[Path]) -> dict[str, str]:
-    """Return the comments of the option files that Hydra merges into a config, by dotted key."""
+    """Return the comments on settings by dotted key, from the option files that Hydra composes."""
     texts = _to_hydra_texts(overrides)
     comments: dict[str, str] = {}
     for option in get_config_loader().compute_defaults_list("config", texts, RunMode.RUN).defaults:
@@ -180,7 +180,7 @@ def split_sweep_into_jobs(overrides: Sequence[str]) -> tuple[list[str], list[lis
 
 
 def _split_into_single_overrides(override: Override) -> list[str]:
-    """Return KEY=VALUE for each value of an override such as KEY=VALUE,VALUE."""
+    """Split an override with several values, such as KEY=A,B, into KEY=A and KEY=B."""
     text, key = override.input_line, override.get_key_element()
     if not override.is_discrete_sweep():
         raise ConfigError(f"{text}: has infinitely many values; write {key}=a,b or a range")

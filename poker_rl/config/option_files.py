@@ -98,7 +98,7 @@ def normalize_numbers(value: Any) -> Any:
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """Return {group: {option name: file}}; of files for the same option, the first folder's."""
+    """Return {group: {option name: file}}; if several folders have an option, the first counts."""
     path_by_option: dict[str, dict[str, Path]] = {}
     for folder in option_dirs:
         for path in list_option_files(folder):
@@ -174,7 +174,7 @@ def set_dotted_value(tree: dict[str, Any], key: str, value: Any) -> None:
 
 
 def describe_options(options: Mapping[str, Path]) -> str:
-    """Return a line for each option: name, first comment and, if not shipped, plug-in or file."""
+    """Return a line for each option: name, first comment, and plug-in or file if not shipped."""
     width = max(map(len, options))
     lines = []
     for name, path in options.items():
@@ -206,7 +206,7 @@ FlowListDumper.add_representer(
 
 
 def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
-    """Return settings as YAML text; the keys of `comments` are the dotted keys of settings."""
+    """Return settings as YAML text, each with its comment; `comments` has them by dotted key."""
     text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)
     lines = text.splitlines()
     for line_number, key, _ in iterate_yaml_keys(text):

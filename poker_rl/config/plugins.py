@@ -36,7 +36,7 @@ def list_plugins() -> list[Plugin]:
     """Return the installed plug-ins, sorted by package; raise ConfigError if one is broken."""
     plugins = []
     for entry in sorted(entry_points(group="poker_rl.plugins"), key=lambda entry: entry.value):
-        assert entry.dist is not None  # for mypy: every entry of a group has one
+        assert entry.dist is not None  # for mypy: every entry point has a distribution
         # A name with a dot is rejected, because find_spec would import the parent package.
         spec = find_spec(entry.value) if entry.value.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:

@@ -145,7 +145,7 @@ def _convert_horizons(
         elif "horizon" in value:
             divisor = config.get(step_unit.divided_by)
             if divisor not in STEP_RANGE:
-                divisor = 1  # there is none, or `build` will reject it
+                divisor = 1  # no divisor, or one that `build` will reject
             with error_prefix(f"{path}.{name}.horizon"):
                 horizon = _convert_horizon(value, budget / divisor, step_unit.unit, budget_unit)
             converted[name] = {**value, "horizon": horizon}
@@ -169,7 +169,7 @@ def _convert_horizon(
         )
     if unit == budget_unit:
         share = 1.0 if horizon is None else horizon
-        return float(max(1, round(share * budget_steps)))  # a horizon below 1 would be a share
+        return float(max(1, round(share * budget_steps)))  # a number below 1 would mean a share
     if schedule.get("start") == schedule.get("end"):
         return 1.0  # the horizon of a constant schedule has no effect
     raise ConfigError(

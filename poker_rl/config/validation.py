@@ -41,7 +41,7 @@ def shorten_text(text: str) -> str:
 
 @contextmanager
 def error_prefix(prefix: str) -> Iterator[None]:
-    """Put `prefix`, the name of a setting or file, before messages of ConfigErrors in a context."""
+    """Put `prefix`, such as a setting's name, before the message of a ConfigError in a context."""
     try:
         yield
     except ConfigError as error:

@@ -85,8 +85,8 @@ def prepare_process(
 def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.device, str]:
     """Return the faster device for a run on a machine with a GPU, and the reason as text.
 
-    The work of a network call is weights x rows x instances. The GPU is chosen if the work is at
-    least `min_gpu_work`, an attribute of the learner's class.
+    The GPU is chosen if the work of a network call is at least `min_gpu_work`, an attribute of the
+    learner's class. The work is the number of weights, times rows per call, times instances.
     """
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     if "net" not in config:

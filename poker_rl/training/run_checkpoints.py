@@ -1,6 +1,6 @@
-"""Checkpoints of a run, to resume it or to start another run warm.
+"""Checkpoints of a run, to resume it or for the warm start of another run.
 
-A checkpoint is state.pt with a snapshot of the players. Each rank above 0 saves its algorithm's
+A checkpoint is state.pt and a snapshot of the players. Each rank above 0 saves its algorithm's
 state in `workers/<decisions>_<rank>.pt` before rank 0 replaces state.pt. So there is always a
 complete checkpoint.
 """
@@ -93,11 +93,11 @@ class Checkpoints:
         self.last_progress = progress
 
     def get_worker_path(self, decisions: int) -> Path:
-        """Return the path of this rank's part of the checkpoint at so many decisions."""
+        """Return the path of this rank's part of the checkpoint after `decisions` decisions."""
         return self.folder / WORKERS_FOLDER / f"{decisions}_{collectives.get_rank()}.pt"
 
     def find_snapshot_before(self, decisions: int) -> Path | None:
-        """Return the newest regular snapshot up to `decisions` decisions; None without one."""
+        """Return the newest snapshot in `regular_steps` up to `decisions`; None without one."""
         paths = {int(path.stem): path for path in checkpoint.list_snapshots(self.folder)}
         steps = [step for step in self.regular_steps if step <= decisions and step in paths]
         return paths[max(steps)] if steps else None

@@ -122,8 +122,8 @@ def read_run_config(folder: Path, key: str) -> dict[str, Any]:
 
 def resolve_game_and_player(
     run: str | None,
-    checkpoint: int | None,  # the number of decisions of a snapshot of the run
-    player: str | None,  # a player of the run; without a run, any player, as `load_player` takes
+    checkpoint: int | None,  # a snapshot of the run, by its number of decisions
+    player: str | None,  # a player of the run; without a run, a spec for `load_player`
     game_config: Mapping[str, Any] | None,
 ) -> tuple[Game, str]:
     """Return the game, and a specification of the player for `load_player`."""

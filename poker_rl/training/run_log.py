@@ -49,7 +49,7 @@ class RunLog:
         # Sum of each metric since the last row, and the number of values in it.
         self.sums: dict[str, tuple[float, int]] = {}
         self.learning_s = 0.0  # seconds spent in `learn` since the last row
-        self.start_time = perf_counter()  # as if the run had never been interrupted
+        self.start_time = perf_counter()  # when the run would have begun without interruptions
         self.bar: Any = None
         self.path = folder / run_folder.METRICS_FILE
         self.file = self.path.open("ab")
@@ -97,7 +97,7 @@ class RunLog:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load the state from a checkpoint; `truncate` will remove the rows after it from disk."""
-        run_folder.read_metrics_rows(self.path, state["offset"])  # a check that rows are there
+        run_folder.read_metrics_rows(self.path, state["offset"])  # raises if rows are missing
         self.file.seek(state["offset"])
         self.last_counters = dict(state["last"])
         self.resumed_at = self.last_counters["decisions"]

@@ -90,7 +90,7 @@ class StopSignals:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # An error raised by a logger has no signal number; if a signal came too, it gets that one.
+        # An error raised by a logger has exit code 128; if a signal came too, use its exit code.
         if isinstance(error, RunInterruptedError) and self.number:
             error.exit_code = 128 + self.number
         self._stack.close()

@@ -81,7 +81,7 @@ def run_training_job(composed: ComposedConfig, option_dirs: Sequence[Path]) -> R
 def build_and_train(
     composed: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
 ) -> None:
-    """Build the algorithm and all that it needs, and train; `loggers` are additional ones."""
+    """Build the algorithm and all that it needs, and train; `loggers` are added to the run's."""
     # The manifest records sys.argv, which would be another command in jobs of a sweep or a study.
     sys.argv = shlex.split(format_train_command(composed.overrides, option_dirs))
     settings, resume, opponents = collect_settings_and_opponents(composed, option_dirs)
@@ -157,8 +157,8 @@ def train_in_folder(
 ) -> None:
     """Train in a new run folder, or in the folder `resume`.
 
-    `files_to_copy` has the source of each file by its path in the run folder. A new folder gets its
-    name from the user's `overrides`.
+    `files_to_copy` maps paths in the run folder to the files that are copied there. A new folder
+    gets its name from the user's `overrides`.
     """
     config = {**config, "resume": None}
     if not collectives.is_main_process():
@@ -223,7 +223,7 @@ def prepare_run_folder(
 
 
 def check_resumed_budget(run_log: RunLog, progress: Mapping[str, int], old_budget: int) -> None:
-    """Raise ConfigError if resuming is useless: no budget left, or a learning rate of 0 for it."""
+    """Raise ConfigError if resuming is useless: no budget is left, or the learning rate is 0."""
     unit, budget, algo = run_log.unit, run_log.budget, run_log.config["algo"]
     is_done = run_log.manifest["status"] == "finished" and progress[unit] >= budget
     key = find_exhausted_learning_rate(algo, "algo", old_budget)

@@ -34,7 +34,7 @@ from poker_rl.training.signals import write_to_stderr
 # The time limit of collective operations is long, because workers wait while rank 0 evaluates,
 # which may take hours. A killed process is detected sooner, by its closed connections.
 TIME_LIMIT = timedelta(days=7)
-GRACE_S = 15.0  # after the loss of a worker, seconds in which the training may report it
+GRACE_S = 15.0  # seconds that the training has to report the loss of a worker
 KILLED_MESSAGE = "a worker process was ended, as by lack of memory"
 
 TaskRunner = Callable[[int], None]  # function that runs the task with a number
@@ -134,7 +134,7 @@ def start_children(
     pool: ProcessPoolExecutor, count: int, port: int, run: Callable[[], RunOutcome]
 ) -> list[Future[RunOutcome]]:
     """Start a process for each rank above 0, in which `run` trains; return their futures."""
-    # The children start with SIGINT blocked: Ctrl-C must not kill one before it ignores SIGINT.
+    # The children start with SIGINT blocked: Ctrl-C must not kill one before `_prepare_worker`.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         return [pool.submit(_train_as_rank, rank, count, port, run) for rank in range(1, count)]
@@ -177,7 +177,7 @@ def _train_as_rank(rank: int, count: int, port: int, run: Callable[[], RunOutcom
     assert _shm_all_reduce is not None
     os.environ |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "RANK": str(rank)}
     os.environ |= {"LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    # The empty function is the check that all processes are alive, which only rank 0 makes.
+    # The last argument would check that all processes are alive, which only rank 0 does.
     with use_shm_all_reduce(_shm_all_reduce, rank, lambda: None):
         return run()
 
@@ -187,8 +187,8 @@ def run_tasks(
 ) -> Iterator[int]:
     """Run tasks in a pool of processes, and yield the number of each finished task.
 
-    Each process calls `create_task_runner` once, and ends when this process ends, even if it is
-    killed. An error of a task is raised here, and ChildProcessError if a process was killed.
+    Each process calls `create_task_runner` once, and ends when this process ends or is killed. An
+    error of a task is raised here, and ChildProcessError if a process of the pool was killed.
     """
     context = multiprocessing.get_context("spawn")  # a fork would lack the threads of this process
     count = min(workers, len(tasks))

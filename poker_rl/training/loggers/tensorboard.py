@@ -1,8 +1,8 @@
 """Logger for TensorBoard.
 
 TensorBoard treats each folder with an event file as a run, and gives each run one color. So each
-player has its own event file, in `players/<player>`; all other values are in that of the run
-folder.
+player has its own event file, in `players/<player>`; all other values are in the event file of the
+run folder.
 """
 
 from __future__ import annotations
