@@ -1,9 +1,8 @@
 """Player of a full no-limit game that was trained in a variant of it with listed bet sizes.
 
-In the full game, a seat may bet any number of chips. Both games store a table in the same way; only
-the actions of past bets differ: they are indices of bet sizes in one game, chips in the other. The
-player sees past bets in chips, so it also sees the exact amounts of bets of no listed size. The
-rules of the game with bet sizes convert the sizes that the player chooses to chips.
+In the full game, a seat may bet any number of chips. The player's networks see past bets in chips,
+so they also see the exact amounts of bets of unlisted sizes. The player itself bets only listed
+sizes, which the rules of the game with bet sizes convert to chips.
 """
 
 # Compiled functions have no annotations, since numba infers their types.
@@ -23,7 +22,8 @@ from poker_rl.games.poker.record_dtypes import RAISE
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
 
-# These features show past bets in chips or not at all, never as indices of bet sizes.
+# These features show past bets in chips or not at all. Others may need the indices of bet sizes,
+# but the records of the full game store chips instead of indices.
 ALLOWED_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
 
 
@@ -56,14 +56,18 @@ class BetSizesPlayer(PlayerWrapper):
         return self._player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values [B, A] in chips; NaN for bets that no size gives."""
+        """Return the critic's values [B, A] in chips; NaN for raises that no listed size gives."""
         values = self._player.action_values(records)
         return None if values is None else self._convert_sizes(records, values, np.nan)
 
     def _convert_sizes(
         self, records: np.ndarray, sized_values: np.ndarray, unlisted_value: float
     ) -> np.ndarray:
-        """Return the sized values by actions of the full game, [B, A], else `unlisted_value`."""
+        """Return a value for each action of the full game, [B, A].
+
+        `sized_values` are the values of the actions of the game with bet sizes. A raise that no
+        listed size gives has the value `unlisted_value`.
+        """
         targets = compute_raise_targets(self._sized_game, records)
         values = np.full((len(records), self._game.action_count), unlisted_value)
         values[:, :RAISE] = sized_values[:, :RAISE]
@@ -72,7 +76,6 @@ class BetSizesPlayer(PlayerWrapper):
         return values
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the class, the settings of the game with bet sizes, and the wrapped player."""
         return super().to_dict() | {"sized_game": self._sized_game.to_dict()}
 
     @classmethod
@@ -84,7 +87,7 @@ class BetSizesPlayer(PlayerWrapper):
 def is_restricted_to_bet_sizes(
     game_config: dict[str, Any], full_game_config: dict[str, Any]
 ) -> bool:
-    """Return whether the first game is the second, a full no-limit game, but for its bet sizes."""
+    """Return whether the games are the same except that only the second allows bets of any size."""
     if full_game_config.get("bet_sizes") != [] or not game_config.get("bet_sizes"):
         return False
     own_settings = {key: game_config.get(key) for key in ("name", "bet_sizes")}

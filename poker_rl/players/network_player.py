@@ -44,7 +44,8 @@ def get_network_index(
 ) -> np.ndarray:
     """Return which network of an instance decides at each of B tables, as indices [B] int64.
 
-    `agent_of_seat_to_act` [B] matters only for `per_agent`; without it, agent i sits in seat i.
+    `agent_of_seat_to_act` [B] is used only with the sharing `per_agent`. If it is None, agent i is
+    assumed to sit in seat i.
     """
     if network_sharing == "shared":
         return np.zeros(len(records), np.int64)
@@ -117,7 +118,7 @@ class NetworkPlayer:
 
     @torch.no_grad()
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probabilities [B, A]; instance k plays block k of K equal blocks of tables."""
+        """Return the probabilities [B, A]; each of K instances plays B / K consecutive tables."""
         device = next(self.module.parameters()).device
         legal_mask = tables_from_records(self.game, records).legal_mask()
         legal_actions = list_legal_actions_if_few(legal_mask, device)
@@ -152,7 +153,7 @@ class NetworkPlayer:
     def _compute_outputs(
         self, module: nn.Module, records: np.ndarray, legal_actions: LegalActions | None = None
     ) -> torch.Tensor:
-        """Return the outputs [B, outputs], or only those of the up to L legal actions, [B, L]."""
+        """Return the outputs [B, outputs]; given `legal_actions`, only those it lists, [B, L]."""
         device, replica = next(module.parameters()).device, None
         observations = torch.from_numpy(self.encoder(records)).to(device)
         if self.network_sharing != "shared":
@@ -165,7 +166,7 @@ class NetworkPlayer:
             return forward_by_replica(module, observations, replica, legal_actions)
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        """Convert outputs of the networks to probabilities of the actions, both [B, A]."""
+        """Convert the networks' outputs, one column per action, to probabilities of this shape."""
         return masked_softmax(outputs, legal_mask)
 
     def to_dict(self) -> dict[str, Any]:
@@ -225,7 +226,6 @@ class GreedyNetworkPlayer(NetworkPlayer):
     """Player that takes the legal action whose output, such as an action value, is largest."""
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        """Return probabilities [B, A] that are 1 for the legal action with the largest output."""
         best = outputs.masked_fill(~legal_mask, -torch.inf).argmax(1, keepdim=True)
         return torch.zeros_like(outputs).scatter_(1, best, 1.0)
 
@@ -234,5 +234,4 @@ class RegretMatchingPlayer(NetworkPlayer):
     """Player with probabilities proportional to positive outputs, such as estimated regrets."""
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        """Return probabilities [B, A] proportional to the positive outputs of legal actions."""
         return regret_matching(outputs, legal_mask)

@@ -22,21 +22,21 @@ OPPONENTS_FOLDER = "opponents"
 
 
 class OpponentFileCopies:
-    """Copies of opponents' files in a run's folder, existing ones and planned ones.
+    """Copies of opponents' files in a run's folder: those that exist, and those to be made.
 
-    `run_folder` is None before the folder exists. Players with a spec in `specs_in_config`, the
-    specs that the run's config already contains, are not copied.
+    `run_folder` is None before the folder exists. `specs_in_config` are the players' specs in the
+    config of a run that is resumed; the files of these players are not copied.
     """
 
     def __init__(
         self, run_folder: Path | None = None, specs_in_config: Collection[str] = ()
     ) -> None:
-        # Path of each file to copy, by the planned path of its copy relative to the run's folder.
+        # The copies to be made: from the copy's path in the run's folder to the file to copy.
         self.files_to_copy: dict[str, Path] = {}
         self._run_folder, self._specs_in_config = run_folder, specs_in_config
 
     def plan_copy(self, spec: str) -> str:
-        """Return a player's spec for the run's config; plan a copy of its file if it has one."""
+        """Plan a copy of a player's file, if any; return the player's spec for the run's config."""
         if spec in self._specs_in_config or self.resolve_bundled_path(spec) != spec:
             return spec
         if (bot_name := parse_bot_name(spec)) is not None:
@@ -60,7 +60,11 @@ class OpponentFileCopies:
         return bundled_path + player_suffix
 
     def resolve_bundled_path(self, spec: str) -> str:
-        """Replace the path of a copy in a spec by the path where the file can be read now."""
+        """Replace the path of a copy in a spec by the path of a file that can be read.
+
+        This is the copy in the run's folder or, if the copy is only planned, the file to copy. If
+        the spec contains no such path, return it unchanged.
+        """
         bundled_path, colon, player = spec.partition(":")
         is_bundled = bundled_path.startswith(f"{OPPONENTS_FOLDER}/")
         path = self._find_file(bundled_path) if is_bundled else None

@@ -70,7 +70,7 @@ class Player(Protocol):
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """Return the player of a state from `to_dict`, with its networks on `device`."""
+        """Build the player whose `to_dict` returned `state`, with its networks on `device`."""
 
 
 class PlayerWrapper(Player):
@@ -88,13 +88,11 @@ class PlayerWrapper(Player):
         return self._player.is_suit_invariant
 
     def select_instance(self, k: int) -> PlayerWrapper:
-        """Return a wrapper of instance `k` of the wrapped player."""
         wrapper = copy(self)
         wrapper._player = self._player.select_instance(k)
         return wrapper
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the class and the state of the wrapped player."""
         return {"_target_": get_class_path(self), "player": self._player.to_dict()}
 
     @classmethod
@@ -129,12 +127,12 @@ def get_class_path(player: Player) -> str:
 
 
 def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
-    """Return the player of a state from `Player.to_dict`."""
+    """Build the player whose `to_dict` returned `state`; its class is looked up by its path."""
     return load_class(state["_target_"]).from_dict(state, game, device)
 
 
 class NonFiniteProbsError(ConfigError):
-    """Error raised if a player's probabilities are not finite, as of a network that diverged."""
+    """Error raised if a player's probabilities are not finite, as after training diverged."""
 
     def __init__(self, player_name: str = "a player") -> None:
         problem = (
@@ -202,7 +200,7 @@ def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Sample an action [B] for each row of `probs` [B, A]; `uniform` [B] is random in [0, 1).
 
     Raises:
-        NonFiniteProbsError: if no probability of a row is positive, as of a network that diverged.
+        NonFiniteProbsError: if no probability of a row is positive, for example if all are NaN.
     """
     actions = np.full(len(probs), -1)
     _fill_actions_from_probs(np.ascontiguousarray(probs, np.float64), uniform, actions)

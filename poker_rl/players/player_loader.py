@@ -85,7 +85,10 @@ def load_player(
 
 
 def load_base_player(spec: str, game: Game, bot: Player) -> Player:
-    """Load the player that a bot's search improves; raise ConfigError if both have one class."""
+    """Load the player whose policy is the base of a search by `bot`.
+
+    Raise ConfigError if that player is a bot of the same class, which would search recursively.
+    """
     with error_prefix("policy"):
         bot_name = parse_bot_name(spec)
         target = None if bot_name is None else load_bot_config(bot_name).get("_target_")
@@ -118,7 +121,10 @@ def parse_bot_name(spec: str) -> str | None:
 
 
 def resolve_spec(spec: str) -> str:
-    """Return the complete spec, `RUN@DECISIONS:PLAYER` or `FILE:PLAYER`; that of a bot as it is."""
+    """Return the complete spec of a trained player, `RUN@DECISIONS:PLAYER` or `FILE:PLAYER`.
+
+    The spec of a bot is returned unchanged.
+    """
     if parse_bot_name(spec) is not None:
         return spec
     path, player = resolve_file_and_player(spec)
@@ -127,7 +133,7 @@ def resolve_spec(spec: str) -> str:
 
 
 def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
-    """Return the result of `resolve_spec` for each spec; raise ConfigError if two are equal."""
+    """Return the complete specs, see `resolve_spec`; raise ConfigError if two of them are equal."""
     resolved: list[str] = []
     for spec in specs:
         name = resolve_spec(spec)
@@ -184,7 +190,7 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
 
 
 def get_snapshot_opponent_name(snapshot: Path) -> str:
-    """Return the display name of a snapshot as an opponent of a later snapshot of its run."""
+    """Return the display name of a snapshot as the opponent of a later player of its run."""
     return f"itself at {int(snapshot.stem):,}"
 
 

@@ -47,10 +47,10 @@ class BoardPolicy:
     """Policy at the D public states of a street on one board, with each of the H hands."""
 
     board: Board
-    # Probabilities [D, R, A] of A actions with the representative hands of all boards that were
-    # queried together, R in sum. These boards share the array.
+    # Probabilities [D, R, A] of A actions with the R representative hands of all boards that were
+    # queried together. The policies of these boards share the array.
     probs: np.ndarray
-    # Index of each hand's representative among the R, [H]; -1 if the hand shares a board card.
+    # Index on the axis R of each hand's representative, [H]; -1 for hands that share a board card.
     row_of_hand: np.ndarray
 
 
@@ -63,9 +63,9 @@ class RepresentativeHands:
     """
 
     representatives: np.ndarray  # index of each representative among all hands, [R]
-    # Index in `representatives` for each of the H hands, [H]; -1 if it shares a board card.
+    # Index in `representatives` for each of the H hands, [H]; -1 for hands that share a board card.
     representative_of_hand: np.ndarray
-    # Decks [2, R, cards] that deal the board, and each representative to seat 0 or to seat 1.
+    # Decks [2, R, cards] that deal the board and a representative. `decks[s]` deals it to seat s.
     decks: np.ndarray
 
 
@@ -92,7 +92,7 @@ class RangePolicyQuery:
         return RepresentativeHands(representatives, representative_of_hand, decks)
 
     def _deal_decks(self, tables: np.ndarray, decks: np.ndarray) -> np.ndarray:
-        """Write the decks into the records of tables, and return these records."""
+        """Write one deck into each record of `tables`, in place; return `tables`."""
         tables["deck"][:, : self._poker_game.cards_dealt] = decks
         return tables
 
@@ -139,8 +139,8 @@ class RangePolicyQuery:
         """Yield the policy on each board, in lists for boards that are queried together.
 
         A network on a GPU computes the next list while the caller uses the present one. `states`
-        [D] has one table in each public state of the boards' street. `on_progress` is called with
-        each new number of computed pairs of a state and a hand.
+        [D] has one table in each public state of the boards' street. `on_progress` is called
+        several times, with the number of pairs of a state and a hand computed since the last call.
         """
         network_player = player if has_separable_features(player) and len(states) else None
         min_rows = 0 if network_player is None else MIN_ROWS_PER_QUERY
@@ -259,9 +259,9 @@ def start_network_query(
 def _create_pair_forward(
     module: nn.Module, state_part: Tensor, hand_part: Tensor
 ) -> Callable[[slice], Tensor]:
-    """Return a function that computes a network's outputs for all states with n of R hands.
+    """Return a function that computes a network's outputs for all D states with n of R hands.
 
-    Its argument selects the hands, and its result is [D * n, outputs]. The input for a state and a
+    That function takes a slice of n hands and returns [D * n, outputs]. The input for a state and a
     hand is the sum of their rows in `state_part` [D, inputs] and `hand_part` [R, inputs].
     """
     run_rest: Callable[[Tensor], Tensor] = module

@@ -19,11 +19,11 @@ def compute_successor_values(
 ) -> np.ndarray:
     """Return the value of one action of the seat to act at each of N tables, [N] float64, in chips.
 
-    After the action, each hand in `tables` is played on, in place, until the same seat has a choice
-    again or the hand ends. The value is the result of `estimate_values` there, or the payoff. The
-    other seats' actions are those of `choose_responses`; a seat with a single legal action takes it
-    without a call. Both functions get the indices of n tables, `choose_responses` also the masks of
-    legal actions [n, A]; both return an array [n].
+    After the action, each hand in `tables` is played on, in place, until the hand ends or the same
+    seat has a choice again. The value is then the seat's payoff or the result of `estimate_values`.
+    `choose_responses` chooses the actions of the other seats, except of those with a single legal
+    action. Both functions get the indices [n] of n of the tables and return an array [n];
+    `choose_responses` also gets the masks of legal actions [n, A].
     """
     seat = tables.records["to_act"].copy()
     tables.step(actions)

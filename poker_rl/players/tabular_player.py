@@ -66,7 +66,7 @@ class PublicTabularPlayer(TabularPlayer):
 
 
 def get_infoset_index(game: Game) -> InfosetIndex:
-    """Return the `InfosetIndex` of a game; only the last one is cached."""
+    """Return the `InfosetIndex` of a game; only that of the last game is cached."""
     infoset_index = _cached_infoset_index.get(key := repr(game.to_dict()))
     if infoset_index is None:
         _cached_infoset_index.clear()  # frees memory first; a large game's index takes gigabytes

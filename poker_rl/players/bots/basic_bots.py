@@ -28,7 +28,7 @@ class Bot(Player):
         return self.to_tables(records).legal_mask()
 
     def to_tables(self, records: np.ndarray) -> Tables:
-        """Return new `Tables` with these records; threads may share the bot, but no `Tables`."""
+        """Return new `Tables` of these records; the bot keeps none, so threads may share it."""
         return tables_from_records(self._game, records)
 
     def to_dict(self) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Bot(Player):
 
 @dataclass(kw_only=True)
 class PokerBot(Bot):
-    """Base class of bots for any poker game; building one for another game raises ConfigError."""
+    """Base class of bots for poker games; `__post_init__` raises ConfigError for other games."""
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
@@ -79,7 +79,7 @@ class PreferenceBot(Bot):
         order: list[int] = []
         names = [game.action_name(action) for action in range(game.action_count)]
         for preferred in self.prefer:
-            # The action raise_12 has the type raise.
+            # `raise` matches all raises, such as raise_12.
             actions = [a for a, name in enumerate(names) if preferred in (name, name.split("_")[0])]
             if not actions:
                 examples = ", ".join(names[:9])
@@ -95,18 +95,18 @@ class PreferenceBot(Bot):
 
 @dataclass(kw_only=True)
 class AllInBot(PokerBot):
-    """Bot that makes the largest legal raise (all-in in no-limit games), or calls without one."""
+    """Bot that makes the largest legal raise (all-in in no-limit games) or, without one, calls."""
 
     is_suit_invariant = True
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         legal_mask = self.legal_mask(records)
-        # The last legal action is the largest raise, else the call.
+        # The last legal action is the largest raise or, if no raise is legal, the call.
         return to_one_hot(legal_mask.shape[1] - 1 - legal_mask[:, ::-1].argmax(1), legal_mask)
 
 
 def to_one_hot(actions: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-    """Return probabilities of the shape of `legal_mask` [B, A]: 1 for the actions [B], else 0."""
+    """Return probabilities [B, A], the shape of `legal_mask`: 1 for `actions` [B], 0 for others."""
     probs = np.zeros(legal_mask.shape)
     probs[np.arange(len(probs)), actions] = 1
     return probs

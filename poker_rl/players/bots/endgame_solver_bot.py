@@ -1,19 +1,20 @@
 """Bot that plays as a trained player until the last street, and solves the rest of the hand there.
 
-When the last street begins, both seats have a range: the probability that they would hold each hand
-after their actions so far, if both had played as the trained player. With these ranges the betting
-of the last street is a small game, in which discounted CFR (arXiv:1809.04040) approximates an
-equilibrium. The game is the same for each hand of the bot, which plays by the equilibrium. Solving
-endgames with the ranges of a precomputed strategy is from Ganzfried and Sandholm, "Endgame solving
-in large imperfect-information games" (2015).
+When the last street begins, each seat has a range: the probability of each hand that it may hold,
+given its past actions, if it has played as the trained player. With these ranges the betting of the
+last street is a small game, in which discounted CFR (arXiv:1809.04040) approximates an equilibrium.
+The equilibrium has action probabilities for every hand; the bot plays those of the hand it holds.
+Solving endgames with the ranges of a precomputed strategy is from Ganzfried and Sandholm, "Endgame
+solving in large imperfect-information games" (2015).
 
-If the other seat's real range is different, it could win more from the solution than from the
-trained player. Re-solving (Burch et al., arXiv:1303.4441) prevents this: the other seat is dealt
-any hand and may opt out of the street, in return for what a best response to the trained player
-would win with this hand. Such a solution is safe, but need not be better than the trained player.
-So the solved game mixes both: with probability `range_share` the other seat is dealt a hand of its
-range and can't opt out, else any hand. The mix, and a finite number of iterations, make the
-solution only approximately safe.
+If the other seat's real range is different, it could win more from this solution than from the
+trained player. Re-solving (Burch et al., arXiv:1303.4441) prevents this by another game: the other
+seat gets a uniformly random hand, with which it may opt out of the street. If it opts out, it wins
+what a best response to the trained player would win with this hand. A solution of this game is
+safe, but need not be better than the trained player. The bot solves a mixture of the two games:
+with probability `range_share` the other seat gets a hand of its range and can't opt out; otherwise
+it gets a random hand and may opt out. Because of the mixture and the finite number of iterations,
+the solution is only approximately safe.
 """
 
 # mypy can't check functions that numba compiles, because their arguments have no annotations.
@@ -59,8 +60,8 @@ class EndgameSolution:
     start_move: int  # number of actions before the street
     street: StreetLines
     line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
-    # Probabilities of A actions after D decision lines with each of H hands, [D, H, A] float32.
-    policy: np.ndarray
+    # Probabilities of A actions after the D lines where a seat acts, with each of H hands.
+    policy: np.ndarray  # [D, H, A] float32
 
 
 @dataclass(kw_only=True)
@@ -124,10 +125,7 @@ class EndgameSolverBot(Bot):
         return probs
 
     def _get_solution(self, record: np.ndarray) -> EndgameSolution:
-        """Return the solution of the last street for the seat to act at the one table `record`.
-
-        It comes from the cache, or is put there.
-        """
+        """Return the solution, from the cache or new, for the seat to act at the table `record`."""
         states = int(record["moves"][0]) + 1
         tables = Tables(self._game, states, 0)
         tables.deal(decks=np.repeat(record["deck"], states, axis=0))
@@ -150,7 +148,8 @@ class EndgameSolverBot(Bot):
     ) -> EndgameSolution:
         """Solve the last street for `own_seat`, after the M actions [M] on the earlier streets.
 
-        `past_tables` [M + 1] are the tables before these actions and at the last street's start.
+        `past_tables` [M + 1] has the table before each of these actions, and then the table at the
+        start of the last street.
         """
         ranges = self._compute_ranges(past_tables[:-1], actions, board_cards)
         street, _ = enumerate_street_lines(self._game, past_tables[-1:].copy(), self._last_street)
@@ -178,7 +177,7 @@ class EndgameSolverBot(Bot):
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> np.ndarray:
-        """Return each seat's range, [2, H]: its probability of each hand after the past actions."""
+        """Return each seat's range, [2, H]: the probability of each hand, given past actions."""
         reach = np.ones((2, len(self._ranges.hands)))
         reach *= self._ranges.mask_compatible_hands(board_cards)
         legal_mask = tables_from_records(self._game, past_tables.copy()).legal_mask()
@@ -198,10 +197,10 @@ class EndgameSolverBot(Bot):
 
 @jit
 def _compute_best_response_values(lines, terminal_arrays, policy, row_of_hand, ranges, own_seat):
-    """Return what the other seat's best response to a policy wins with each of its H hands, [H].
+    """Return what a best response to the policy of `own_seat` wins with each of H hands, [H].
 
-    These are counterfactual values in chips: the payoffs against each hand of the own seat are
-    weighted by its range, a row of `ranges` [2, H]. See `betting_lines` for the other arguments.
+    These are counterfactual values in chips: the payoffs against each hand of `own_seat` are
+    weighted by `ranges[own_seat]`. The module `betting_lines` explains the other arguments.
     """
     reach = np.empty((len(lines[1]), *ranges.shape))
     reach[0] = ranges
@@ -226,13 +225,13 @@ def _run_discounted_cfr(
     opt_out_values,
     iterations,
 ):
-    """Return the average policy after the D decision lines of the street with R hands, [D, R, A].
+    """Return the average policy at the D decisions of the street with each of R hands, [D, R, A].
 
     Args:
-        hands: indices of the R hands that share no card with the board.
-        ranges: the range of each seat, [2, H]; 0 for impossible hands.
-        opt_out_values: chips that the other seat gets with each hand if it opts out, [H],
-            counterfactual values like those of the street.
+        hands: indices of the R hands that share no card with the board, among all H hands.
+        ranges: the range of each seat, [2, H]; 0 for hands that share a card with the board.
+        opt_out_values: the other seat's value of opting out with each hand, as returned by
+            `_compute_best_response_values`, [H].
         See `EndgameSolverBot` for the settings, and `betting_lines` for the other arguments.
     """
     shape = legal_mask.shape[0], len(hands), legal_mask.shape[1]

@@ -66,7 +66,7 @@ class HoldemBot(Bot):
         return cards, board_count
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the raise that the bot takes as its bet, as actions [B]; any if none is legal."""
+        """Return the action [B] that is the bot's bet; without effect where no raise is legal."""
         return find_smallest_raises(legal_mask)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -104,7 +104,7 @@ class StrongWeakBot(HoldemBot):
 
 
 def tabulate_by_hole_cards(function: Callable[[int, int], int]) -> np.ndarray:
-    """Return an array [52, 52] with the value of a symmetric function for each two hole cards."""
+    """Return an array [52, 52] with the value of a symmetric function for each pair of cards."""
     table = np.zeros((MAX_DECK_SIZE, MAX_DECK_SIZE), np.int64)
     for first, second in combinations(range(MAX_DECK_SIZE), 2):
         table[first, second] = table[second, first] = function(first, second)
@@ -122,7 +122,7 @@ def to_one_hot_choices(choice: np.ndarray) -> np.ndarray:
 
 
 def find_smallest_raises(legal_mask: np.ndarray) -> np.ndarray:
-    """Return the smallest raise [B] in each mask of legal actions [B, A]; `BET` if it has none."""
+    """Return the smallest legal raise [B] of each row of `legal_mask` [B, A]; `BET` if none is."""
     return np.asarray(BET + legal_mask[:, BET:].argmax(1))
 
 

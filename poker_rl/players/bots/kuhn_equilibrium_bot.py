@@ -38,14 +38,14 @@ class KuhnEquilibriumBot(Bot):
 
 
 def find_situations_and_cards(records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return two indices for each seat to act, [B]: situation, such as `AFTER_BET`, and card."""
+    """Return the situations of the seats to act, such as `AFTER_BET`, and their cards, [B] each."""
     second_move = np.where(records["line"][:, 0] == RAISE, AFTER_BET, AFTER_CHECK)
     situation = np.choose(records["moves"], [FIRST_MOVE, second_move, AFTER_CHECK_BET])
     return situation, records["deck"][np.arange(len(records)), records["to_act"]]
 
 
 def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:
-    """Return the probabilities to bet or call a bet for each alpha, [..., situations, cards]."""
+    """Return the probabilities [..., situations, cards] to bet (or call a bet) for each alpha."""
     a = np.asarray(alpha, float)[..., None, None]
     start = np.array([[0, 0, 0], [1 / 3, 0, 1], [0, 1 / 3, 1], [0, 1 / 3, 1]])
     slope = np.array([[1, 0, 3], [0, 0, 0], [0, 1, 0], [0, 0, 0]])

@@ -77,7 +77,7 @@ class LookaheadBot(Bot):
         return probs
 
     def _estimate_action_values(self, records: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """Return the estimated value of one action at each of N tables, [N], in the game's unit."""
+        """Return the value of one action at each of N tables, [N], in units such as big blinds."""
         tables = self.to_tables(records)
         keys = tables.infoset_keys().view(np.uint8).reshape(len(records), -1)
         tables.load_records(records.take(np.repeat(np.arange(len(records)), self.worlds)))
@@ -107,7 +107,8 @@ class LookaheadBot(Bot):
 def seed_random_states(keys, seed, worlds, tables):  # type: ignore[no-untyped-def]
     """Set the random states of N * `worlds` tables, `worlds` consecutive ones per information set.
 
-    A state depends on `seed`, the key of the information set, `keys` [N, bytes], and the world.
+    A state depends on `seed`, on the key of the information set in `keys` [N, bytes], and on the
+    index of the world.
     """
     for i in range(len(tables)):
         tables[i].key = hash_bytes(keys[i // worlds], seed)

@@ -9,8 +9,8 @@ exploration term is scaled by the mean final pot of the simulations so far. If i
 pot at the node, a few chips before the flop, the bot would explore too little
 (docs/results/bots.md compares both).
 
-The search replaces all hidden cards before it uses them. Random numbers depend only on the seed
-and the information set, so the bot is a fixed policy.
+The bot does not cheat: each simulation replaces all cards that its seat can't see. Random numbers
+depend only on the seed and the information set, so the bot is a fixed policy.
 """
 
 # The arguments of the compiled functions are NumPy records, which have no type for mypy.
@@ -82,13 +82,12 @@ class MCTSBot(PokerBot):
 def run_searches(definitions, tables, scratch, settings, out):
     """Search at each of B tables; write the visits of fold, call and bet into `out` [B, 3].
 
-    `definitions` [B] are the parameters of the game at the `tables` [B], `scratch` is a table, a
-    mask of actions and an information-set key, `settings` are those of `MCTSBot` in their order.
+    `definitions` [B] are the parameters of the game at each table, `settings` the fields of
+    `MCTSBot`. The search overwrites `scratch`: a table, an action mask and an information-set key.
     """
     scratch_tables, legal_mask, infoset_key = scratch
     simulations, exploration, rollout_fold_prob, seed = settings
-    # Index of the child node after each choice at each node; 0 if there is none.
-    child = np.empty((simulations, CHOICE_COUNT), np.int64)
+    child = np.empty((simulations, CHOICE_COUNT), np.int64)  # index of the next node; 0 if none
     visits = np.empty((simulations, CHOICE_COUNT), np.int64)
     chips_won = np.empty((simulations, CHOICE_COUNT))  # sum of payoffs of the seat that chose
     path = np.empty((MAX_MOVES, 3), np.int64)  # node, seat and choice of each move
@@ -144,7 +143,7 @@ def run_searches(definitions, tables, scratch, settings, out):
 
 @jit
 def find_smallest_raise(game, table, legal_mask):
-    """Write the legal actions into `legal_mask`; return the smallest legal raise, or 0."""
+    """Write the legal actions into `legal_mask`; return the smallest legal raise, 0 if none is."""
     legal(game, table, legal_mask)
     for action in range(BET, len(legal_mask)):
         if legal_mask[action]:
@@ -163,7 +162,7 @@ def sample_rollout_choice(table, is_legal, fold_prob):
 
 @jit
 def select_by_ucb(table, is_legal, visits, chips_won, exploration_chips):
-    """Return a random unvisited choice; if there is none, the one with the best upper bound."""
+    """Return a random unvisited legal choice or, if all were visited, the one that UCB1 selects."""
     total_visits, untried_count = 0, 0
     for choice in range(CHOICE_COUNT):
         if is_legal[choice]:

@@ -66,9 +66,9 @@ class PotOddsBot(HoldemBot):
     """Bot that bets with a large equity, calls if the pot odds allow it and folds the rest.
 
     `share_after_raises` lists the share of hands that are in an opponent's range after 0, 1, 2 ...
-    raises; the last share also holds after more raises. Raises before the flop and later ones are
-    counted separately. With probability `any_hand_prob`, an opponent's hand is sampled from all
-    hands, however often the opponent raised. `samples` is the number of deals for each estimate.
+    of its raises; the last entry also applies after more raises. Raises before the flop and later
+    ones are counted separately. With probability `any_hand_prob`, an opponent's hand is sampled
+    from all hands instead of the range. `samples` is the number of deals for each estimate.
     The bot bets if its equity times the number of live seats is at least `bet_threshold`, and calls
     if its equity is at least the pot odds plus `call_margin`.
 
@@ -102,8 +102,8 @@ class PotOddsBot(HoldemBot):
 
         The pot odds are the chips of a call divided by the pot after the call.
         """
-        # Suits are sorted in a copy, so that positions that differ by a permutation of suits get
-        # equal random numbers.
+        # With sorted suits, tables that differ only by a permutation of suits get equal random
+        # numbers. Only the copy is changed.
         tables = self.to_tables(copy_records(records))
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
@@ -139,10 +139,10 @@ class PotOddsBot(HoldemBot):
     def _get_paid_and_stacks(
         self, records: np.ndarray, definitions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return chips: paid by the seat to act, its stack, and paid by each seat.
+        """Return the chips paid by the seat to act, its stack, and the chips paid by every seat.
 
-        Their shapes are [B], [B] and [B, seats]. The stack is that at the start of the hand, and
-        infinite if the game has none. Seats that are not part of the game have paid 0.
+        Their shapes are [B], [B] and [B, MAX_SEATS]; columns of seats that a table does not have
+        are 0. Stacks are those at the start of the hand, or infinite in games without stacks.
         """
         rows, seat = np.arange(len(records)), records["to_act"]
         is_seat = np.arange(MAX_SEATS) < definitions["seats"][:, None]
@@ -167,7 +167,7 @@ def fill_equities(
     """Write the equity of each seat to act into `equity` [B]; see `PotOddsBot` for the settings.
 
     `known_cards` and `board_counts` come from `get_cards_and_board_count`, `percentiles` from
-    `compute_chen_percentiles`. `infoset_key` and the unknown cards serve as scratch memory.
+    `compute_chen_percentiles`. `known_cards` and `infoset_key` are overwritten.
     """
     ranges = np.empty((MAX_SEATS, HOLE_CARD_PAIR_COUNT), np.int64)
     range_sizes = np.empty(MAX_SEATS, np.int64)
@@ -228,10 +228,11 @@ def count_raises(game, table, out):
 def fill_range(shares, percentiles, known_bits, scratch_and_board, board_count, range_out):
     """Write the pairs of hole cards in a range into `range_out`, cards a and b as 52 a + b.
 
-    Return their number; 0 stands for a range of all hands. The range is made in two steps:
-    `shares[0]` of all hands are selected, the best before the flop; of these, `shares[1]` are in
-    the range, the strongest on the current board. Bit c of `known_bits` is 1 for a known card c,
-    which no hand of the range contains. `scratch_and_board` has two scratch cells, then the board.
+    Return the number of pairs, or 0 if all hands are in the range. The range is made in two steps:
+    select the share `shares[0]` of all hands that is best before the flop; of these, keep the share
+    `shares[1]` that is strongest on the current board. Bit c of `known_bits` is 1 for a known card
+    c, which no hand of the range contains. The first two cells of `scratch_and_board` are
+    overwritten; the others have the board cards.
     """
     cards = scratch_and_board
     preflop_share, board_share = shares
@@ -263,7 +264,8 @@ def fill_range(shares, percentiles, known_bits, scratch_and_board, board_count, 
 def deal_opponent_hand(table, dealt_bits, range_hands, any_hand_prob, out):
     """Write random hole cards of an opponent into `out`; return `dealt_bits` with their bits set.
 
-    They are from the range `range_hands` (see `fill_range`), with probability `any_hand_prob` any.
+    They are a hand of `range_hands` (see `fill_range`). With probability `any_hand_prob`, or if no
+    sampled hand of the range is free of dealt cards, they are any two undealt cards instead.
     """
     count = len(range_hands)
     if count and random_uniform(table) >= any_hand_prob:
@@ -291,7 +293,7 @@ def draw_undealt_card(table, dealt_bits):
 def compute_first_hand_share(hands, hand_count, scratch_and_board, board_count):
     """Return the share of the pot that `hands[0]` wins at a showdown of `hand_count` hands.
 
-    Equal hands divide the pot. `scratch_and_board` has two scratch cells, then the board cards.
+    Equal hands divide the pot. See `fill_range` for `scratch_and_board`.
     """
     cards = scratch_and_board
     cards[0], cards[1] = hands[0, 0], hands[0, 1]

@@ -49,7 +49,7 @@ class PretrainedBot(Bot):
 
 
 def check_bundled_file(name: str) -> None:
-    """Raise `ConfigError` unless a file in `poker_rl/released` has its checksum in `SHA256SUMS`."""
+    """Raise `ConfigError` unless a file in `poker_rl/released` matches its line of `SHA256SUMS`."""
     lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
     checksums = {file: checksum for checksum, file in (line.split() for line in lines)}
     if name not in checksums:

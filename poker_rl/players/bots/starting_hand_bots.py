@@ -88,7 +88,10 @@ def compute_chen_points(first: int, second: int) -> int:
 
 
 def compute_chen_percentiles() -> np.ndarray:
-    """Return the percentile of each two hole cards by Chen points, [52, 52]; ties count half."""
+    """Return for each two cards the share of hole cards with fewer Chen points, [52, 52].
+
+    Hole cards with equally many points count half.
+    """
     points = tabulate_by_hole_cards(compute_chen_points)
     sorted_points = np.sort(points[np.triu_indices(MAX_DECK_SIZE, 1)])
     lower, not_higher = (np.searchsorted(sorted_points, points, side) for side in ("left", "right"))
@@ -115,7 +118,7 @@ class SklanskyBot(HoldemBot):
         bet, average = [0.0, 0.0, 1.0], [0.0, 1 - bet_prob, bet_prob]
         usual_plan = [bet, bet, average, call, call, fold]
         facing_more = [bet, bet, average, call, fold, fold]
-        # Axes: 1 if the street has more than one bet, else 0; the range; the choice.
+        # Indices: whether the street has more than one bet (0 or 1), the range, the choice.
         self._choice_probs = np.array([usual_plan, facing_more])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 @dataclass(kw_only=True)
 class TightBot(HoldemBot):
-    """Bot that raises or calls if its probability to have the best hand reaches a threshold."""
+    """Bot that raises or calls if the strength of its hand reaches a threshold."""
 
     raise_threshold: Probability
     call_threshold: Probability
@@ -39,7 +39,7 @@ class TightBot(HoldemBot):
         return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
 
     def compute_win_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability p^n that each of B seats to act has the best hand, [B]."""
+        """Return the strength of the hand of each seat to act, [B]; see the module's docstring."""
         cards, board_count = self.get_cards_and_board_count(records)
         win_probs: np.ndarray = self._preflop_win_probs[cards[:, 0], cards[:, 1]]
         _fill_board_win_probs(cards, board_count, win_probs)
@@ -48,7 +48,7 @@ class TightBot(HoldemBot):
 
 @jit
 def _fill_board_win_probs(cards, board_count, out):  # type: ignore[no-untyped-def]
-    """Write the probability to beat one opponent into `out` [B] at tables that have a board."""
+    """Write the share p of beaten hands into `out` [B]; skip tables without board cards."""
     is_known = np.zeros(MAX_DECK_SIZE, np.bool_)
     for i in range(len(cards)):
         if board_count[i] == 0:

@@ -3,12 +3,13 @@
 After the flop it bets with top pair or better. It calls with any pair and, while board cards are
 still to come, with a draw. Else it checks or folds. The terms mean:
 
-    top pair   a hole card pairs the highest rank of the board, or both are a pair above it
-    better     two pair with both hole cards, or three of a kind or better, of a higher category
-               than the board alone; on the river also a straight or better that beats the board
+    top pair   a hole card pairs the highest rank of the board, or the hole cards are a higher pair
+    better     two pair, if the board alone has no pair; three of a kind or better, if the board
+               alone has a lower category; on the river also a straight or better that is stronger
+               than the board alone
     any pair   a hole card pairs the board or the other hole card
-    draw       four cards of a suit, or four of five consecutive ranks (the ace high or low), which
-               the board alone does not have
+    draw       four cards of a suit, or cards of four of five consecutive ranks (the ace high or
+               low); the board alone has fewer
 
 Before the flop it bets a pair and calls with an ace or a king. All of these rules are our choice.
 """
@@ -75,7 +76,7 @@ def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.nd
 
 def has_draw(cards: np.ndarray) -> np.ndarray:
     """Return whether each hand of hole cards and board [B, 7] has a draw, [B]; -1 is no card."""
-    # Whether the board alone (index 0), and the seat with the board (1), has each card.
+    # At index 0 the cards of the board are marked, at index 1 also the hole cards.
     is_held = np.zeros((2, len(cards), MAX_RANKS, MAX_SUITS), bool)
     row, position = np.nonzero(cards >= 0)
     card = cards[row, position]
@@ -94,7 +95,7 @@ def has_draw(cards: np.ndarray) -> np.ndarray:
 
 @jit
 def _evaluate_hands_and_boards(cards, board_count, hand_out, board_out):  # type: ignore[no-untyped-def]
-    """Write the strengths of each hand and its board into the outputs [B], if there is a board."""
+    """Write the strength of each hand and of its board alone; skip tables without board cards."""
     for i in range(len(cards)):
         if board_count[i]:
             hand_out[i] = evaluate_best_five(cards[i], MAX_HOLE_CARDS + board_count[i], MAX_SUITS)
