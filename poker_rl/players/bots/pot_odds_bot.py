@@ -228,7 +228,8 @@ def count_raises(game, table, out):
 def fill_range(shares, percentiles, known_bits, scratch_and_board, board_count, range_out):
     """Write the pairs of hole cards in a range into `range_out`, cards a and b as 52 a + b.
 
-    Return the number of pairs; 0 stands for any hand. The range is made in two steps: select the share `shares[0]` of all hands that is best before the flop; of these, keep the share
+    Return the number of pairs; 0 stands for any hand. The range is made in two steps: select the
+    share `shares[0]` of all hands that is best before the flop; of these, keep the share
     `shares[1]` that is strongest on the current board. Bit c of `known_bits` is 1 for a known card
     c, which no hand of the range contains. The first two cells of `scratch_and_board` are
     overwritten; the others have the board cards.
