@@ -63,7 +63,7 @@ class AdviseConfig:
 
 
 class BetAmounts(NamedTuple):
-    """Chips that a seat has put in after its bet or raise."""
+    """Total chips of a seat in the pot after its bet or raise: in the hand and on the street."""
 
     in_hand: int  # including blinds and ante
     on_street: int  # on the present street, including blinds
@@ -73,9 +73,9 @@ class PositionAdvice:
     """Policy and expected payoff of a player at one position, for the seat to act.
 
     Args:
-        records: the position with each hand of `hand_class`, shape [hands]; all results are means
-            over these hands.
-        hand_class: the class of hands, such as `AKs`; None for a single hand.
+        records: one table record per hole-card combination of `hand_class`, shape [combinations];
+            all results are means over these combinations.
+        hand_class: a class of hole cards, such as `AKs`; None for a single combination.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class PositionAdvice:
     ) -> None:
         self.game, self.player, self.player_name = game, player, player_name
         self.records, self.hand_class = records, hand_class
-        # The arrays have the shape [actions]. Unknown values are NaN, an unknown payoff is None.
+        # Arrays have the shape [actions]. Action values are in chips, NaN if unknown.
         self.probs = compute_checked_probs(game, player, records).mean(0)
         values, payoffs = player.action_values(records), player.state_values(records)
         self.values = np.full(len(self.probs), np.nan) if values is None else values.mean(0)
@@ -114,13 +114,13 @@ class PositionAdvice:
 
     @cached_property
     def bets(self) -> dict[int, BetAmounts]:
-        """Amounts of each legal bet or raise, keyed by action."""
+        """Chips put in by the seat to act after each legal bet or raise, keyed by action."""
         before_street = self.game.compute_bet_before_street(self.records[0])
         targets = self.game.compute_raise_targets(self.records[0])
         return {action: BetAmounts(to, to - before_street) for action, to in targets.items()}
 
     def to_dict(self, with_grid: bool) -> dict[str, Any]:
-        """Return the advice as plain values for JSON, in chips; with the hand grid if requested."""
+        """Return the advice as plain values for JSON, in chips; `with_grid` adds the hand grid."""
         tables = tables_from_records(self.game, self.records[:1])
         actions = []
         for action in np.flatnonzero(tables.legal_mask()[0]).tolist():
@@ -185,7 +185,7 @@ class PositionAdvice:
         )
 
     def _format_prob_bars(self) -> str:
-        """Return a line with a bar for each group of legal actions, see `group_moves`."""
+        """Return a line for each group of legal actions: name, probability and bar."""
         groups = group_moves(self.game, self.records[:1], self.probs, self.values)
         names = [self._name_group(group) for group in groups]
         width, has_values = max(map(len, names)), not np.isnan(self.values).all()
@@ -204,7 +204,7 @@ class PositionAdvice:
         return "\n".join(lines)
 
     def _name_group(self, group: MoveGroup) -> str:
-        """Return the name of a group of moves, with the chips put in during the whole hand."""
+        """Return a group's name; bets are named by the total that the seat then has put in."""
         first, last = self.bets.get(group.first_action), self.bets.get(group.last_action)
         if first is None or last is None:
             return group.label.split(" ")[0].lower()

@@ -33,7 +33,7 @@ NUMBERED_BET_SIZES = ["minimum", "half pot", "two thirds of the pot", "pot", "al
 
 
 class MoveNotAllowedError(Exception):
-    """Error raised if a request is not allowed now; its message is a sentence for the person."""
+    """Error raised if a request is not allowed now; its message is shown to the human player."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class LiveHand:
         setup: game, opponents and adviser of the session.
         seed: seed of the session.
         hand_number: number of the hand in the session, from 1.
-        player_of_seat: player index of each seat in this hand.
+        player_of_seat: player index of each seat in this hand; 0 is the human player.
         record: the present state of the table, shape [1].
         steps: the moves so far.
     """
@@ -67,17 +67,14 @@ class LiveHand:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the hand has ended."""
         return bool(self.record["over"][0])
 
     @property
     def to_act(self) -> int:
-        """The seat to act."""
         return int(self.record["to_act"][0])
 
     @property
     def person_seat(self) -> int:
-        """The human player's seat."""
         return self.player_of_seat.index(PERSON_INDEX)
 
     @property
@@ -126,9 +123,9 @@ class LiveHand:
         return replace(self, record=tables.records, steps=(*self.steps, step))
 
     def play_to_person(self) -> LiveHand:
-        """Return the hand at the human player's next decision, or at its end.
+        """Return the hand at the human player's next decision or, if there is none, at the end.
 
-        Until then, the opponents' moves are sampled from their policies.
+        The moves until then are sampled from the opponents' policies.
         """
         hand, game = self, self.setup.game
         while not hand.is_over and hand.player_of_seat[hand.to_act] != PERSON_INDEX:
@@ -153,7 +150,7 @@ def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
     generator = _create_generator(seed, hand_number, PARTICIPANT_STREAM)
     opponents_dealt_in = generator.permutation(setup.game.seats - 1)[: seat_count - 1]
     players_dealt_in = [PERSON_INDEX, *sorted((1 + opponents_dealt_in).tolist())]
-    # Seats are numbered from the button, which moves to the next player with each hand.
+    # Seats are numbered from the button.
     player_of_seat = tuple(
         players_dealt_in[(seat + hand_number - 1) % seat_count] for seat in range(seat_count)
     )
@@ -161,7 +158,7 @@ def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
 
 
 def rebuild_finished_hand(setup: TableSetup, seed: int, saved_hand: Mapping[str, Any]) -> LiveHand:
-    """Return a finished hand, with all its moves, from the result of its `LiveHand.to_dict`."""
+    """Return a finished hand with all its moves, replayed from its `LiveHand.to_dict`."""
     deck, actions = tuple(saved_hand["deck"]), tuple(saved_hand["actions"])
     history = HandHistory(deck, actions, saved_hand["variant"])
     records = list(replay_hand(setup.game, history))
@@ -176,7 +173,10 @@ def rebuild_finished_hand(setup: TableSetup, seed: int, saved_hand: Mapping[str,
 def _create_generator(
     seed: int, hand_number: int, stream_index: int, draw_index: int = 0
 ) -> np.random.Generator:
-    """Return a random generator, which is independent for each combination of arguments."""
+    """Return a random generator, which is independent for each combination of arguments.
+
+    `draw_index` is the number of earlier actions if the stream is `ACTION_STREAM`.
+    """
     stream = np.random.SeedSequence(seed, spawn_key=(hand_number, stream_index, draw_index))
     return np.random.Generator(np.random.PCG64(stream))
 
@@ -184,8 +184,8 @@ def _create_generator(
 def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
     """Return the view of a hand for its human player, as plain values for JSON.
 
-    `first_unseen_step` is the index of the first move that the player has not seen yet. These moves
-    are the `events` of the view, each with the table after it.
+    `first_unseen_step` is the index of the first move that the player has not seen yet. This move
+    and all later ones are the `events` of the view, each with the table after it.
     """
     game, record = hand.setup.game, hand.record[0]
     bet_range = None if hand.is_over else game.get_bet_range(record)
@@ -259,7 +259,7 @@ def moves_to_dicts(moves: Sequence[LegalMove], may_bet_any_amount: bool) -> list
 def find_requested_move(
     game: DisplayedGame, record: np.void, action: int | dict[str, int]
 ) -> LegalMove:
-    """Return the legal move with this number, or the bet or raise given as `{"to": chips}`."""
+    """Return the legal move for an action's number, or for a bet or raise `{"to": chips}`."""
     bet_range = game.get_bet_range(record)
     if isinstance(action, dict) and bet_range is not None:
         low, high, raise_to = bet_range.min_bet, bet_range.max_bet, action.get("to")

@@ -24,7 +24,7 @@ from poker_rl.play.move_groups import group_moves
 from poker_rl.play.table_setup import NamedPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
-# A move with at least this cost is an inaccuracy or a mistake, in the game's unit; our choice.
+# Lowest cost of an inaccuracy and of a mistake, in the game's unit; the values are our choice.
 INACCURACY_COST, MISTAKE_COST = 0.05, 0.25
 MISTAKE_PROB = 0.035  # if no cost is known, a move with a smaller probability is a mistake
 
@@ -34,7 +34,7 @@ GradeWord = Literal["fine", "inaccuracy", "mistake"]
 
 @dataclass(frozen=True)
 class MoveGrade:
-    """Grade of a move, with the cost and the probability by which it was chosen."""
+    """Grade of a move, and the numbers that decide the grade: its cost and its probability."""
 
     word: GradeWord
     prob: float  # probability of the move in the policy of `grader`
@@ -56,8 +56,9 @@ def grade_move(
 ) -> MoveGrade | None:
     """Return the grade of an action at the table in `record`, shape [1].
 
-    In a game that is small enough, the grade comes from an equilibrium. Else it comes from the
-    adviser, and is None without one. If any amount may be bet, all bets count as one move.
+    In a game small enough to be solved, the grade comes from an equilibrium, unless the opponents'
+    equilibrium policies practically never lead to this table. Otherwise it comes from the adviser,
+    and is None without an adviser. If any amount may be bet, a bet's `prob` is that of all bets.
     """
     solution, chips_lost = solve_small_game(game), np.nan
     if solution is not None:
@@ -98,10 +99,11 @@ _solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}  #
 
 
 def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
-    """Return a small game's tree, an equilibrium, and each action's loss; None for a large game.
+    """Return a game's tree, an equilibrium, and losses; None if the game is too large to solve.
 
-    An action's loss is the expected chips that it costs against the equilibrium if the player plays
-    optimally afterwards, [information sets, actions]. Each game is solved only once.
+    The losses, [information sets, actions], are how many chips each action costs compared with the
+    best one, if opponents play the equilibrium and the acting seat plays optimally afterwards. They
+    are NaN if unknown or if the action is illegal. Each game is solved only once.
     """
     key = repr(game.to_dict())
     if key not in _solution_by_game and (player := compute_equilibrium(game)) is not None:

@@ -52,7 +52,7 @@ def group_moves(
 
     Args:
         probs: a player's policy, shape [actions].
-        values: the player's action values in chips, NaN if unknown, [actions] or [1, actions].
+        values: the player's action values in chips, NaN where unknown; [actions] or [1, actions].
         taken_action: the action that was taken; None before the move.
     """
     values = np.full(len(probs), np.nan) if values is None else values.reshape(-1)

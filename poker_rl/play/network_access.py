@@ -22,8 +22,8 @@ from poker_rl.config.validation import ConfigError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 WILDCARD_HOSTS = ("0.0.0.0", "::")
-# Reserved address (RFC 5737). A UDP socket connected to it, without sending anything, has the
-# machine's own address in its network.
+# Reserved address (RFC 5737), used to find this machine's own address: connecting a UDP socket
+# sends nothing, but the system gives the socket the address from which it would send.
 PROBE_ADDRESS = "192.0.2.1"
 RESPONSE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -56,7 +56,7 @@ def list_allowed_hosts(host: str, extra_names: Sequence[str], allow_public: bool
 
 
 def format_url(host: str, port: int, prefix: str) -> str:
-    """Return the URL of the page; a wildcard host becomes this machine's address."""
+    """Return the URL of the page; this machine's address replaces a wildcard host."""
     host_name = find_network_address() if host in WILDCARD_HOSTS else host
     return f"http://{f'[{host_name}]' if ':' in host_name else host_name}:{port}{prefix}/"
 

@@ -129,9 +129,10 @@ class PageServer:
     def _create_route(
         self, path: str, answer: Callable[[str | None, RequestData], Any], method: str = "GET"
     ) -> Route:
-        """Create a route whose `answer` gets the visitor's session id (or None) and the data.
+        """Create a route that answers its requests by calling `answer` under a lock.
 
-        `answer` returns a response, text or plain values; only one answer runs at a time.
+        `answer` gets the visitor's session id, or None, and the data of the request. It returns a
+        response, text, or plain values that are sent as JSON.
         """
 
         def answer_under_lock(session_id: str | None, request_data: RequestData) -> Response:
@@ -153,7 +154,7 @@ class PageServer:
     def _create_session_route(
         self, path: str, answer: Callable[[Session, RequestData], Any], method: str = "GET"
     ) -> Route:
-        """Create a route whose `answer` gets the visitor's session; 404 without one."""
+        """Create a route whose `answer` gets the visitor's session; without one, status 404."""
 
         def answer_from_session(session_id: str | None, request_data: RequestData) -> Any:
             if session_id is None:
@@ -220,7 +221,7 @@ async def _read_json_body(request: Request) -> RequestData:
 
 
 def _get_hand_number(request_data: RequestData) -> int:
-    """Return the number of the hand in a URL path; raise an HTTP 404 error if it is no number."""
+    """Return the hand number from the URL; raise an HTTP 404 error if it is not an integer."""
     try:
         return int(request_data["hand"])
     except ValueError:
@@ -238,7 +239,7 @@ def _act(session: Session, request_data: RequestData) -> dict[str, Any]:
 
 
 def _get_value(request_data: RequestData, key: str, value_type: type) -> Any:
-    """Return a value in the data; raise an HTTP 400 error if it has another type or is missing."""
+    """Return `request_data[key]`; raise an HTTP 400 error unless its type is `value_type`."""
     value = request_data.get(key)
     if type(value) is not value_type:  # isinstance would accept true as an int
         raise HTTPException(400, f"{key}: a value of another type is needed.")

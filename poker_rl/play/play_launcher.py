@@ -150,7 +150,6 @@ def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequen
 
 
 def create_http_server(app: ASGIApp) -> uvicorn.Server:
-    """Create the HTTP server of the page."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -164,7 +163,7 @@ def create_http_server(app: ASGIApp) -> uvicorn.Server:
 
 
 def load_or_create_cookie_key(folder: Path) -> str:
-    """Return the key that signs cookies from its file in `folder`; create the file if needed."""
+    """Return the key for signing cookies, read from a file in `folder`; create it if missing."""
     path = folder / COOKIE_KEY_FILE
     create_writable_folder(folder)
     check_file_path(path)

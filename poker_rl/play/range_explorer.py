@@ -36,13 +36,14 @@ def explore_ranges(
     board: str,
     player_names: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the position after actions, with the players' policies for every starting hand.
+    """Return the position after `actions`, with the players' policies for every starting hand.
 
     Args:
         hand: the present hand, which determines the game and the number of seats.
-        other_players: players by name that can be chosen beside those at the table of the hand.
-        actions: all actions since the deal. With None, the position and the board are those of
-            `hand`, before its last move if it is over.
+        other_players: further players by name. Those at the table of the hand, including the
+            adviser, can always be chosen.
+        actions: all actions since the deal. None stands for the actions of `hand` so far, without
+            the last one if the hand is over; the board is then also that of `hand`.
         board: board cards such as `Kd7s2c`. Cards of streets that the actions do not reach are
             ignored; if there are too few cards, some of `EXAMPLE_BOARD` are added.
         player_names: at most `MAX_PLAYERS` names; [] stands for the first player of the table.

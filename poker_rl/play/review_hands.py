@@ -150,7 +150,7 @@ def build_summary(
     decisions: RecordedDecisions,
     rows: Sequence[Mapping[str, Any]],
 ) -> TextTable:
-    """Return a table of each recorded player's agreement with `player`, grades and total cost."""
+    """Return a table of the recorded players: how far `player` agrees, grades, total cost."""
     headings = ["recorded player", "hands", "decisions", "agreement", "log-likelihood"]
     table: TextRows = [[*headings, "inaccuracies", "mistakes", f"cost ({game.unit}s)"]]
     names = np.array([row["player"] for row in rows])
@@ -176,7 +176,7 @@ def build_summary(
 
 
 def build_left_out_table(decisions: RecordedDecisions) -> TextTable:
-    """Return a table of the hands that were left out or replayed with rounded bets, by reason."""
+    """Return a table, by reason, of hands that were not replayed or only with rounded bets."""
     rounded = [hand.name for hand in decisions.hands if hand.rounded_amounts]
     reasons = decisions.left_out | ({"replayed, with rounded amounts": rounded} if rounded else {})
     rows = [["reason", "hands", "names"]]

@@ -96,7 +96,9 @@ class Session:
 
     @classmethod
     def resume(cls, path: Path, setup: TableSetup) -> Session:
-        """Resume the session in a file at the end of its last finished hand, if there is one.
+        """Resume the session in a file at the end of its last finished hand.
+
+        If no hand was finished, deal a new one.
 
         Raises:
             ConfigError: if the file is not a session's, belongs to another table, or is in use.
@@ -121,7 +123,6 @@ class Session:
         return session
 
     def close(self) -> None:
-        """Close the session's file."""
         if self._file is not None:
             self._file.close()
 
@@ -157,9 +158,9 @@ class Session:
         self._hands_dealt = hand_number
 
     def _advance_to(self, hand: LiveHand, steps_seen: int) -> None:
-        """Make `hand` the present state; if it is over, save it before the person sees its end.
+        """Make `hand` the session's present hand; if it is over, first save it to the file.
 
-        `steps_seen` is the number of its moves that the person has already seen.
+        `steps_seen` is the number of moves in `hand` that the person has already seen.
         """
         if hand.is_over:
             saved_hand = hand.to_dict()
@@ -211,9 +212,10 @@ class Session:
         return self.build_view()
 
     def get_hint(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's policy by groups of moves, and its expected payoff of the hand.
+        """Return the adviser's policy by groups of moves, and the hand's expected payoff.
 
-        The payoff is in the unit of the statistics, or None if the adviser has no critic.
+        The payoff is that of the human player, estimated by the adviser's critic, in the unit of
+        results, such as mbb. It is None if the adviser has no critic.
         """
         adviser, game = self._get_available_adviser(turn_id), self.setup.game
         record = self.current_hand.record
@@ -287,7 +289,7 @@ class Session:
         return rebuild_finished_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
     def _check_turn(self, turn_id: int, is_over: bool) -> None:
-        """Raise an error if `turn_id` is outdated, or the state of the hand is not `is_over`."""
+        """Raise an error if `turn_id` is outdated or `is_over` differs from that of the hand."""
         if turn_id != self.turn_id:
             raise StaleRequestError(self.build_view())
         if self.current_hand.is_over != is_over:

@@ -6,9 +6,10 @@ The file has one JSON line for the table, and then one for each deal and each fi
     {"dealt": 1}
     {"hand": 1, "variant": 0, "deck": [2, 0], "player_of_seat": [0, 1], "actions": [1, 2], "won": …}
 
-`player_of_seat` is the player index of each seat (0 is the human player). `won` is the payoff of
-each player in chips. `ev_adjusted` is the human player's payoff in chips, adjusted for luck by
-AIVAT, or null. A hand with a line `dealt` but no line `hand` was not finished.
+`variant` is the index of the number of seats, if that is random. `player_of_seat` is the player
+index of each seat (0 is the human player). `won` is the payoff of each player in chips.
+`ev_adjusted` is the human player's payoff in chips, adjusted for luck by AIVAT, or null. A hand
+with a line `dealt` but no line `hand` was not finished.
 
 The statistics are mean payoffs per hand of the human player, with the half-width of their 95 %
 confidence interval (None below `MIN_DEALS` hands).
@@ -122,7 +123,7 @@ class SessionFile:
         return file
 
     def append_line(self, line: dict[str, Any]) -> None:
-        """Append a JSON line and flush it to the disk; an OSError leaves the file unchanged."""
+        """Append a JSON line and flush it to the disk; if that fails, try to remove it again."""
         with name_path_in_errors(self.path):
             end_offset = self.path.stat().st_size
             try:
@@ -143,7 +144,7 @@ class SessionFile:
 def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None) -> dict[str, Any]:
     """Return the statistics of a session as plain values for JSON.
 
-    `curve` in the result are the cumulative winnings after some of the hands, evenly spaced.
+    `curve` in the result has the cumulative winnings after evenly spaced numbers of hands.
     `style_counts` are the counts of the person's actions in a `StyleCounter`, shape [6]; None if
     the game is not hold'em.
     """
@@ -198,7 +199,10 @@ def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
 
 
 def _summarize_hands(hands: Hands, scale: float) -> dict[str, Any]:
-    """Return mean and half-width of the payoffs, and of those by AIVAT if known for all hands."""
+    """Return mean and half-width of the payoffs and, as `ev_adjusted`, of those adjusted for luck.
+
+    All are multiplied by `scale`. `ev_adjusted` is None unless it is known for all hands.
+    """
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands], float) * scale
     adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
     is_known = len(hands) > 0 and not np.isnan(adjusted).any()

@@ -41,13 +41,13 @@ MAX_RUNS = 20  # number of newest runs that are listed as opponents
 
 
 class SessionStore:
-    """Open sessions of all visitors; a dropped session is resumed from its file when needed.
+    """Sessions of all visitors; a session that is not in memory is resumed from its file.
 
     Requests for a game or player that is not listed raise a MoveNotAllowedError.
 
     Args:
         setup: the table of all sessions; None if each visitor chooses game and opponents.
-        first_session: session of the first visitor; None for a new one.
+        first_session: session that the first visitor gets; None to create one.
     """
 
     def __init__(
@@ -94,7 +94,10 @@ class SessionStore:
         return self._mark_used_and_evict(self.open_sessions[session_id])
 
     def _mark_used_and_evict(self, session: Session) -> Session:
-        """Make a session the most recently used one; drop the least recently used if too many."""
+        """Keep a session in memory as the most recently used one, and return it.
+
+        If there are then too many, close the least recently used one.
+        """
         self.open_sessions[session.session_id] = session
         self.open_sessions.move_to_end(session.session_id)
         if len(self.open_sessions) > self._max_sessions:

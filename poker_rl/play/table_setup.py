@@ -110,8 +110,8 @@ def build_table_setup(
     Args:
         game_config: settings with the key `game`.
         option_dirs: folders of YAML options, such as `conf`.
-        against: specs of the opponents. A single one takes all seats; [] stands for the first
-            player in `default_opponents` that can play the game.
+        against: specs of the opponents. A single opponent plays in all seats but the person's; []
+            stands for the first player in `default_opponents` that can play the game.
         adviser: spec of the adviser. None stands for the first opponent that is no bot, or else the
             first player in `default_advisers` that can play the game. With None and no
             `default_advisers`, the table has no adviser.

@@ -73,7 +73,7 @@ def build_game_comparisons(runs: Sequence[RunData], config: CompareConfig) -> li
 
 
 def format_output_file(comparisons: Sequence[Comparison], key: str, suffix: str) -> str:
-    """Return the text of the file that the setting `key` names: "out", "curves" or "caption"."""
+    """Return the content for the file that `key` names: "out", "curves" or "caption"."""
     if key == "caption":
         caption = f"{format_caption(comparisons)}\n"
         return caption.replace("%", r"\%") if suffix == ".tex" else caption
@@ -106,7 +106,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
         set_figure_title(figure, title)
     width = config.width or figure.get_figwidth()
     if config.caption == "figure":
-        # The footnote is wrapped at this width before its font is scaled.
+        # `add_footnote` wraps the text for its unscaled font; the scaled text then fits `width`.
         figure.set_figwidth(width / config.font_scale)
         add_footnote(figure, format_caption(comparisons))
     figure.set_size_inches(width, config.height or figure.get_figheight())
@@ -122,7 +122,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
 def build_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
     """Return a panel for each measure, with a performance profile for each group of runs.
 
-    A profile is the share of the group's runs, over all games, that are better than a threshold.
+    A profile shows, for each threshold, the share of runs that are better; it covers all games.
     """
     panels = []
     for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):
@@ -147,10 +147,10 @@ def build_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
 def collect_group_scores(
     comparisons: Sequence[Comparison], measure: str, sign: int
 ) -> dict[tuple[str, str | None], list[np.ndarray]]:
-    """Return, by label and color of a group, a list of the scores of its runs [runs] in each game.
+    """Return the scores of each group's runs: (label, color) -> one array [runs] for each game.
 
-    A run's score is its value of the measure times `sign`. If several games are compared, the score
-    is divided by the absolute value of the measure before training.
+    A run's score is its value of the measure times `sign`. With several games, the score is divided
+    by the absolute value that the run had before training, which makes games comparable.
     """
     strata_of_group: dict[tuple[str, str | None], list[np.ndarray]] = {}
     for comparison in comparisons:
@@ -167,7 +167,7 @@ def collect_group_scores(
 
 
 def format_caption(comparisons: Sequence[Comparison]) -> str:
-    """Return the figure's caption: kinds of results, number of seeds, and what the bands show."""
+    """Return the figure's caption: exact or from matches, number of seeds, meaning of the bands."""
     config = comparisons[0].config
     kinds = tuple(record["kind"] for comparison in comparisons for record in comparison.records)
     parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)

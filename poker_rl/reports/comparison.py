@@ -82,7 +82,7 @@ class Comparison:
 
     Attributes:
         measures: names of the compared values: tags of metrics.jsonl, such as "loss/value", or
-            measures of each run's headline player, such as "exploitability".
+            measures, such as "exploitability", of each run's headline player, see `RunData`.
     """
 
     def __init__(self, runs: Sequence[RunData], config: CompareConfig) -> None:
@@ -110,7 +110,11 @@ class Comparison:
             )
 
     def _is_counted(self, run: RunData) -> bool:
-        """Return whether means include a run: it has reached `x_value` or, without it, finished."""
+        """Return whether the means include a run.
+
+        It must have reached `x_value`. If this is None, it must have finished, or `unfinished` must
+        be true.
+        """
         if not run.curves:
             return False
         if self.config.x_value is not None:
@@ -118,16 +122,16 @@ class Comparison:
         return run.status == "finished" or self.config.unfinished
 
     def get_value(self, run: RunData, measure: str) -> float | None:
-        """Return the last value of a measure in a run, up to `x_value` if set; None without any."""
+        """Return a run's last value of a measure, not after `x_value`; None if there is none."""
         return run.get_value(measure, self.config.x_axis, self.config.x_value)
 
     def list_counted_values(self, group: RunGroup, measure: str) -> list[float]:
-        """Return the values of a measure, by `get_value`, in the runs that count in the means."""
+        """Return the values of a measure, see `get_value`, in the runs that count in means."""
         values = (self.get_value(run, measure) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
     def compute_mean(self, group: RunGroup, tag: str) -> float | None:
-        """Return the mean of a tag, such as "seconds", over the runs that count, or None."""
+        """Return the mean of a tag over a group's counted runs; None if none of them has it."""
         values = self.list_counted_values(group, tag)
         return float(np.mean(values)) if values else None
 
@@ -217,7 +221,10 @@ class Comparison:
         return rows
 
     def format_cell(self, record: Mapping[str, Any], run_count: int) -> str:
-        """Format a value and its interval, and the number of seeds unless it is `run_count` > 1."""
+        """Format the value of a record with its interval; return "-" without a value.
+
+        If the value is of one seed, or not of all `run_count` runs, the number of seeds is added.
+        """
         value, seeds = record[self.config.statistic], record["seeds"]
         if not seeds:
             return "-"
@@ -236,7 +243,7 @@ class Comparison:
         return measure.removeprefix("eval/") + (f" ({units_text})" if units_text else "")
 
     def iterate_notes(self) -> Iterator[str]:
-        """Yield notes on unfinished runs, on runs that do not count, and on machines."""
+        """Yield notes: runs that are not finished or not in the means, and the machines used."""
         for group in self.groups:
             seeds = {run.seed for run in group.counted_runs}
             for run in group.runs:

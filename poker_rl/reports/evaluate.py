@@ -129,7 +129,7 @@ def create_evaluation(
 
 
 def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[str, Player]:
-    """Return the players to measure, by name: those of the run's snapshot, or only `player`."""
+    """Return by name the players to measure: `player` if set, else all in the run's snapshot."""
     spec, snapshot = evaluation.config.player, evaluation.snapshot
     if snapshot is not None and spec is None:
         with error_prefix("run"):
@@ -238,7 +238,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
 def measure_agreement_with_hands(
     evaluation: Evaluation, players: Mapping[str, Player]
 ) -> tuple[list[Result], str]:
-    """Return how well players predict the actions in the file `hands`, if any, and a heading."""
+    """Return how well players predict recorded `hands`, and a heading; both empty without hands."""
     game, config = evaluation.game, evaluation.config
     if config.hands is None:
         return [], ""

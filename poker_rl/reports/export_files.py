@@ -45,7 +45,7 @@ from poker_rl.training.run_config import resolve_game_and_player
 ALLOWED_SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
 LEDUC_STARTING_CHIPS = 100
-# The keys of a game's settings that these rules belong to
+# The settings whose values `KUHN_RULES` and `LEDUC_RULES` list, in this order
 RULE_KEYS = ("hole_cards", "ante", "blinds", "board_cards", "openers", "raise_sizes", "max_raises")
 KUHN_RULES: tuple[Any, ...] = (1, 1, [], [0], [0], [1], [1])
 LEDUC_RULES: tuple[Any, ...] = (1, 1, [], [0, 1], [0, 0], [2, 4], [2, 2])

@@ -89,7 +89,8 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
 def list_newest_player_results(snapshot: Path, player_name: str) -> list[Result]:
     """Return the newest result of each main measure of a player in a snapshot of a run.
 
-    Results are from `poker-rl evaluate` and, if the run has no newer snapshot, from training.
+    Results are those of `poker-rl evaluate` for this snapshot. If it is the run's newest snapshot,
+    results of training are added for other measures.
     """
     run = snapshot.parents[1]
     results = read_run(run).list_last_results() if snapshot == find_newest_snapshot(run) else []
@@ -134,7 +135,7 @@ def format_model_card(
 
 
 class _OnnxPolicy(nn.Module):
-    """Policy of a player as a PyTorch module for ONNX, which has no layers with sparse inputs."""
+    """Policy of a player as a PyTorch module for ONNX, with dense input layers only."""
 
     def __init__(self, player: NetworkPlayer) -> None:
         super().__init__()

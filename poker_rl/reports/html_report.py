@@ -154,7 +154,7 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
 
 
 def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Markup]:
-    """Yield as HTML the figures of a run at its end: curves and, in small games, policies."""
+    """Yield as HTML a run's curves and, in small games and hold'em, policies of `players`."""
     opponents = OpponentFileCopies(run.folder)
     evaluator: PlayerEvaluator = build(
         run.config.get("evaluation"),

@@ -159,7 +159,10 @@ def read_plan(folder: Path) -> TournamentPlan:
 
 
 def prepare_tournament_folder(plan: TournamentPlan, folder: Path) -> None:
-    """Write the plan, or raise ConfigError if the folder has another; remove partial files."""
+    """Write the plan to a new folder, or check that it equals the plan of a resumed tournament.
+
+    Also remove files that an interrupted tournament has not completely written.
+    """
     if not list_complete_files(folder):
         text = yaml.safe_dump(asdict(plan), sort_keys=False, allow_unicode=True)
         write_text_atomically(folder / PLAN_FILE, text)
@@ -207,7 +210,8 @@ class Tournament:
     def read_table_results(self, table: int) -> np.ndarray:
         """Return the chips per hand that a table's scored players won, [scored players, deals].
 
-        All players are scored, or only the first if another one has several seats.
+        All players are scored, except at tables where a player has several seats: there only the
+        player in seat 0 is scored.
         """
         path = self.get_results_path(table)
         shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals

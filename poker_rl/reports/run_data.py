@@ -41,9 +41,9 @@ OPTION_GROUPS = ("game", "algo", "net")
 class RunData:
     """Data of a run folder: settings, manifest, and metrics.jsonl as an array [rows] for each tag.
 
-    The seconds of training have the additional tag "seconds". A method with a parameter `name`
-    takes a tag, or a measure of the headline player, which is the player that is expected to be
-    closest to an equilibrium.
+    The tag "seconds" stands for "time/elapsed_s". The headline player is the player of the run that
+    is expected to be closest to an equilibrium. In methods, `name` is a tag or a measure of the
+    headline player, such as "exploitability".
     """
 
     folder: Path
@@ -53,7 +53,6 @@ class RunData:
 
     @property
     def game_name(self) -> str:
-        """The name of the run's game."""
         return str(self.config["names"]["game"])
 
     @property
@@ -108,9 +107,9 @@ class RunData:
         return str(measurement.get("unit", "")), str(measurement.get("kind", ""))
 
     def get_curve(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return ascending x values [points], from the tag `x_axis`, and the values there [points].
+        """Return the points of a curve: x values in ascending order, and y values, each [points].
 
-        `name` is a tag or a measure. Of several rows with the same x value, the last one counts.
+        x is the tag `x_axis`, y the tag or measure `name`. Of rows with equal x, the last counts.
         """
         values, x_values = self.curves.get(self.resolve_tag(name)), self.curves.get(x_axis)
         if values is None or x_values is None:
@@ -120,7 +119,7 @@ class RunData:
         return x_values, values[rows[last_row]]
 
     def get_value(self, name: str, x_axis: str, x_value: float | None = None) -> float | None:
-        """Return the last value of a tag or measure, up to `x_value` if set; None without any."""
+        """Return the last value of a tag or measure, not after `x_value`; None if there is none."""
         x_values, values = self.get_curve(name, x_axis)
         values = values[x_values <= (np.inf if x_value is None else x_value)]
         return float(values[-1]) if len(values) else None
@@ -170,7 +169,7 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
 
 
 def list_run_folders_at(path: Path) -> list[Path]:
-    """Return the run folders at or below a folder, or those in the sweep's summary at `path`."""
+    """Return the run folders at or below the folder `path`, or listed in the summary `path`."""
     if path.is_file():
         return read_summary_run_folders(path)
     if (path / CONFIG_FILE).exists() or (path / MANIFEST_FILE).exists():
@@ -187,7 +186,7 @@ def read_summary_run_folders(path: Path) -> list[Path]:
             folders = [Path(row["folder"]) for row in csv.DictReader(file) if row["folder"]]
     except (LookupError, ValueError, TypeError, csv.Error):
         raise ConfigError(f"{path} is neither a run folder nor the summary of a sweep") from None
-    # If `outputs` was moved, the path relative to the summary is still right.
+    # If `outputs` was moved, runs are found by their path relative to the summary.
     moved = [path.parent.parent.joinpath(*folder.parts[-3:]) for folder in folders]
     return [new if new.is_dir() else old for new, old in zip(moved, folders, strict=True)]
 
@@ -200,7 +199,7 @@ class RunGroup:
         label: the settings that differ from those of other groups, or a name from the user.
         config: the settings by dotted key.
         counted_runs: those of `runs` that count in means, at most one for each seed.
-        color: color of the group in figures; None for a color that is chosen by the label.
+        color: color of the group in figures; None to choose a free one.
     """
 
     label: str
@@ -230,8 +229,9 @@ def flatten_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any
 def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -> list[RunGroup]:
     """Group runs of one game that differ only in `IGNORED_SETTINGS`, such as the seed.
 
-    The groups have the order of their first runs. Runs count in means if `is_counted`. If several
-    of them have the same seed, only the newest finished one counts or, without one, the newest.
+    The groups have the order of their first runs. Only runs for which `is_counted` returns True
+    count in means. If several of them have the same seed, only one counts: the newest finished one
+    or, if none has finished, the newest.
     """
     groups: dict[str, tuple[Mapping[str, Any], list[RunData]]] = {}
     for run in runs:
@@ -239,7 +239,7 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
         options = {key: name for key, name in names.items() if name is not None}
         compared = {key: value for key, value in run.config.items() if key not in IGNORED_SETTINGS}
         config = options | flatten_config(compared)
-        # A setting that is null is treated as one that is absent.
+        # A setting that is null equals one that is absent.
         set_values = {key: value for key, value in config.items() if value is not None}
         groups.setdefault(_encode_comparable(set_values), (config, []))[1].append(run)
     configs, run_lists = zip(*groups.values(), strict=True)
@@ -256,19 +256,18 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
 def create_group_labels(
     base_labels: Sequence[str], configs: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return a unique label for each group: base label and settings that not all groups share."""
+    """Return a unique label for each group: its base label and the settings that distinguish it."""
     labels, counts = [], Counter[str]()
     for base_label, group_config in zip(base_labels, configs, strict=True):
         named_configs = zip(base_labels, configs, strict=True)
         keys = list_differing_keys([config for name, config in named_configs if name == base_label])
-        # If groups have different options, such as algo=ppo, the label omits the options' settings.
+        # If groups differ in an option, such as `algo`, labels omit its settings, such as algo.lr.
         option_prefixes = tuple(f"{group}." for group in OPTION_GROUPS if group in keys)
         parts = [base_label] if len(set(base_labels)) > 1 else []
         for key in keys:
             # A config lacks keys such as `lr.end` if its `lr` is a number and not a schedule.
             if key not in group_config or key.startswith(option_prefixes):
                 continue
-            # Shorten a path to the name of its file or folder.
             value = FOLDER_PATTERN.sub("", format_setting(group_config[key]))
             if key != "warm_start":
                 parts.append(f"{strip_algo_and_target(key)}={value}")
@@ -281,7 +280,7 @@ def create_group_labels(
 
 
 def list_differing_keys(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the keys whose values differ, without horizons of schedules if the budget differs."""
+    """Return the keys whose values differ, except horizons of schedules if the budget differs."""
     keys = dict.fromkeys(key for flat_config in configs for key in flat_config)
     values = {key: {_encode_comparable(config.get(key)) for config in configs} for key in keys}
     differing_keys = [key for key in keys if len(values[key]) > 1]
@@ -300,7 +299,6 @@ def strip_algo_and_target(key: str) -> str:
 
 
 def format_setting(value: Any) -> str:
-    """Return the value of a setting as text."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value, default=str)

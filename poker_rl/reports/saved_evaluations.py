@@ -199,10 +199,11 @@ def save_results(
 
 
 def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, int | None]]:
-    """Yield heading, results, headline player and decisions of each report, oldest first.
+    """Yield (heading, results, headline player, decisions) of each report, oldest first.
 
-    Results are exploitability, its bounds, matches and tables. Headline player and decisions are
-    None if the measured players are not from a run.
+    The results are exploitability, its lower bounds, and winnings in matches and at mixed tables.
+    The decisions are the number of training decisions up to the snapshot. They and the headline
+    player are None if the measured players are not from a run.
     """
     for number, path in enumerate(sorted(folder.glob("*.json")), start=1):
         try:

@@ -22,7 +22,7 @@ RESAMPLE_COUNT = 2000  # number of bootstrap samples
 def estimate_with_interval(
     values: Sequence[float], statistic: Statistic = "mean"
 ) -> tuple[float, float | None, float | None]:
-    """Return a statistic of a value for each seed, and its interval's ends, None for one seed."""
+    """Return the mean or IQM of values [seeds], and its interval's ends, None for one seed."""
     columns = estimate_columns_with_interval(np.array(values, float)[:, None], statistic)
     center, low, high = (column.item() for column in columns)
     return (center, None, None) if len(values) == 1 else (center, low, high)
@@ -31,7 +31,7 @@ def estimate_with_interval(
 def estimate_columns_with_interval(
     values: np.ndarray, statistic: Statistic
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a statistic [N] of values [seeds, N], and both ends [N] of its 95 % interval."""
+    """Return the mean or IQM [N] of values [seeds, N], and both ends [N] of its 95 % interval."""
     mean, count = values.mean(0), len(values)
     if count == 1:
         return mean, mean, mean
@@ -51,10 +51,10 @@ def compute_iqm(values: np.ndarray) -> np.ndarray:
 def bootstrap_interval(
     strata: Sequence[np.ndarray], compute: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both ends of the 95 % bootstrap interval of a statistic of N quantities, each [N].
+    """Return the lower ends [N] and upper ends [N] of the 95 % bootstrap intervals of N statistics.
 
-    `strata` has an array [runs, N] for each game, whose runs are resampled by themselves. `compute`
-    returns the statistic [N] of the runs of all games, [all runs, N].
+    `strata` has an array [runs, N] for each game; the runs of each game are resampled separately.
+    `compute` returns the N statistics of an array [all runs, N] with the runs of all games.
     """
     generator = np.random.default_rng(0)  # a fixed seed, so that equal runs have equal intervals
     samples = []
@@ -85,7 +85,7 @@ def average_curves(
     statistic: Statistic = "mean",
     color: str | None = None,
 ) -> CurveLine:
-    """Return the mean or IQM of curves, from the latest start to the earliest end of a curve.
+    """Return the mean or IQM of curves, in the range of x values that all of them cover.
 
     A curve has ascending x values and y values, between which it is linear. `band` is the 95 %
     interval of the mean or IQM, or the range from the lowest to the highest curve.
@@ -105,8 +105,8 @@ def average_curves(
 def compute_student_quantile(degrees_of_freedom: int) -> float:
     """Return the 97.5 % quantile of Student's t distribution, to six digits.
 
-    It is integrated over an angle: t = sqrt(df) tan(angle), where df is `degrees_of_freedom`. The
-    density over the angle is proportional to cos(angle)^(df - 1).
+    The density is integrated with the substitution t = sqrt(df) tan(angle), where df is
+    `degrees_of_freedom`: over the angle, it is proportional to cos(angle)^(df - 1).
     """
     angles, step = np.linspace(-np.pi / 2, np.pi / 2, 1_000_001, retstep=True)
     cumulative_density = np.cumsum(np.cos(angles[:-1] + step / 2) ** (degrees_of_freedom - 1))

@@ -37,7 +37,7 @@ class TextTable:
 
 
 def format_for_terminal(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> str:
-    """Format paragraphs and tables for a terminal; a legend has `names` too long for a table."""
+    """Format paragraphs and tables; numbers from a legend at the end replace long `names`."""
     long_names = [name for name in dict.fromkeys(names) if len(name) > MAX_NAME_WIDTH]
     legend = {name: f"[{number}]" for number, name in enumerate(long_names, start=1)}
 
@@ -118,7 +118,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
-    """Return headings and a row for each result; percentiles over instances have columns."""
+    """Return headings and a row for each result; a measure's percentiles are cells of its row."""
     percentiles = {r.tag: r.formatted_value for r in results if r.is_percentile}
     suffixes = dict.fromkeys(tag[tag.rindex("/") :] for tag in percentiles)
     rows = [["player", "measure", "value", *(s[1:] for s in suffixes), "unit", "kind", "n"]]
@@ -134,9 +134,9 @@ def build_long_rows(results: Sequence[Result], headline_player: str | None = Non
 def build_wide_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
     """Return the rows of a table with a row for each player and kind of result.
 
-    There is a column for each measure, named without the opponent, which is part of the kind. A
-    measure that was both sampled and computed exactly has two columns. Units are in the headings
-    or, if all are equal, in a column.
+    There is a column for each measure; those against different opponents share one, because the
+    kind names the opponent. A measure that was both sampled and computed exactly has two columns.
+    Units are in the headings or, if all are equal, in a column.
     """
     sampled_kinds = {(r.player, r.measure): r.kind for r in results if r.half_width is not None}
     units: dict[str, dict[str, None]] = {}
@@ -185,7 +185,10 @@ def create_html_element(tag: str, /, *children: str, **attributes: str) -> Marku
 def create_html_table(
     rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = (), caption: str = ""
 ) -> Markup:
-    """Return an HTML table with headings in `rows[0]`; highlighted row 0 is the row below them."""
+    """Return an HTML table whose headings are `rows[0]`.
+
+    `highlighted_rows` are row numbers without the headings: 0 is the first row below them.
+    """
     headings = [create_html_element("th", cell, scope="col") for cell in rows[0]]
     head, body = create_html_element("tr", *headings), []
     for i, row in enumerate(rows[1:]):

@@ -69,7 +69,10 @@ def follow_metrics_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
 
 
 def find_first_measure_tags(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
-    """Return {"<player>/<measure>": tag} of each player's first measure in the newest row."""
+    """Return the tag of each player's first measure in the newest row, keyed by a display name.
+
+    The display name is the tag without its prefix `eval/`.
+    """
     first: dict[str, str] = {}
     for tag in rows[-1] if rows else ():
         if tag.startswith("eval/"):

@@ -23,8 +23,8 @@ from poker_rl.config.validation import ConfigError
 # These overrides keep Hydra from writing its own logs and files in a sweep.
 NO_LOGS = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")
 
-# Hydra warns that it checks conf/hydra/launcher/*.yaml against the settings of the launcher. This
-# check is wanted.
+# Ignore Hydra's warning that it checks conf/hydra/launcher/*.yaml against the launcher's settings:
+# this check is wanted.
 warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
 
 

@@ -52,7 +52,7 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
 
 def save_job_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | None) -> None:
     """Save the present outcome of a job, and its run folder or None, in the sweep's folder."""
-    # A refused job has no folder: one with the name that the user gave to the job is another run's.
+    # No folder is saved for a refused job: if `folder` exists, it belongs to another run.
     # The path is relative, because other machines may mount the file system elsewhere.
     path = "" if folder is None or outcome.status == "refused" else os.path.relpath(folder, sweep)
     text = json.dumps(asdict(outcome) | {"folder": path})

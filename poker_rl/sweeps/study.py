@@ -151,7 +151,7 @@ class Objective(Logger):
         return next((run for run in self.folder.glob(f"*/*/{name}") if read_manifest(run)), None)
 
     def get_metric(self, row: Mapping[str, float]) -> float:
-        """Return the setting `metric`'s value in a row of metrics.jsonl, or raise ConfigError."""
+        """Return the study's metric from a row of metrics.jsonl; raise ConfigError if missing."""
         metric = self.config.metric
         headline = next((tag.split("/")[1] for tag in row if tag.startswith("eval/")), "")
         for tag in (metric, f"eval/{headline}/{metric}"):
@@ -169,8 +169,8 @@ class Objective(Logger):
             return
         value = self.get_metric(values)
         if done < self.root.budget:
-            # Runs evaluate after slightly different numbers of steps. Round the number down, so
-            # that Optuna can compare trials at equal numbers.
+            # Runs evaluate after slightly different numbers of steps. Round these down to multiples
+            # of `evaluate_every`, so that Optuna can compare trials at equal numbers.
             steps = done // self.root.evaluate_every * self.root.evaluate_every
             mean = fmean([*self.values, value])
             self.trial.report(mean, len(self.values) * self.root.budget + steps)
@@ -204,7 +204,10 @@ def run_trials(study: Study, search_space: SearchSpace, objective: Objective) ->
 def start_next_trial(
     study: Study, search_space: SearchSpace, objective: Objective, locks: BinaryIO
 ) -> Trial | None:
-    """Start the next trial, or wait while others run the last ones; return None at the end."""
+    """Start the next trial; return None once enough trials are completed or pruned.
+
+    While other processes run all trials that are still missing, wait: some of these may be lost.
+    """
     while True:
         with exclusive_lock(objective.folder):  # no other process may start a trial now
             requeue_lost_trials(study, locks)
@@ -221,7 +224,7 @@ def start_next_trial(
 
 
 def requeue_lost_trials(study: Study, locks: BinaryIO) -> None:
-    """Put running trials whose process has ended back into the queue; give up after `MAX_TRIES`."""
+    """Put trials whose process was lost back into the queue, up to `MAX_TRIES` tries of each."""
     for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
         try:
             fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, trial.number)

@@ -59,8 +59,7 @@ def run_sweep(
         raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")
     launcher = find_launcher(launcher_overrides, option_dirs)
     words = [override for override in overrides if override not in launcher_overrides]
-    # The folder's name depends on all option files: once one is edited, the same overrides may mean
-    # other settings.
+    # The digest depends on all option files, since their contents change what the overrides mean.
     files = [path for folder in option_dirs for path in option_files.list_option_files(folder)]
     label = create_folder_label(words, LOCATION_SETTINGS)
     digest = compute_digest([jobs, [read_yaml_text(path) for path in files]])
@@ -138,7 +137,7 @@ def report_job_outcomes(sweep: Path) -> int:
             text = f"{job.status}: {job.message}" if job.message else job.status
             print_error(f"{' '.join(overrides)}: {text}")
     summary.write_csv()
-    # From the most severe: above 2, a signal; 1, a failure; 2, wrong settings.
+    # In order of severity: signals (above 2), failures (1), wrong settings (2), success (0).
     return max(codes, key=lambda code: (code > 2, code == 1, code))
 
 
@@ -161,7 +160,7 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
             outcome = RunOutcome("refused", 2, str(error))
         else:
             if not is_finished:
-                # If its process sees several GPUs, job n uses GPU n modulo their number.
+                # If several GPUs are visible, job n uses GPU n modulo their number.
                 if composed.config["device"] != "cpu" and torch.cuda.device_count() > 1:
                     torch.cuda.set_device(number % torch.cuda.device_count())
                 job_outcomes.save_job_outcome(sweep, number, RunOutcome("running"), folder)
@@ -219,8 +218,8 @@ def compute_digest(value: object) -> str:
 def stop_job_with_sweep(stop_file: Path) -> Iterator[None]:
     """Stop the job in this context when its sweep is stopped or the sweep's process has ended.
 
-    This applies to jobs in child processes of the sweep. The child process itself does not end,
-    because a launcher that loses one process kills all others.
+    This applies to jobs in child processes of the sweep. When a sweep is stopped, the child process
+    itself does not end, because a launcher that loses one process kills all others.
     """
     parent = multiprocessing.parent_process()
     if parent is None:  # other code handles signals in the sweep's own process and on clusters
@@ -247,6 +246,6 @@ def stop_job_with_sweep(stop_file: Path) -> Iterator[None]:
         has_ended.set()
         watcher.join()
         if os.getppid() != parent.pid:
-            # The sweep's process has ended, so this process gets no more jobs.
+            # The sweep's process has ended, so end this process too: it would get no more jobs.
             os._exit(128 + signal.SIGTERM)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -61,7 +61,7 @@ def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
     try:
         code = run_trials(study, search_space, objective)
     except ConfigError:
-        # If this process began the study, its only trial is the one with the wrong settings.
+        # Delete a new study whose only trial had wrong settings, to free its name.
         if is_new and len(study.get_trials(deepcopy=False)) == 1:
             shutil.rmtree(folder)
         raise
@@ -92,7 +92,7 @@ def build_checked_root_config(
 def open_or_create_study(
     folder: Path, config: TuneConfig, root: RootConfig, definition: Mapping[str, Any]
 ) -> optuna.Study:
-    """Open the study in a folder, or create it; raise ConfigError if something else is there."""
+    """Open or create a study; raise ConfigError if the folder has other files or another study."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     pruner: BasePruner = NopPruner()
     if config.pruner == "median":
@@ -136,7 +136,7 @@ def print_best_trial(study: optuna.Study, objective: Objective) -> None:
     paths = [objective.find_run(get_run_name(best, seed)) for seed in config.seeds]
     runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths if path)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
-    # The best values replace overrides of keys in the search space.
+    # For keys in the search space, the best values replace the overrides.
     overrides = {option_files.parse_override_key(word): word for word in config.train_overrides}
     words = [word for key, word in overrides.items() if key not in best.params]
     words += [*format_overrides(best.params), f"seed={seeds}"]
