@@ -31,9 +31,9 @@ class Board:
     """The board cards of one street and of all streets before it."""
 
     cards: np.ndarray  # in the order dealt, [n] int64
-    # Number of boards that this board represents among those that continue the same earlier board.
+    # Number of boards that this one represents, itself included; all continue one earlier board.
     multiplicity: int
-    # Suit permutations that leave each street's cards unchanged: rows of `Ranges.permuted_hands`.
+    # Suit permutations (row indices in `Ranges`) that map the cards of each street to themselves.
     suit_permutations: np.ndarray
 
 
@@ -97,7 +97,7 @@ class Boards:
         return new_cards, np.stack(keys)
 
     def list_boards_by_street(self, cards: np.ndarray) -> list[Board]:
-        """Return the board on each street of a hand with the board cards [n]; merge no boards."""
+        """Return the board on each street of a hand with the board cards [n], without merging."""
         boards, board = [], self.root
         for size in self._game.board_cards:
             new_cards = cards[len(board.cards) :][:size]
@@ -109,7 +109,7 @@ class Boards:
         return boards
 
     def find_hand_representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
-        """Choose a representative of each class of hands that differ by `board.suit_permutations`.
+        """Choose a representative of each set of hands that `board.suit_permutations` mix.
 
         Return their indices in `Ranges.hands` [R], and for each hand the index of its
         representative in the first array [H], or -1 if it shares a card with the board.
