@@ -188,7 +188,7 @@ def _check_enumerable(game: Game) -> None:
 
 
 def _enumerate_nodes(game: Game, deals: np.ndarray) -> dict[str, list[np.ndarray]]:
-    """Return the arrays of nodes and information sets by name, each as a list of one per level.
+    """Return the arrays of nodes and information sets by name, as lists of one array per level.
 
     Nodes and information sets are numbered in the order of the levels.
     """

@@ -46,7 +46,7 @@ FLUSH_MASK = 0x8888 << SUIT_COUNTERS_SHIFT
 
 
 def compute_card_keys() -> NDArray[np.int64]:
-    """Return `keys[s, c]`, the key (see above) of card c in a deck with s suits."""
+    """Return `keys[s, c]`, the key of card c in a deck with s suits; see the module's docstring."""
     keys = np.zeros((MAX_SUITS + 1, MAX_RANKS * MAX_SUITS), np.int64)
     for suits in range(1, MAX_SUITS + 1):
         rank, suit = np.divmod(np.arange(MAX_RANKS * suits), suits)
@@ -97,7 +97,7 @@ def score_rank_multisets(counts: NDArray[np.int8]) -> NDArray[Any]:
 
 
 def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return `LOW_RANKS_INDEX`, `HIGH_RANKS_INDEX`, `STRENGTHS`, `FLUSH_STRENGTHS`; see above."""
+    """Return the tables that the module's docstring explains: low, high, strengths, flushes."""
     low_counts = enumerate_rank_multisets(LOW_RANK_COUNT)
     high_counts = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)
     low_sizes, max_low_sizes = low_counts.sum(0), MAX_HAND_CARDS - high_counts.sum(0)

@@ -209,10 +209,10 @@ class Tables:
     ) -> None:
         """Play one action [B] at every table, and start a new hand at each table whose hand ends.
 
-        The other arguments are output: the seats to act next [B] int64, their observations [B, W]
-        (None: not computed) and action masks [B, A], the chips won by each seat in hands that have
-        just ended [B, seats] int64 (other rows stay unchanged), and 1 where a hand has just ended,
-        else 0 [B].
+        The other arguments are output arrays: the seats to act next, [B] int64; their observations,
+        [B, W], or None to leave these out; their action masks, [B, A]; the chips won by each seat
+        where a hand has just ended, [B, seats] int64 (other rows stay unchanged); and `is_over`,
+        [B], 1 where a hand has just ended, else 0.
         """
         arrays = actions, seats, observations, legal_masks, payoffs, is_over
         if self.run_loop(step_autoreset_loop, None, *arrays):

@@ -111,7 +111,8 @@ def observe(game, table, seat, out):
 def infoset(game, table, seat, out):
     """Write the number of the seat's information set in base 255; zeros if it is not to act.
 
-    Digits are stored as 1 to 255, since NumPy strips zeros from the end of byte strings.
+    The lowest digit is the first. Digits are stored as 1 to 255, never 0, since NumPy strips zeros
+    from the end of byte strings.
     """
     fill_zeros(out)
     if not table.over and seat == table.to_act:

@@ -99,8 +99,8 @@ def can_raise(game, table):
 
     Without stacks, only the number of raises on the street is limited. With stacks, the seat and an
     opponent in the hand also need more chips than a call takes, and a seat that has acted may raise
-    only if the betting is reopened (see above). In no-limit the limit on raises is for the whole
-    hand: nobody may raise after `game.last_raise` actions, since the table has room for few more.
+    only if the betting is reopened (see the module's docstring). No-limit has no limit per street,
+    but nobody may raise after `game.last_raise` actions, as a table records only `MAX_MOVES`.
     """
     if not has_stacks(table):
         return table.raises < game.max_raises[table.street]
@@ -146,7 +146,7 @@ def compute_pot_after_call(game, table):
 
 @jit
 def compute_sized_raise_to(game, table, size_index, pot_after_call):
-    """Return what a raise by bet size `size_index` raises to, limited to the legal range."""
+    """Return the chips that a raise by bet size `size_index` raises to, limited to legal raises."""
     # Round to whole chips, halves up.
     increment = (np.int64(game.size[size_index]) * pot_after_call + FULL_POT // 2) // FULL_POT
     target = min(table.price + increment, np.int64(game.stack[table.to_act]))

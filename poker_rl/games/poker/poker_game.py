@@ -43,8 +43,8 @@ class PokerGame(Game):
     """Base class of poker games; subclasses add the settings of a kind of betting.
 
     `board_cards` and `openers`, the seats that act first, have one entry for each street. Amounts
-    are whole chips. If blinds differ by seat, the largest counts as the first raise and
-    smaller ones as calls. A `ranking` of None is the standard one.
+    are whole chips. If blinds differ by seat, the largest counts as the first raise, smaller ones
+    as calls. A `ranking` of None is the standard one.
     """
 
     seats: SeatCount = field()  # without `field`, the property `Game.seats` would be the default
@@ -197,7 +197,7 @@ class PokerGame(Game):
         """
 
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
-        """Return the definition with 0 in the fields that subclasses write."""
+        """Return the definition, in which the fields that subclasses have to set are still 0."""
         street_count = len(self.board_cards)
         action_type_count = 2 if seat_slots == 2 else 3
         seat_block_size = street_count * raise_levels * action_type_count

@@ -101,7 +101,7 @@ def find_variant_index(game: DisplayedPoker, seat_count: int | None) -> int:
 
 
 def parse_card_setting(game: PokerGame, setting: str, text: str, count: int) -> list[int]:
-    """Return the cards in a text for `setting`; raise ConfigError unless `count` distinct ones."""
+    """Return the `count` distinct cards in `text`, or raise ConfigError about `setting`."""
     with error_prefix(setting):
         cards = parse_cards(text, game.ranks, game.suits)
         if len(set(cards)) < len(cards):
@@ -116,8 +116,8 @@ def copy_table_with_cards(
 ) -> np.ndarray:
     """Return N copies of a table in which the cards are replaced, [N].
 
-    In copy i the seat to act has `hole_cards[i]`, of [N, hole]. All copies have the same board. All
-    other cards are the lowest ones that remain.
+    In copy i the seat to act holds row i of `hole_cards` [N, hole]. All copies have the same board.
+    All other cards are the lowest ones that remain.
     """
     variant_game = game.get_variant_game(record)
     hand_count, hole_card_count = hole_cards.shape
@@ -138,7 +138,7 @@ def copy_table_with_cards(
 
 
 def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
-    """Play the actions of a text at one table; raise ConfigError if illegal or the hand ends."""
+    """Play the actions in `text` at one table; raise ConfigError if illegal or if the hand ends."""
     tokens = split_action_text(text)
     action_count = slash_count = 0
     for token in tokens:

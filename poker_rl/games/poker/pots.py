@@ -13,11 +13,11 @@ from poker_rl.games.poker.record_dtypes import get_deck_card
 def payoffs(game, table, out):
     """Write the chips won by each seat, which sum to zero.
 
-    The first layer of chips goes up to the least that a seat which has not folded has put in. These
-    chips of all seats and all antes are the main pot. Each side pot has the next layer, up to the
-    least of the seats that have put in more and not folded; only these can win it. If winners share
-    a pot unevenly, the first ones left of the button get one odd chip each. An uncalled bet returns
-    as a pot with one winner.
+    The main pot has all antes and, of the chips of each seat, those up to the least that a seat
+    which has not folded has put in. Each side pot has the chips above the pot before it, up to the
+    least of the seats that have put in more and not folded; only these seats can win it. If a pot
+    does not divide evenly, its first winners left of the button get one odd chip each. An uncalled
+    bet returns as a pot with one winner.
     """
     rank_hands(game, table)
     for seat in range(len(out)):

@@ -5,8 +5,8 @@ depend on the cards, so all deals have the same betting lines.
 
 In the passes, `lines` is the result of `pack_line_arrays` for a street with N lines, and H is the
 number of hands. `probs` [D, R, A] has the probability of each action at each of the D lines after
-which a seat decides, for each of R classes of hands. `row_of_hand` [H] is the class of each hand.
-It is arbitrary for hands that share a card with the board, because their reach is 0.
+which a seat decides, for each of R classes of hands. `row_of_hand` [H] is the index of each
+hand's class. It is arbitrary for hands that share a card with the board, because their reach is 0.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ class InfosetIndex:
     def _index_betting_lines(self) -> tuple[np.ndarray, np.ndarray]:
         """Return arrays `next_line` [L, A] and `decision_index` [L] of the L lines of all streets.
 
-        `next_line[line, action]` is the line after this action, or -1. `decision_index` is each
-        line's index in the `decision_lines` of the street on which a seat acts next, or -1.
+        `next_line[line, action]` is the line after this action, or -1. `decision_index` is the
+        index of each line in `StreetLines.decision_lines`, or -1.
         """
         streets = self.tree.streets
         total_lines = sum(len(street.parent_line) - street.entering_count for street in streets) + 1

@@ -33,7 +33,7 @@ class Board:
     cards: np.ndarray  # in the order dealt, [n] int64
     # Number of boards that this one represents, itself included; all continue one earlier board.
     multiplicity: int
-    # Suit permutations (row indices in `Ranges`) that map the cards of each street to themselves.
+    # Indices in `Ranges.permuted_cards` of the suit permutations that keep each street's cards.
     suit_permutations: np.ndarray
 
 
@@ -109,10 +109,11 @@ class Boards:
         return boards
 
     def find_hand_representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
-        """Choose a representative of each set of hands that `board.suit_permutations` mix.
+        """Choose a representative of each class of hands that are equivalent on a board.
 
-        Return their indices in `Ranges.hands` [R], and for each hand the index of its
-        representative in the first array [H], or -1 if it shares a card with the board.
+        Hands are equivalent if one of `board.suit_permutations` maps one to the other. Return the
+        indices of the representatives in `Ranges.hands`, [R], and for each hand the index of its
+        representative in this array, or -1 if it shares a card with the board, [H].
         """
         min_permuted_hand = self._ranges.permuted_hands[board.suit_permutations].min(0)
         is_compatible = self._ranges.mask_compatible_hands(board.cards)
