@@ -1,7 +1,8 @@
 """Cards and their notation.
 
 A card is the integer `rank * suit_count + suit`. Ranks count from 0, the lowest. The ace is rank
-12, so only a deck of all thirteen ranks has one; in short-deck hold'em the highest rank is the ace.
+12, so a deck of fewer ranks has no ace. Short-deck hold'em is the exception: there the ace is the
+highest of the nine ranks.
 """
 
 from __future__ import annotations

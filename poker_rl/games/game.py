@@ -57,10 +57,10 @@ def jit(function: Any) -> Any:
 
 
 def vectorized_jit(*, reorder_sums: bool) -> Any:
-    """Return a decorator that compiles a function of arrays, like `jit`, to vector instructions.
+    """Return a decorator like `jit` that compiles loops over arrays to vector instructions.
 
-    With `reorder_sums` the compiled code may add the terms of a sum in another order, which is the
-    same in every call.
+    With `reorder_sums` the compiled code may add the terms of a sum in another order than the
+    source, so the result may differ by rounding errors; it does not change from call to call.
     """
     config: Any = numba.config
     fastmath = {"reassoc", "contract"} if reorder_sums else False
@@ -83,7 +83,7 @@ def vectorized_jit(*, reorder_sums: bool) -> Any:
 
 @dataclass(kw_only=True, frozen=True)
 class Game(ABC):
-    """A game as the rest of the program sees it; its fields are the keys of its settings in YAML.
+    """Base class of games. The dataclass fields are the settings of the game in YAML.
 
     The abstract properties are all that a new game has to define. `poker_rl.games.DisplayedGame`
     adds the methods that show a table to a person.
@@ -182,8 +182,8 @@ class Game(ABC):
         """Return the information set of the seat to act as text.
 
         The text has up to three words, as in `1 Ks|Qh rc`: the seat, the cards that it sees and the
-        actions so far. Plots of a policy have a row for each second word and a column for each
-        third word. By default the second word is the key in hexadecimal and the third is missing.
+        actions so far. In plots of a policy the cards label the rows and the actions label the
+        columns. By default the second word is the key in hexadecimal and the third is missing.
         """
         seat, key = int(record["to_act"]), np.zeros(self.infoset_key_size, np.uint8)
         if len(key):

@@ -34,8 +34,9 @@ class GameTree:
         level_starts: index of the first node of each depth, and at the end N, [depths + 1]
         infoset_records: the record of one table in each information set, [I]
         infoset_seat: the seat to act at each information set, [I] int8
-        betting_node: index of the pair of a seat to act and a betting line, at each information
-            set, [I] int64; of one of the lines if several lead to it, because actions are hidden
+        betting_node: index of each information set's betting node (a betting line and the seat
+            that acts after it), [I] int64; if actions are hidden, several lines may lead to an
+            information set, and one of them is used
         legal_mask: action mask of each information set, [I, A] bool
         first_infoset_of_seat: first information set of each seat, and at the end I, [seats + 1];
             the information sets of a seat are adjacent and in the order of their depth
@@ -187,7 +188,7 @@ def _check_enumerable(game: Game) -> None:
 
 
 def _enumerate_nodes(game: Game, deals: np.ndarray) -> dict[str, list[np.ndarray]]:
-    """Return arrays of all nodes and information sets by name, with a list entry for each level.
+    """Return the arrays of nodes and information sets by name, as lists of one array per level.
 
     Nodes and information sets are numbered in the order of the levels.
     """
@@ -231,7 +232,8 @@ def _enumerate_nodes(game: Game, deals: np.ndarray) -> dict[str, list[np.ndarray
         _, betting_line = np.unique(
             betting_line[decision_rows[row]] * game.action_count + action, return_inverse=True
         )
-        # The nodes of a level are ordered by deal, and each deal has the same number of nodes.
+        # In this level each deal has equally many nodes, in the order of the deals. The next level
+        # is checked for this here.
         deal_of_child = decision_rows[row] // (len(is_over) // deal_count)
         if np.ptp(np.bincount(deal_of_child, minlength=deal_count)):
             problem = "has betting lines that depend on the cards, so it is not enumerated"

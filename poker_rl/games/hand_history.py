@@ -22,7 +22,7 @@ class HandHistory:
 
 
 def hand_history_from_record(game: Game, record: np.void, actions: tuple[int, ...]) -> HandHistory:
-    """Return the history of a hand from its table, which has the cards, and its actions."""
+    """Return the history of a hand from its actions and a record of its table, with the cards."""
     variant = int(record["variant"])
     cards_dealt = int(game.definitions[variant]["dealt"])
     return HandHistory(tuple(int(card) for card in record["deck"][:cards_dealt]), actions, variant)
@@ -39,9 +39,9 @@ def replay_hand(game: Game, history: HandHistory) -> Iterator[np.ndarray]:
 
 
 class TablePacker:
-    """Packer of poker tables into rows of bytes with their cards and actions, for replay buffers.
+    """Packer that stores poker tables in replay buffers as rows of bytes.
 
-    A record of a table has 768 bytes, a packed row only `row_bytes`.
+    A row has only the cards and the actions, `row_bytes` in all; a record has 768 bytes or more.
     """
 
     def __init__(self, game: Game) -> None:

@@ -1,15 +1,16 @@
 """Strength of a hand of one to seven cards.
 
-The best five cards are evaluated by table look-up. Each card has a key. The sum of a hand's keys is
+The best five cards are evaluated by table look-up. Each card has an integer as its key. The sum of
+the keys of a hand consists of
 
     bits  0-16  the base-5 number whose digit r counts the cards of rank r, for ranks 0 to 6
     bits 17-31  the base-5 number whose digit r counts the cards of rank r + 7, for ranks 7 to 12
     bits 32-47  a counter of 4 bits per suit that starts at 3, so five cards set its top bit
 
-`STRENGTHS` has an entry for each multiset of up to seven ranks, at the index
-`HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`. If five of seven cards have the same
-suit, there is no full house or four of a kind, and `FLUSH_STRENGTHS` has the strength. Its index is
-the set of the ranks in this suit, with bit r for rank r.
+A hand without a flush has the strength `STRENGTHS[i]`. The index i of its multiset of ranks is
+`HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`. A hand of up to seven cards with a
+flush has no full house or four of a kind, so its strength is `FLUSH_STRENGTHS[j]`. Bit r of j is 1
+if the hand has the card of rank r in the suit of the flush.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ THREE_CARD_HAND = 3  # number of cards of a hand in three-card poker
 SHORT_DECK = "short_deck"  # name of the hand ranking of short-deck hold'em
 SHORT_DECK_RANKS = "6789TJQKA"
 SHORT_DECK_WHEEL = 0b100001111  # the set of ranks of A6789, bit r for rank r
-# Twelve bits order the hands of a category; the largest category, one pair, has 3,887 strengths.
+# Twelve bits order the hands of a category. One pair has the most strengths: 3,887, for hands of
+# two to seven cards.
 CATEGORY_SHIFT = 12
 
 LOW_RANK_COUNT = 7
@@ -44,7 +46,7 @@ FLUSH_MASK = 0x8888 << SUIT_COUNTERS_SHIFT
 
 
 def compute_card_keys() -> NDArray[np.int64]:
-    """Return the key of each card of a deck with s suits, [s, card]; see the module's docstring."""
+    """Return `keys[s, c]`, the key of card c in a deck with s suits; see the module's docstring."""
     keys = np.zeros((MAX_SUITS + 1, MAX_RANKS * MAX_SUITS), np.int64)
     for suits in range(1, MAX_SUITS + 1):
         rank, suit = np.divmod(np.arange(MAX_RANKS * suits), suits)
@@ -95,7 +97,7 @@ def score_rank_multisets(counts: NDArray[np.int8]) -> NDArray[Any]:
 
 
 def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return `LOW_RANKS_INDEX`, `HIGH_RANKS_INDEX`, `STRENGTHS` and `FLUSH_STRENGTHS`."""
+    """Return the tables that the module's docstring explains: low, high, strengths, flushes."""
     low_counts = enumerate_rank_multisets(LOW_RANK_COUNT)
     high_counts = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)
     low_sizes, max_low_sizes = low_counts.sum(0), MAX_HAND_CARDS - high_counts.sum(0)
@@ -142,7 +144,7 @@ def evaluate_hand(cards: Any, card_count: int, suit_count: int, short_deck: Any 
 
     A larger strength wins the showdown. Exactly three cards are ranked as in three-card poker:
     straight flush, three of a kind, straight, flush, pair, high card. Strengths are comparable only
-    between hands with the same number of cards. `short_deck` ranks them as in short-deck hold'em.
+    between hands with the same number of cards. `short_deck`: rank hands as in short-deck hold'em.
     """
     if card_count == THREE_CARD_HAND:
         return evaluate_three_card_hand(cards, suit_count)

@@ -31,8 +31,8 @@ class SequenceForm(NamedTuple):
 
     A run is a range of adjacent information sets of one part. A leaf combines all terminal nodes
     that have the same last edge of every seat. The leaf arrays have seats * L columns, one for each
-    pair of a leaf and a seat. Columns are grouped by the part of their seat's last edge. Columns of
-    seats that have not moved come last, grouped by seat.
+    pair of a leaf and a seat, and P + seats groups of columns. Group p < P has the columns whose
+    seat makes its last move in part p. Group P + s has the columns of seat s if it never moves.
     """
 
     previous_edge: np.ndarray  # the owner's last edge before each infoset, or its root, [I] uint32
@@ -41,7 +41,7 @@ class SequenceForm(NamedTuple):
     run_start: np.ndarray  # first information set of each run, ordered by part, then by depth, [R]
     run_end: np.ndarray  # 1 + the last information set of each run, [R]
     first_run_of_part: np.ndarray  # first run of each part, and at the end R, [P + 1]
-    # Last edge of the column's seat, then of each seat to its left, [seats, seats * L] uint32.
+    # In each column the last edge of its seat, then of each seat to its left, [seats, seats * L].
     leaf_edge: np.ndarray
     leaf_payoff: np.ndarray  # chips that its seat wins, times the deals' probability, [seats * L]
     # First column of each group, and at the end the number of columns, [P + seats + 1].
@@ -112,9 +112,9 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
 def _assign_parts(tree: GameTree, decision_nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Divide the information sets of each seat into parts, one for each private hand.
 
-    Deals give a seat the same hand if they lead it to the same information set, directly or through
-    other deals. Return the part of each information set, [I], and the index of each seat's first
-    part and, at the end, the number of parts, [seats + 1].
+    Two deals give a seat the same hand if both lead to one information set of the seat, or if a
+    chain of such pairs connects them. Return the part of each information set, [I], and the index
+    of each seat's first part and, at the end, the number of parts, [seats + 1].
     """
     level_sizes = np.diff(tree.level_starts)  # nodes of a level are in the order of their deals
     deal = np.concatenate([np.arange(n) // (n // tree.deal_count) for n in level_sizes])
@@ -145,9 +145,10 @@ def _compute_last_own_edges(tree: GameTree) -> np.ndarray:
 
 
 def _merge_equal_leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merge terminal nodes with the same last edges, and sum their payoffs; both are [T, seats].
+    """Merge those of the T terminal nodes that have the same last edge of every seat.
 
-    Return the edges and payoffs of the L leaves, [L, seats], in the order of their first nodes.
+    `edges` [T, seats] are these edges; `payoffs` [T, seats] of merged nodes are added up. Return
+    the edges and payoffs of the L leaves, [L, seats], in the order of their first nodes.
     """
     row_class = np.zeros(len(edges), np.int64)
     for column in edges.T.astype(np.int64):
@@ -183,10 +184,10 @@ def compute_reach(sequences, part, policy, reach):
 
 @jit
 def collect_leaf_values(sequences, part, reach, counterfactual_values):
-    """Write each edge's value from the hands in which it is the owner's last move, for one part.
+    """Write for each edge of a part the value of hands in which its owner makes no later move.
 
-    Values are payoffs in chips, weighted with the probability of the deal and of the moves of all
-    other seats. `reach` [I * A + seats] is the result of `compute_reach` for all seats.
+    A value is the sum of the owner's payoffs in chips, weighted with the probability of the deal
+    and of the moves of all other seats. `reach` is the result of `compute_reach` for all seats.
     """
     actions = sequences.legal_mask.shape[1]
     for run in range(sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]):
@@ -198,7 +199,7 @@ def collect_leaf_values(sequences, part, reach, counterfactual_values):
 
 @jit
 def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):
-    """Write the counterfactual value of a seat's root from hands that end before the seat acts."""
+    """Write the counterfactual value of a seat's root: that of hands that end before it acts."""
     counterfactual_values[sequences.legal_mask.size + seat] = 0
     group = len(sequences.first_run_of_part) - 1 + seat
     add_leaf_values(sequences, group, reach, counterfactual_values)
@@ -206,11 +207,11 @@ def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):
 
 @jit
 def add_leaf_values(sequences, group, reach, counterfactual_values):
-    """Add the counterfactual values of a group of columns to the edges at which they end.
+    """Add the counterfactual value of each column of a group to the last edge of the column's seat.
 
-    A column of the leaf arrays is a pair of a leaf and a seat, see `SequenceForm`. Its payoff times
-    the reach of the last edges of all other seats, `leaf_edge[1:]`, is added to the value of the
-    seat's own last edge, `leaf_edge[0]`.
+    A column of the leaf arrays is a pair of a leaf and a seat, see `SequenceForm`. Its value is the
+    seat's payoff times the reach of the last edges of all other seats, `leaf_edge[1:]`; the seat's
+    own last edge is `leaf_edge[0]`.
     """
     first_leaf = sequences.first_leaf_of_group[group]
     stop_leaf = sequences.first_leaf_of_group[group + 1]

@@ -125,19 +125,19 @@ class Tables:
         return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write observations into `out` [B, W], with suits as by `sort_suits` if `sorted_suits`."""
+        """Write observations into `out` [B, W]; `sorted_suits`: rename suits as `sort_suits`."""
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
     def write_log_chip_observations(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write observations [B, W] with sorted suits and with `logarithms[k]` for k chips."""
+        """Write observations [B, W] with sorted suits and log chips, see `observe_log_chips`."""
         self.run_loop(observe_log_chips_loop, None, logarithms, out)
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
 
-        The first result are F features of each action, [B, L, F] float32, padded with zeros to the
-        length L of the longest sequence. The second are the lengths of the sequences, [B] int64.
+        The first array has F features of each action, [B, L, F] float32, padded with zeros to the
+        length L of the longest sequence. The second has the number of actions, [B] int64.
         """
         step_size = self.game.history_step_size
         if not step_size:
@@ -209,10 +209,10 @@ class Tables:
     ) -> None:
         """Play one action [B] at every table, and start a new hand at each table whose hand ends.
 
-        The other arguments are output: the seats to act next [B] int64, their observations [B, W]
-        (None: not computed) and action masks [B, A], the chips won by each seat in hands that have
-        just ended [B, seats] int64 (other rows stay unchanged), and 1 where a hand has just ended,
-        else 0 [B].
+        The other arguments are output arrays: the seats to act next, [B] int64; their observations,
+        [B, W], or None to leave these out; their action masks, [B, A]; the chips won by each seat
+        where a hand has just ended, [B, seats] int64 (other rows stay unchanged); and `is_over`,
+        [B], 1 where a hand has just ended, else 0.
         """
         arrays = actions, seats, observations, legal_masks, payoffs, is_over
         if self.run_loop(step_autoreset_loop, None, *arrays):
@@ -244,7 +244,7 @@ def check_decks(game: Game, decks: np.ndarray, variants: np.ndarray) -> None:
 
 @jit
 def _find_wrong_deck(decks, variants, dealt, cards):  # type: ignore[no-untyped-def]
-    """Return the first row whose first `dealt` cards are not distinct and below `cards`, or -1."""
+    """Return the first row of `decks` that `check_decks` has to reject for its cards, or -1."""
     last_row_of_card = np.full(cards.max(), -1)
     for i in range(len(decks)):
         if decks.shape[1] < dealt[variants[i]]:

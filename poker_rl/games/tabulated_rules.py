@@ -1,10 +1,10 @@
 """Compiled rules that play any game whose tree is given as arrays, such as one of OpenSpiel.
 
 Arrays of a definition describe the N nodes: `owner` is the seat to act, OVER or CHANCE; the
-children of a node are adjacent, from `first_child` on. `index` is the information set of a decision
-node, the row of a terminal node in `payoff`, or the number of chance nodes on the path to a chance
-node. The first card of the shuffled deck, d, is the deal: `outcome[d, i]` is the outcome at a
-chance node with the index i.
+children of a node are adjacent, from `first_child` on. The entry of `index` is the information set
+of a decision node, the row of `payoff` for a terminal node, and for a chance node the number of
+chance nodes before it on its path. The first card of the shuffled deck is the deal d. At chance
+node n the deal leads to the child `first_child[n] + outcome[d, index[n]]`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ OVER, CHANCE = -1, -2  # the `owner` of terminal nodes and of chance nodes
 def build_definitions(**arrays: Any) -> np.ndarray:
     """Return the definition of a game as an array of one record, with an array in each field.
 
-    For N nodes, I information sets, A actions and W features the arrays are `seats`; `owner`,
-    `first_child` and `index` [N]; `rank`, the position of each action among the legal actions of an
-    information set, or -1, [I, A]; `observation` [I, W]; `payoff` in chips, [terminal nodes,
-    seats]; `outcome` [deals, chance nodes on a path].
+    With N nodes, I information sets, A actions and W features the arrays are:
+
+    seats: the number of seats
+    owner, first_child, index: see the module's docstring, [N]
+    rank: position of each action among the legal actions of the information set, or -1, [I, A]
+    observation: features of each information set, [I, W]
+    payoff: chips won by each seat, [terminal nodes, seats]
+    outcome: see the module's docstring, [deals, most chance nodes on a path]
     """
     columns = {"dealt": 1, "cards": len(arrays["outcome"]), **arrays}
     columns = {name: np.asarray(column) for name, column in columns.items()}
@@ -53,7 +57,7 @@ def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
 
 @jit
 def enter_node(game, table, node):
-    """Move the table to a node; from a chance node on, follow the deal to the next other node."""
+    """Move the table to a node; if it is a chance node, to the first other node along the deal."""
     while game.owner[node] == CHANCE:
         node = game.first_child[node] + game.outcome[table.deck[0], game.index[node]]
     table.node = node
@@ -105,7 +109,11 @@ def observe(game, table, seat, out):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the number of the information set of the seat to act in base 255, digits 1 to 255."""
+    """Write the number of the seat's information set in base 255; zeros if it is not to act.
+
+    The lowest digit is the first. Digits are stored as 1 to 255, never 0, since NumPy strips zeros
+    from the end of byte strings.
+    """
     fill_zeros(out)
     if not table.over and seat == table.to_act:
         number = game.index[table.node]

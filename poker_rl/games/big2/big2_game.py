@@ -32,7 +32,7 @@ COMBINATION_NAMES = {  # names by number of cards, in the order of the categorie
 
 @dataclass(kw_only=True, frozen=True)
 class Big2(DisplayedGame):
-    """Big 2 for four players; a loser pays the winner one point for each card left."""
+    """Big 2 for four players; each loser pays the winner one point for each card it still holds."""
 
     hand_noun = "game"
     ranks = "3456789TJQKA2"
@@ -56,7 +56,7 @@ class Big2(DisplayedGame):
         raise ConfigError(f"game: {self.name} has {self.count_deals():.2g} deals, too many to list")
 
     def action_name(self, action: int) -> str:
-        """Return the positions (from 1) of the played cards in the hand as `2+3`, or `pass`."""
+        """Return `2+3` if the action plays the second and third card of the hand, or `pass`."""
         return "+".join(str(1 + position) for position in ACTION_POSITIONS[action]) or "pass"
 
     def move_name(self, record: np.void, action: int) -> str:
@@ -67,8 +67,8 @@ class Big2(DisplayedGame):
     def infoset_name(self, record: np.void) -> str:
         """Return the information set of the seat to act, such as `2 4h7d7s|5d pass|12 13 13`.
 
-        The text has the seat, its cards, the hand to beat (`lead` if there is none), the passes
-        since, and the number of cards of each other seat in turn order.
+        The text has the seat, its cards, the cards to beat (`lead` if any may be played), the
+        passes since then, and the number of cards of each other seat in turn order.
         """
         seat = int(record["to_act"])
         hand_to_beat = "lead"
@@ -124,5 +124,5 @@ class Big2(DisplayedGame):
 
 
 def get_cards_to_beat(record: np.void) -> np.ndarray:
-    """Return the cards of the hand to beat, in ascending order."""
+    """Return the cards that were played last and have to be beaten, in ascending order."""
     return np.flatnonzero(record["turn"] == record["turns"] - record["passes"])

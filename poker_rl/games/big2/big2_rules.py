@@ -1,14 +1,15 @@
 """The rules of Big 2 for four players with thirteen cards each, who try to get rid of them first.
 
 The rules are those of Charlesworth (arXiv:1808.10442), section 2. The three of diamonds is played
-automatically for its holder. A seat plays a stronger hand with the same number of cards, or passes;
-a seat that has passed may play later. After three passes in a row the seat that played last has
-control: it may play any hand. When a seat has no cards left, each other seat pays it one point for
-each card still held.
+automatically for its holder. The cards played last are the hand to beat: a seat plays a stronger
+combination of as many cards, or passes; a seat that has passed may play later. After three passes
+in a row the seat that played last has control: it may play any combination. When a seat has no
+cards left, each other seat pays it one point for each card still held.
 
-Where the code published with the paper differs from its text, we follow the text: a straight
-flush is beaten by a higher one, four cards of a rank offer four triples, and a straight is not
-observed as a full house. As in that code, a hand that nothing can beat still takes three passes.
+Where the code published with the paper differs from its text, we follow the text: a higher straight
+flush beats a lower one, a seat with four cards of a rank can play any three of them, and straights
+have their own feature in an observation, apart from full houses. As in that code, three passes are
+needed even if no cards in the game can beat those played last.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ COMBINATION_BITS = np.array(  # [number of cards, category of the combination]
     np.uint8,
 )
 COMBINATION_TYPE_COUNT = 8
-# The types of combinations that have a feature in an observation; two pair and four of a kind share
-# one, and single cards have none.
+# The types of combinations for which an observation says whether another seat has played one; two
+# pair and four of a kind share a feature, and single cards have none.
 OBSERVED_BITS = np.array([2, 4, 8 | 16, 32, 64, 128], np.uint8)
 
 # Sizes and offsets of the blocks of an observation
@@ -193,12 +194,12 @@ def observe(game, table, seat, out):
                 that it has played [8]; whether it has played a pair, a triple, four cards, a
                 straight, a flush, a full house [6]
     [16]        the queens, kings, aces and twos that have been played by any seat
-    [29]        the hand to beat: rank [13] and suit [4] of the highest card; whether there is none
-                [1]; whether it is a single, pair, triple, two pair, four of a kind, straight,
-                flush, full house [8]; 0, 1 or 2 passes since [3]
+    [29]        the hand to beat: rank [13] and suit [4] of its highest card; 1 if there is no hand
+                to beat [1]; whether it is a single, pair, triple, two pair, four of a kind,
+                straight, flush, full house [8]; number of passes since it was played, 0 to 2 [3]
 
     A straight flush counts as a straight and a flush. A full house has the rank of its triple and
-    no suit. If there is no hand to beat, its other features are 0.
+    no suit. If there is no hand to beat, only the feature that says so is 1.
     """
     fill_zeros(out)
     hand, held_count = table.hand[seat], table.left[seat]

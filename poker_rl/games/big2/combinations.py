@@ -50,7 +50,8 @@ PASS = ACTION_COUNT - 1
 # Number of cards that each action plays.
 ACTION_SIZES = np.array([len(choice) for choice in ACTION_POSITIONS], np.int8)
 PADDED_ACTION_POSITIONS = np.array([*zip_longest(*ACTION_POSITIONS, fillvalue=0)], np.int8).T.copy()
-# The action that plays each set of positions, with bit i for position i; -1 if there is none.
+# The index is a set of positions, with bit i for position i; the entry is the action that plays the
+# cards at these positions, or -1 if there is none.
 ACTION_OF_POSITIONS = np.full(1 << HAND_SIZE, -1, np.int16)
 is_played = np.arange(MAX_COMBINATION_SIZE) < ACTION_SIZES[:, None]
 position_bits = np.where(is_played, 1 << PADDED_ACTION_POSITIONS.astype(np.int64), 0).sum(1)
@@ -161,7 +162,7 @@ def mark_legal_four_cards(hand, held_count, strength_to_beat, mask):
 
 @jit
 def mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
-    """Mark in the action mask the five cards at positions a to e if they beat the strength."""
+    """Mark as legal to play the cards at positions a to e if they beat `strength_to_beat`."""
     if evaluate_five_cards(hand[a], hand[b], hand[c], hand[d], hand[e]) > strength_to_beat:
         mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c | 1 << d | 1 << e]] = True
 

@@ -80,7 +80,7 @@ def start(game, table):
 
 @jit
 def mark_action_feature(game, table, action):
-    """Append the index of an action's feature in an observation (see `observe`) to `table.mark`."""
+    """Append the index of the observation feature that an action sets to `table.mark`."""
     action_type = RAISE - action  # 0 raise, 1 call, 2 fold
     cell = (table.to_act * game.streets + table.street) * game.raise_levels + table.raises
     table.mark[table.marks] = cell * game.type_count + action_type
@@ -97,8 +97,10 @@ def can_fold(table):
 def can_raise(game, table):
     """Return whether the seat to act may raise.
 
-    With stacks, the seat and an opponent in the hand need more chips than a call takes. In no-limit
-    nobody may raise when the record of the hand is nearly full.
+    Without stacks, only the number of raises on the street is limited. With stacks, the seat and an
+    opponent in the hand also need more chips than a call takes, and a seat that has acted may raise
+    only if the betting is reopened (see the module's docstring). No-limit has no limit per street,
+    but nobody may raise after `game.last_raise` actions, as a table records only `MAX_MOVES`.
     """
     if not has_stacks(table):
         return table.raises < game.max_raises[table.street]
@@ -144,7 +146,7 @@ def compute_pot_after_call(game, table):
 
 @jit
 def compute_sized_raise_to(game, table, size_index, pot_after_call):
-    """Return the chips that a raise by a listed bet size raises to, within the legal range."""
+    """Return the chips that a raise by bet size `size_index` raises to, limited to legal raises."""
     # Round to whole chips, halves up.
     increment = (np.int64(game.size[size_index]) * pot_after_call + FULL_POT // 2) // FULL_POT
     target = min(table.price + increment, np.int64(game.stack[table.to_act]))

@@ -71,7 +71,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         return max(self.starting_stacks)
 
     def _bound_raise_count(self, seats: int) -> int:
-        """Return an upper bound of a hand's raises: full raises and a short all-in per seat."""
+        """Return an upper bound of a hand's raises: full raises plus one short all-in per seat."""
         return (self.max_chips_per_seat - max(self.live_forced_bets)) // self.min_bet + seats
 
     @property

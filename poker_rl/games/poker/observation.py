@@ -22,16 +22,16 @@ def observe(game, table, seat, out):
     If the game has no stacks, all features are 0 or 1.
 
     [seat_slots, streets, raise_levels, type_count]
-               the actions: a cell for each seat (from the observer on), street, number of raises
-               before the action, and action type (raise, call, fold); 1 if there was such an
-               action. Blinds that differ count as a call (small) and a raise (big). An unused seat
-               has a fold before any raise, which is illegal for a real seat
+               1 if there was an action of this seat (counted from the observer), on this street,
+               after this number of raises, of this type (raise, call, fold). If blinds differ by
+               seat, the largest counts as a raise, smaller ones as calls. Seats that the game does
+               not have are marked by a fold before any raise, which is illegal for other seats
     [cards]    the observer's hole cards
     [cards]    board cards, a block for each street that deals some
 
-    With stacks, an action's cell holds the chips that its seat had put in after it, those of the
-    newest action if several share a cell. All chips are shares of the most that a seat can put in.
-    These features follow the cards:
+    With stacks, the 1 of an action is replaced by the chips that its seat had put in after this
+    action; of several actions with the same feature the newest counts. All chips are divided by the
+    most that a seat can put in. These features follow the cards:
 
     [seat_slots, 3]  for each seat from the observer on: chips put in, chips left, whether it has
                      not folded
@@ -83,8 +83,8 @@ def observe_chip_features(game, table, seat, out):
 def history(game, table, seat, out):
     """Write the actions so far into `out` [L, F], one per row; return their number.
 
-    Blinds that differ count as actions, as in `observe`. If there are more than L actions, only the
-    first L are written. The features of an action are
+    If blinds differ by seat, they count as actions, as in `observe`. If there are more than L
+    actions, only the first L are written. The features of an action are
 
     [seat_slots]  the seat that acted, counted from the observer
     [streets]     the street
@@ -129,7 +129,7 @@ def history(game, table, seat, out):
 
 @jit
 def reveal(game, table, seat, out):
-    """Write the hole cards of the other seats from the left on, [seats - 1, cards], 0 or 1."""
+    """Write the hole cards of each other seat in turn order, [seats - 1, cards], 0 or 1."""
     fill_zeros(out)
     for opponent in range(1, game.seats):
         deck_start = (seat + opponent) % game.seats * game.hole

@@ -93,7 +93,7 @@ def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) ->
 def iterate_phh_actions(
     phh_game: DisplayedPoker, history: HandHistory, records: np.ndarray
 ) -> Iterator[str]:
-    """Yield the deals, actions and shown hands in PHH; `records` are those of `replay_hand`."""
+    """Yield deals, actions and shown hands as PHH texts; `records` are from `replay_hand`."""
     game, street = phh_game.variant_games[history.variant], 0
     cards = [card_name(card, game.ranks, game.suits) for card in history.deck]
     sizes = [game.hole_cards] * game.seats + game.board_cards[1:]

@@ -1,8 +1,8 @@
 """Reader of hold'em hands in the PHH format, which PokerKit parses (Kim, arXiv:2312.11753).
 
-A hand is replayed by the rules of a game that has the same blinds, bets and stacks, counted in big
-blinds. Unused cards replace the cards that the file does not show; no decision of a seat whose own
-cards are known depends on them.
+A hand is replayed by the rules of a game with the same blinds, bets and stacks in units of the big
+blind. Cards that the file does not show are replaced by any unused ones; a seat whose own cards are
+known decides without seeing them.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 
 def _parse_amount(value: Any) -> Fraction:
-    """Return a number in the file; raise ValueError for 1e999999999, which would fill memory."""
+    """Return a number; raise ValueError if it is long or has an exponent, as it may fill memory."""
     text = str(value)
     if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():
         raise ValueError(f"no amount: {text[:MAX_AMOUNT_LENGTH]}")
@@ -195,7 +195,7 @@ def _parse_amount(value: Any) -> Fraction:
 
 
 def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
-    """Return the amount in the file that is one chip of the game."""
+    """Return the file's amount for one chip; raise UnsupportedHandError if the stakes differ."""
     unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
     stakes = build_phh_stakes(game)
     del stakes["variant"]
@@ -238,7 +238,7 @@ def _parse_seat(word: str, seats: int) -> int:
 
 
 def _choose_raise(legal_mask: np.ndarray, target: Fraction, round_amounts: bool) -> int:
-    """Return the no-limit action that raises to `target` chips or, if allowed, nearest to it."""
+    """Return the no-limit raise to `target` or, with `round_amounts`, the nearest legal one."""
     legal_targets = (RAISE + np.flatnonzero(legal_mask[RAISE:])).tolist()
     if target in legal_targets:
         return int(target)

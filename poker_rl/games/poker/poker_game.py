@@ -1,6 +1,6 @@
-"""Base class of all poker games: settings that every variant has, and their conversion.
+"""Base class of all poker games, with the settings that every variant has.
 
-The compiled rules read the settings from a definition, which is a NumPy record.
+It converts the settings to a definition, the NumPy record from which the compiled rules read them.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class PokerGame(Game):
     """Base class of poker games; subclasses add the settings of a kind of betting.
 
     `board_cards` and `openers`, the seats that act first, have one entry for each street. Amounts
-    are whole chips. If blinds differ, they count as bets, the largest as the first raise. A
-    `ranking` of None is the standard one.
+    are whole chips. If blinds differ by seat, the largest counts as the first raise, smaller ones
+    as calls. A `ranking` of None is the standard one.
     """
 
     seats: SeatCount = field()  # without `field`, the property `Game.seats` would be the default
@@ -96,7 +96,7 @@ class PokerGame(Game):
             self._check_stacks(self.starting_stacks)
 
     def _check_stacks(self, stacks: list[int]) -> None:
-        """Raise ConfigError unless stacks cover the forced bets and leave a decision."""
+        """Raise ConfigError unless stacks cover the forced bets and leave some seat a decision."""
         check_length("stacks", stacks, self.seats, "seat")
         posts = self.live_forced_bets
         for seat, stack in enumerate(stacks):
@@ -146,7 +146,7 @@ class PokerGame(Game):
 
     @property
     def ace(self) -> int:
-        """The rank of the ace, which also counts below the lowest rank; a deck may lack it."""
+        """The rank that an ace has (in this deck or not); it also counts below the lowest rank."""
         return len(self.ranks) - 1 if self.ranking == SHORT_DECK else MAX_RANKS - 1
 
     @property
@@ -197,12 +197,12 @@ class PokerGame(Game):
         """
 
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
-        """Return the definition with 0 in the fields that only some kinds of betting need."""
+        """Return the definition, in which the fields that subclasses have to set are still 0."""
         street_count = len(self.board_cards)
         action_type_count = 2 if seat_slots == 2 else 3
         seat_block_size = street_count * raise_levels * action_type_count
         own_cards_offset = seat_slots * seat_block_size
-        # The hole cards have a block of features, and so has each street that deals board cards.
+        # After the block of the hole cards comes a block for each street that deals board cards.
         block_count = np.cumsum([n > 0 for n in self.board_cards])
         board_cards_offsets = own_cards_offset + block_count * self.deck_size
         fields: dict[str, Any] = {

@@ -101,7 +101,7 @@ def find_variant_index(game: DisplayedPoker, seat_count: int | None) -> int:
 
 
 def parse_card_setting(game: PokerGame, setting: str, text: str, count: int) -> list[int]:
-    """Return the `count` distinct cards of a setting such as hand, or raise ConfigError."""
+    """Return the `count` distinct cards in `text`, or raise ConfigError about `setting`."""
     with error_prefix(setting):
         cards = parse_cards(text, game.ranks, game.suits)
         if len(set(cards)) < len(cards):
@@ -114,10 +114,10 @@ def parse_card_setting(game: PokerGame, setting: str, text: str, count: int) -> 
 def copy_table_with_cards(
     game: DisplayedPoker, record: np.void, hole_cards: np.ndarray, board: list[int]
 ) -> np.ndarray:
-    """Return N copies of a table with other cards, [N].
+    """Return N copies of a table in which the cards are replaced, [N].
 
-    The seat to act gets the hole cards [N, hole], and all copies get the same board. All other
-    cards are the lowest remaining ones.
+    In copy i the seat to act holds row i of `hole_cards` [N, hole]. All copies have the same board.
+    All other cards are the lowest ones that remain.
     """
     variant_game = game.get_variant_game(record)
     hand_count, hole_card_count = hole_cards.shape
@@ -138,7 +138,7 @@ def copy_table_with_cards(
 
 
 def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
-    """Play actions at the only table; raise ConfigError if one is illegal or ends the hand."""
+    """Play the actions in `text` at one table; raise ConfigError if illegal or if the hand ends."""
     tokens = split_action_text(text)
     action_count = slash_count = 0
     for token in tokens:

@@ -13,9 +13,10 @@ from poker_rl.games.poker.record_dtypes import get_deck_card
 def payoffs(game, table, out):
     """Write the chips won by each seat, which sum to zero.
 
-    The main pot has the chips of each seat up to the smallest stake of the seats that have not
-    folded, and all antes. The chips above this stake form the next pot in the same way, for the
-    seats that put them in. The first winners left of the button get one odd chip each. An uncalled
+    The main pot has all antes and, of the chips of each seat, those up to the least that a seat
+    which has not folded has put in. Each side pot has the chips above the pot before it, up to the
+    least of the seats that have put in more and not folded; only these seats can win it. If a pot
+    does not divide evenly, its first winners left of the button get one odd chip each. An uncalled
     bet returns as a pot with one winner.
     """
     rank_hands(game, table)

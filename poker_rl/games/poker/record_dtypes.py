@@ -47,7 +47,7 @@ DEFINITION_DTYPE = np.dtype(
         ("chip", "f4"),  # value of a chip in an observation: 1 / the most that a seat can put in
         ("chip_offset", "i2"),  # offset of the chip features, which games with stacks have
         ("stack", "i4", MAX_SEATS),  # chips of each seat before the hand, without dead antes
-        # The next five fields are for no-limit games.
+        # The five fields from here to `last_raise` are 0 unless the game is no-limit.
         ("min_bet", "i4"),
         ("short_bets_reopen", "i1"),  # 1 if a first bet of less than min_bet counts as full
         ("sizes", "i1"),  # length of the list of bet sizes; 0: any number of chips

@@ -18,8 +18,8 @@ def sort_suits(definitions, tables):
     """Rename the suits of tables [B] with definitions [B] to a canonical form, in place.
 
     Suits are ordered by the ranks that they have among the hole cards of the seat to act, then
-    among the board cards of each street. Board cards of the first street, if there are any, count
-    as hole cards, so some equivalent situations stay different.
+    among the board cards of each street in turn. If the first street has board cards, they are not
+    told apart from hole cards here, so some equivalent situations stay different.
     """
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
@@ -37,7 +37,10 @@ def observe_sorted(game, table, seat, out):
 
 @jit
 def observe_log_chips(game, table, seat, logarithms, out):
-    """Write `observe_sorted` with the feature `logarithms[k]` for k chips; needs limited stacks."""
+    """Write `observe_sorted` with features of k > 0 chips replaced by `logarithms[k]`.
+
+    The game needs stacks. A flag of 1 is replaced like the most chips that a seat can put in.
+    """
     observe_sorted(game, table, seat, out)
     most_chips = np.float32(1) / game.chip
     for start, stop in ((0, np.int64(game.hole_offset)), (np.int64(game.chip_offset), len(out))):
@@ -66,7 +69,7 @@ def invert_suit_order(game, order):
 @jit
 def compute_suit_order(game, table):
     """Return the canonical suit of each suit, packed into an integer with two bits per suit."""
-    # `first` to `fourth` are the suits' keys, with a bit for each card; larger keys come first.
+    # A suit's key has a bit for each of its cards; the suit with the largest key becomes suit 0.
     first = second = third = fourth = 0
     position, count = table.to_act * game.hole, game.hole
     for street in range(-1, table.street + 1):

@@ -4,9 +4,9 @@ A betting line is a sequence of actions from the start of the hand. In poker leg
 depend on the cards, so all deals have the same betting lines.
 
 In the passes, `lines` is the result of `pack_line_arrays` for a street with N lines, and H is the
-number of hands. `probs` [D, R, A] is a policy after the D decision lines, with a row for each of R
-classes of hands. `row_of_hand` [H] is the row of each hand; hands that share a card with the board
-have any row, because their reach is 0.
+number of hands. `probs` [D, R, A] has the probability of each action at each of the D lines after
+which a seat decides, for each of R classes of hands. `row_of_hand` [H] is the index of each
+hand's class. It is arbitrary for hands that share a card with the board, because their reach is 0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StreetLines:
     continuing_lines: np.ndarray
     terminal_lines: np.ndarray  # the lines that end the hand on this street, [E]
     is_fold: np.ndarray  # whether each terminal line ends with a fold, [E]
-    # Chips won by each seat at each terminal line, at a showdown if its hand is better, [E, 2].
+    # Chips that each seat wins at each terminal line, or would win with the better hand, [E, 2].
     stakes: np.ndarray
 
 
@@ -59,10 +59,10 @@ def build_street_lines(game: Game) -> list[StreetLines]:
 def enumerate_street_lines(
     game: Game, entering_records: np.ndarray, street_index: int, max_lines: int = MAX_LINES
 ) -> tuple[StreetLines, np.ndarray]:
-    """Return the betting lines of one street, and tables at the entering lines of the next street.
+    """Return the betting lines of one street, and a table for each line that enters the next one.
 
-    `entering_records` are tables at the entering lines of this street. Raise ConfigError if the
-    street has more than `max_lines` lines.
+    `entering_records` has a table for each line after which this street begins. Raise ConfigError
+    if the street has more than `max_lines` lines.
     """
     tables = Tables(game, 0, 0)
     level_records, levels, legal_masks, line_count = entering_records, [], [], 0
@@ -120,7 +120,7 @@ def pack_line_arrays(
     """Return the argument `lines` of `fill_reach` and the other passes over a street of N lines.
 
     It has the number of entering lines, then arrays [N] with each line's parent, last action, seat
-    to act, and index among the lines where a seat decides.
+    to act, and index in `decision_lines` (arbitrary for lines after which no seat decides).
     """
     decision_of_line = np.cumsum(street.seat >= 0) - 1
     return street.entering_count, street.parent_line, street.action, street.seat, decision_of_line
@@ -222,8 +222,9 @@ def update_regrets(
 ):
     """Update regrets and policy sums [D, R, A] at the decision lines of the seat `learner_seat`.
 
-    `stored_hands` [R] is the hand of each row, `hand_values` [N, H] are values of the seat's hands.
-    `weights` are the factors of positive regrets, of negative regrets and of the policy summed up.
+    Row r is for the hand `stored_hands[r]`. `hand_values` [N, H] are the values of the seat's hands
+    after each line. An updated regret is multiplied by `weights[0]` if it is positive, else by
+    `weights[1]`. `weights[2]` is the weight of `policy` in the policy sums.
     """
     entering_count, parent, action, seat, decision_of_line = lines
     positive_discount, negative_discount, policy_weight = weights

@@ -1,6 +1,6 @@
 """Index of the information sets of heads-up poker, for arrays with a row for each information set.
 
-Information sets that differ only in suit names share a row, so flop hold'em has only 72 million.
+Information sets that differ only in suit names share a row: flop hold'em has 72 million rows.
 Rows are ordered by board, then by betting line, then by hand.
 """
 
@@ -19,8 +19,8 @@ from poker_rl.games.public.tree import Board, PublicTree, encode_card_sets
 class BoardNode:
     """A board on one street, with the rows of the information sets on this street.
 
-    A representative is one hand of a class of hands that differ only in suit names. The information
-    set of decision line d and representative r has the row `rows.start + d * R + r`.
+    Hands that differ only in suit names form a class; one hand, its representative, stands for it.
+    The information set of decision line d and representative r has row `rows.start + d * R + r`.
     """
 
     index: int  # in `InfosetIndex.nodes`
@@ -70,7 +70,7 @@ class InfosetIndex:
 
     @cached_property
     def _lookup_arrays(self) -> tuple[np.ndarray, ...]:
-        """The arrays that `_fill_rows` unpacks, in the order in which it unpacks them."""
+        """The arrays with which `_fill_rows` looks up boards, hands and betting lines."""
         game, nodes = self.tree.game, self.nodes
         key_counts = [
             game.deck_size ** game.board_cards[node.street + 1] if node.children else 0
@@ -103,10 +103,10 @@ class InfosetIndex:
         )
 
     def _index_betting_lines(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the line after each line and action, [L, A], and each line's decision index, [L].
+        """Return arrays `next_line` [L, A] and `decision_index` [L] of the L lines of all streets.
 
-        The L lines are numbered over all streets. A decision index counts the decision lines of a
-        street. -1 stands for no line.
+        `next_line[line, action]` is the line after this action, or -1. `decision_index` is the
+        index of each line in `StreetLines.decision_lines`, or -1.
         """
         streets = self.tree.streets
         total_lines = sum(len(street.parent_line) - street.entering_count for street in streets) + 1

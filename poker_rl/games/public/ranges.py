@@ -2,8 +2,8 @@
 
 A range is a vector over the hands of a game, in the order of `Ranges.hands`; it is 0 for hands that
 share a card with the board. The value of a hand against a range excludes the hands that share a
-card with it. Running sums over the hands sorted by strength make this linear in time (Johanson et
-al., "Accelerating best response calculation in large extensive games", 2011).
+card with it. Running sums over sorted hands give the values of all H hands in O(H) time (Johanson
+et al., "Accelerating best response calculation in large extensive games", 2011).
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def compute_showdown_values(hands, hand_order, strengths, reach, out):
 
 @jit
 def add_reach_of_earlier_hands(hands, hand_order, strengths, reach, sign, out):
-    """Add to each hand's entry of `out` `sign` times the reach of earlier hands in `hand_order`.
+    """Add to `out` for each hand `sign` times the total reach of those before it in `hand_order`.
 
     Hands of the same strength do not count, and neither do hands that share a card with this hand.
     """

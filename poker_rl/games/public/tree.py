@@ -31,9 +31,9 @@ class Board:
     """The board cards of one street and of all streets before it."""
 
     cards: np.ndarray  # in the order dealt, [n] int64
-    # Number of boards that this board represents among those that continue the same earlier board.
+    # Number of boards that this one represents, itself included; all continue one earlier board.
     multiplicity: int
-    # Suit permutations that leave each street's cards unchanged: rows of `Ranges.permuted_hands`.
+    # Indices in `Ranges.permuted_cards` of the suit permutations that keep each street's cards.
     suit_permutations: np.ndarray
 
 
@@ -97,7 +97,7 @@ class Boards:
         return new_cards, np.stack(keys)
 
     def list_boards_by_street(self, cards: np.ndarray) -> list[Board]:
-        """Return the board on each street of a hand with the board cards [n]; merge no boards."""
+        """Return the board on each street of a hand with the board cards [n], without merging."""
         boards, board = [], self.root
         for size in self._game.board_cards:
             new_cards = cards[len(board.cards) :][:size]
@@ -109,10 +109,11 @@ class Boards:
         return boards
 
     def find_hand_representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
-        """Choose a representative of each class of hands that differ by `board.suit_permutations`.
+        """Choose a representative of each class of hands that are equivalent on a board.
 
-        Return their indices in `Ranges.hands` [R], and for each hand the index of its
-        representative in the first array [H], or -1 if it shares a card with the board.
+        Hands are equivalent if one of `board.suit_permutations` maps one to the other. Return the
+        indices of the representatives in `Ranges.hands`, [R], and for each hand the index of its
+        representative in this array, or -1 if it shares a card with the board, [H].
         """
         min_permuted_hand = self._ranges.permuted_hands[board.suit_permutations].min(0)
         is_compatible = self._ranges.mask_compatible_hands(board.cards)

@@ -34,8 +34,8 @@ def describe_made_hand(
 ) -> str:
     """Return the name of the best hand that two to seven cards make.
 
-    Straights and flushes need five cards, or three cards if `full_hand_size`, the number of cards
-    that make a hand at showdown, is three. The ace also counts below the lowest rank.
+    `full_hand_size` is the number of hole and board cards at showdown: if it is three, straights
+    and flushes need three cards, else five. The ace also counts below the lowest rank.
     """
     suit_count, rank_counts = len(suits), Counter(card // len(suits) for card in cards)
     length = THREE_CARD_HAND if full_hand_size == THREE_CARD_HAND else STRAIGHT_LENGTH
@@ -78,7 +78,7 @@ def name_rank(rank: int, ranks: str, plural: bool = False) -> str:
 
 
 def _find_straight_end(ranks_held: Collection[int], length: int, ace: int) -> int | None:
-    """Return the top rank of the highest straight, or None; an ace also counts as lowest rank."""
+    """Return the top rank of the highest straight or None; an ace also counts as lowest rank."""
     ranks = {*ranks_held, *([-1] if ace in ranks_held else [])}
     ends = [end for end in ranks if all(end - i in ranks for i in range(length))]
     return max(ends, default=None)

@@ -1,7 +1,7 @@
 """Views of poker tables, and the legal moves of the seat to act, for people.
 
-A game with a variable number of seats consists of one game for each number of seats. The functions
-below the class get the game with as many seats as the table; in the class it is `variant_game`.
+A game with a variable number of seats has a variant, a `PokerGame`, for each number of seats. In
+the functions below the class, `game` is the variant with as many seats as the table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from poker_rl.games.tables import tables_from_records
 
 BLIND_NAMES = ("small blind", "big blind")  # by size; larger blinds are straddles
 STREET_NAMES = ("preflop", "flop", "turn", "river")
-# Bet sizes in hundredths of the pot, with names; they are shown if any number of chips is legal.
+# Names of bet sizes in hundredths of the pot. Where any bet is legal, these sizes are offered.
 BET_SIZE_NAMES = {50: "half pot", 67: "two thirds of the pot", 100: "pot"}
 
 
@@ -86,7 +86,7 @@ class DisplayedPoker(DisplayedGame):
         )
 
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
-        """Return the given legal actions as moves, or all legal actions of usual sizes if None."""
+        """Return the given legal actions as moves; see `DisplayedGame.list_moves` for None."""
         variant_game, seat = self.get_variant_game(record), int(record["to_act"])
         bet_range, usual_names = self.get_bet_range(record), {}
         if bet_range is not None:
@@ -132,12 +132,12 @@ class DisplayedPoker(DisplayedGame):
         return BetRange(low - bet_before_street, high - bet_before_street, low)
 
     def compute_raise_targets(self, record: np.void) -> dict[int, int]:
-        """Return the chips that the seat to act has put in after each legal raise, by action."""
+        """Map each legal raise to the chips that the seat to act has put in after it."""
         raises = (np.flatnonzero(self._compute_legal_mask(record)[RAISE:]) + RAISE).tolist()
         return dict(zip(raises, self._compute_chips_after(record, raises), strict=True))
 
     def move_name(self, record: np.void, action: int) -> str:
-        """Return the name of a legal action; a bet size that takes all chips is `raise_all_in`."""
+        """Return the name of a legal action; a listed bet size that is all-in is `raise_all_in`."""
         variant_game = self.get_variant_game(record)
         if action >= RAISE and variant_game.raise_size_options:
             (chips_after,) = self._compute_chips_after(record, [action])
@@ -152,7 +152,7 @@ class DisplayedPoker(DisplayedGame):
         return legal_mask
 
     def _compute_chips_after(self, record: np.void, actions: Sequence[int]) -> list[int]:
-        """Return the chips that the seat to act has put in after each of the given actions."""
+        """Return for each of the actions the chips that the seat to act has put in after it."""
         tables = tables_from_records(self, np.array([record] * len(actions), self.table_dtype))
         tables.step(np.array(actions, np.int64))
         chips: list[int] = tables.records["paid"][:, record["to_act"]].tolist()
@@ -251,7 +251,7 @@ def compute_pots(paid: list[int], folded: list[bool], dead_antes: int = 0) -> tu
 
 
 def is_whole_stack(game: PokerGame, record: np.void, chips_in: int) -> bool:
-    """Return whether the seat to act is all-in after putting in `chips_in` besides a dead ante."""
+    """Return whether `chips_in`, without a dead ante, is all that the seat to act can put in."""
     seat, stacks = int(record["to_act"]), game.starting_stacks
     return stacks is not None and chips_in == stacks[seat] - game.dead_antes[seat]
 
@@ -259,8 +259,9 @@ def is_whole_stack(game: PokerGame, record: np.void, chips_in: int) -> bool:
 def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> dict[int, str]:
     """Return the names of the usual raises, keyed by the chips that they raise to.
 
-    `low` and `high` are the chips of the smallest and the largest legal raise. A raise that has two
-    usual sizes gets the name of the larger size.
+    Usual are the smallest legal raise, to `low` chips, the largest, to `high` chips, and the sizes
+    in `BET_SIZE_NAMES` between them. If two sizes raise to the same chips, the
+    larger one gives the name.
     """
     size_names = {low: "minimum"}
     for size, name in BET_SIZE_NAMES.items():
@@ -271,7 +272,7 @@ def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> 
 
 
 def compute_pot_raise_to(game: PokerGame, record: np.void, hundredths: int) -> int:
-    """Return the chips that a raise by hundredths of the pot raises to, even if it is illegal."""
+    """Return the chips that a raise by a share of the pot raises to, even if it is illegal."""
     price, paid = int(record["price"]), record["paid"][: game.seats]
     pot_after_call = price - int(paid[record["to_act"]]) + int(paid.sum())
     pot_after_call += sum(game.dead_antes)
@@ -281,8 +282,8 @@ def compute_pot_raise_to(game: PokerGame, record: np.void, hundredths: int) -> i
 def name_listed_bet_size(game: PokerGame, record: np.void, size: float | str, chips_in: int) -> str:
     """Return the name of a listed bet size, such as "half pot" or "33 % of the pot".
 
-    `chips_in` are the chips of the seat after the raise. The name is "all-in" if they are its stack
-    and "minimum" if the smallest legal raise is larger than `size`.
+    `chips_in` are all chips that the seat has put in after the raise. The name is "all-in" if it
+    has none left, and "minimum" if the smallest legal raise is larger than `size`.
     """
     if isinstance(size, str) or is_whole_stack(game, record, chips_in):
         return "all-in"
