@@ -11,7 +11,8 @@ from pokerkit import Card, RhodeIslandHoldemLookup, ShortDeckHoldemLookup
 from random_games import game
 
 from poker_rl.config import ConfigError
-from poker_rl.games import Tables, hand_strength
+from poker_rl.games import Tables
+from poker_rl.games import hand_strength as ranking
 from poker_rl.games.cards import card_name, parse_cards
 from poker_rl.games.hand_strength import evaluate_best_five, evaluate_hand
 
@@ -65,7 +66,7 @@ FREQUENCIES = {
 def test_every_hand_of_a_full_deck_is_counted(count):
     frequencies, distinct = FREQUENCIES[count]
     found = classes(count, 52, 4)
-    by_category = np.bincount(np.arange(1 << 16) >> hand_strength.CATEGORY_SHIFT, found)
+    by_category = np.bincount(np.arange(1 << 16) >> ranking.CATEGORY_SHIFT, found)
     assert by_category[:9].tolist() == frequencies
     assert by_category[9:].sum() == 0
     assert np.count_nonzero(found) == distinct
@@ -103,7 +104,7 @@ def test_order_of_three_cards_is_that_of_pokerkit():
 def test_order_of_a_short_deck_is_that_of_pokerkit():
     """Of a tenth of all hands of five, which are of every class; of seven cards the best five."""
     generator = np.random.default_rng(1)
-    names = [card_name(card, hand_strength.SHORT_DECK_RANKS, "cdhs") for card in range(36)]
+    names = [card_name(card, ranking.SHORT_DECK_RANKS, "cdhs") for card in range(36)]
     dealt = np.array(list(combinations(range(36), 5)), np.int8)
     dealt = dealt[generator.choice(len(dealt), 38_000, replace=False)]
     lookup = ShortDeckHoldemLookup()
@@ -131,18 +132,15 @@ def rank_five(hand, ranks, suits, whole=5):
     if straight:
         by_count = [whole - 2] if wheel else [run[-1]]
     if straight or flush:
-        kind = [hand_strength.FLUSH, hand_strength.STRAIGHT][straight]
-        kind = hand_strength.STRAIGHT_FLUSH if straight and flush else kind
+        kind = [ranking.FLUSH, ranking.STRAIGHT][straight]
+        kind = ranking.STRAIGHT_FLUSH if straight and flush else kind
     elif pattern[0] == 4:
-        kind = hand_strength.QUADS
+        kind = ranking.QUADS
     elif pattern[:2] == [3, 2]:
-        kind = hand_strength.FULL_HOUSE
+        kind = ranking.FULL_HOUSE
     else:
-        kind = {
-            (3,): hand_strength.TRIPS,
-            (2, 2): hand_strength.TWO_PAIR,
-            (2,): hand_strength.PAIR,
-        }.get(tuple(n for n in pattern if n > 1), hand_strength.HIGH_CARD)
+        kinds = {(3,): ranking.TRIPS, (2, 2): ranking.TWO_PAIR, (2,): ranking.PAIR}
+        kind = kinds.get(tuple(n for n in pattern if n > 1), ranking.HIGH_CARD)
     return kind, *by_count
 
 
@@ -160,7 +158,7 @@ def test_the_best_five_follow_the_rules_in_any_deck(ranks, suits, count):
         for hand in dealt.tolist()
     ]
     found = best_fives(dealt, suits)
-    assert (found >> hand_strength.CATEGORY_SHIFT).tolist() == [order[0] for order in expected]
+    assert (found >> ranking.CATEGORY_SHIFT).tolist() == [order[0] for order in expected]
     check_classes(expected, found)
     if count != 3:
         assert (strengths(dealt, suits) == found).all()
@@ -176,14 +174,8 @@ def check_classes(expected, found):
 @pytest.mark.parametrize(("ranks", "suits"), [deck for deck in DECKS if min(deck) > 1])
 def test_three_cards_follow_the_rules_in_any_deck(ranks, suits):
     dealt = np.array(list(combinations(range(ranks * suits), 3)), np.int8)
-    order = [
-        hand_strength.HIGH_CARD,
-        hand_strength.PAIR,
-        hand_strength.FLUSH,
-        hand_strength.STRAIGHT,
-        hand_strength.TRIPS,
-    ]
-    order.append(hand_strength.STRAIGHT_FLUSH)
+    order = [ranking.HIGH_CARD, ranking.PAIR, ranking.FLUSH, ranking.STRAIGHT, ranking.TRIPS]
+    order.append(ranking.STRAIGHT_FLUSH)
     ranked = [rank_five(hand, ranks, suits, whole=3) for hand in dealt.tolist()]
     expected = [(order.index(kind), *rest) for kind, *rest in ranked]
     check_classes(expected, strengths(dealt, suits))
