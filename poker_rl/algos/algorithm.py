@@ -70,8 +70,8 @@ class Algorithm(Protocol):
     def players(self) -> Mapping[str, Player]:
         """Return the players to evaluate by name, such as "average" and "current".
 
-        The first is the headline player, which should be closest to an equilibrium. Commands that
-        are given a run, but no name of a player, use the headline player.
+        The first is the headline player, which should be closest to an equilibrium. Where a
+        command expects a player and is given only a run, it uses the headline player.
         """
 
     def state_dict(self) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def _fast_tanh(x):
 
 @vectorized_helper
 def _add_weighted_rows(weights, rows, first, out):
-    """Add row j times weight j to `out`, for each row from `first` on."""
+    """Add `weights[j]` times `rows[j]` to `out` for every j from `first` on."""
     for j in range(first, len(rows)):
         row, weight = rows[j], weights[j]
         for i in range(len(out)):
