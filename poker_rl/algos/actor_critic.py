@@ -6,16 +6,18 @@ mean actor-critic (arXiv:1709.00503); a critic trained by expected SARSA with Re
 doubly robust advantages (a control variate, as in arXiv:2008.12234 and arXiv:1809.03057); a penalty
 on the KL to uniform play that decays (magnetic mirror descent, arXiv:2206.05825). Each iteration:
 
-    deal hands, each with one seat that explores, the traverser: its behavior policy b mixes uniform
-               play into the policy pi; the other seats play pi
-    target   = r + E_pi Q(next) + lambda min(1, pi / b) (target(next) - Q(next, next action))
-    A(a)     = Q(a) - E_pi Q - pi(x) d,  plus d if a is the action x taken,
-               with the correction d = (target - Q(x)) / b(x)
-    critic   : minimize  (Q(x) - target)^2
-    actor    : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
+    deal hands; in each hand one seat, the traverser, explores: it plays a policy b that mixes
+        uniform play into the current policy pi; the other seats play pi
+    for each decision of the traverser, where it took the action x:
+        target = r + E_pi Q(next) + lambda w (target(next) - Q(next, next action)),
+                 where w is min(1, pi / b) of the next action;  r alone if the hand ended
+        d      = (target - Q(x)) / b(x)
+        A(a)   = Q(a) - E_pi Q - pi(x) d,  plus d if a = x
+        critic : minimize  (Q(x) - target)^2
+        actor  : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
 
-Both networks learn only from the traverser's decisions, since the other players' results depend on
-its exploration.
+Both networks learn only from the traverser's decisions, since the results of the other seats are
+distorted by the traverser's exploration.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ MIN_BEHAVIOR_PROB = 0.02  # lower bound of the divisor b(x) in the correction d
 
 @dataclass(kw_only=True)
 class ActorCritic(NetworkLearner, NetworkAssignment):
-    """All-action actor-critic learner; its schedules advance with decisions of all instances."""
+    """All-action actor-critic; schedules advance with the decisions of all instances together."""
 
     hands_per_iteration: PositiveInt
     enumerate_deals: bool
@@ -111,7 +113,8 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         )
         self._averages.weight_ema.update(self._actor)
         if (average_policy := self._averages.average_policy) is not None:
-            # With opponents every decision is a traverser's; else the other seats' are averaged.
+            # Average the policy at decisions without exploration, those of the other seats. Against
+            # opponents only the traverser's decisions are recorded, so average over these.
             rows = is_traverser if is_traverser.all() else ~is_traverser
             replica, observation, mask = batch.replica, batch.observation, batch.mask
             decisions = replica[rows], observation[rows], mask[rows], policy[rows]
@@ -121,7 +124,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return "average" (if `average_policy` is set), "weight_average" (an EMA), "current"."""
+        """Return "average" (if learned), "weight_average" (EMA of the actor), "current" (actor)."""
         critic = self.services.build_player_critic(self._critic, self.reward_scale, per_action=True)
         return self._averages.build_players(critic)
 

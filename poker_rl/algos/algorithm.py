@@ -70,8 +70,8 @@ class Algorithm(Protocol):
     def players(self) -> Mapping[str, Player]:
         """Return the players to evaluate by name, such as "average" and "current".
 
-        The first is the headline player, which should be closest to an equilibrium. It represents
-        the run where a command names only the run.
+        The first is the headline player, which should be closest to an equilibrium. Where a
+        command expects a player and is given only a run, it uses the headline player.
         """
 
     def state_dict(self) -> dict[str, Any]:
@@ -217,8 +217,8 @@ def build_algorithm(
 ) -> Algorithm:
     """Build the algorithm that a run's config describes; other arguments as in `LearnerContext`.
 
-    The config has `algo` and, if it needs networks, `net`; its horizons are in steps, see
-    `convert_horizons_to_steps`.
+    The config has `algo` and, for a learner with networks, `net`. The horizons of its schedules
+    must be in steps, see `convert_horizons_to_steps`.
 
     Raises:
         ConfigError: if a setting is invalid, `net` is missing, or the algorithm does not support
@@ -229,8 +229,8 @@ def build_algorithm(
     if workers > 1 and getattr(algorithm_class, "per_process_parts", None) is None:
         raise ConfigError(f"workers: {algorithm_class.__name__} learns in one process; allowed: 1")
     net = build(config["net"], "net", NetConfig) if "net" in config else None
-    # `build` passes only the arguments that the class has. It prefixes errors with "algo: ", except
-    # those that begin with the name of an argument, such as "net: ...".
+    # `build` drops those arguments that the class does not take. It puts "algo" in front of error
+    # messages, except those that begin with the name of one of these arguments, like "net: ...".
     arguments: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponents": opponents}
     is_network_learner = "context" in signature(algorithm_class).parameters  # else a solver
     if is_network_learner:

@@ -132,7 +132,8 @@ class APU(NetworkLearner):
         self._opponent_pool = build_opponent_pool(*pool)
         self._other_actor = self._copied_actor  # acts for agents that do not learn; None: `_actor`
         self._is_learning = np.full(game.seats, True)  # agents that learn in this iteration
-        # For each step's B decisions: actions before, and chips that the player has put in, [B, 2].
+        # An array [B, 2] for each step: the number of actions before each of its B decisions in the
+        # hand, and the chips that the player who decides has put in.
         self._moves_and_paid: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:
@@ -176,7 +177,7 @@ class APU(NetworkLearner):
             self._opponent_pool.update(self.progress.iterations)
             if self._opponent_pool.sample_whether_opponent_plays():
                 self._other_actor = self._opponent_pool.opponent_network
-        # The number of finished periods selects the agent that learns, and the learner that steps.
+        # Agents that learn alone take turns, one per period; so do learners, if there are several.
         periods_done = self.progress.hands // (self.agent_switch_period * self._hands_per_episode)
         learner = self._learners[periods_done % len(self._learners)]
         all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")
@@ -200,7 +201,10 @@ class APU(NetworkLearner):
         return self._compute_metrics(step_metrics, learner)
 
     def players(self) -> dict[str, Player]:
-        """Return "weight_average" (if `ema_decay` > 0) and "current"; an instance per network."""
+        """Return "weight_average" (if `ema_decay` > 0) and "current".
+
+        Each replica is an instance of these players: it decides in all seats, without the others.
+        """
         average = None if self._weight_ema is None else self._weight_ema.module
         return self.services.build_players(
             weight_average=average, current=self._actor, instance_per_replica=True
@@ -215,7 +219,7 @@ class APU(NetworkLearner):
         self._sync_copied_actor()
 
     def _count_updates_due(self, hands: int) -> int:
-        """Return the total of gradient steps due in a process after `hands` of all processes."""
+        """Return each process's total of gradient steps due after `hands` of the whole run."""
         period = self.training_period * self._hands_per_episode * self.services.workers
         return hands * self.gradient_steps // period
 
@@ -264,7 +268,7 @@ class APU(NetworkLearner):
             )
 
     def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
-        """Take a gradient step; return critic loss, actor loss, entropy [3], and gradient norm."""
+        """Take a gradient step; return [critic loss, actor loss, entropy] and gradient norm []."""
         metrics = learner.compute_losses_and_entropy(self.batch_size, self.gamma)
         with self.services.timer.time_networks():
             step = learner.updates

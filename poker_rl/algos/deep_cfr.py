@@ -136,7 +136,7 @@ class DeepCFR(NetworkLearner):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return "average", the average network, and "current", regret matching."""
+        """Return "average", by the average network, and "current", by the regret network."""
         return {
             "average": self.services.build_player(self._average.module),
             "current": self.services.build_player(self._regrets.module, RegretMatchingPlayer),
@@ -153,7 +153,7 @@ class DeepCFR(NetworkLearner):
 
     def _compute_squared_error(self, out: Tensor, targets: TargetBatch) -> Tensor:
         regrets = targets.target / self.reward_scale
-        # Regret matching ignores the scale of the regrets at an information set.
+        # Regret matching ignores the scale of regrets, so it may differ between information sets.
         scale = regrets.abs().amax(2, keepdim=True).clamp(min=1e-6) ** self.regret_normalization
         return ((out - regrets / scale).square() * targets.mask).sum(2)
 
@@ -161,12 +161,12 @@ class DeepCFR(NetworkLearner):
         return -(targets.target * masked_log_softmax(out, targets.mask)).sum(2)
 
     def _count_gradient_steps(self, fit: NetworkFit) -> int:
-        """Return the gradient steps to fit a network, at most `max_epochs` passes of its buffer."""
+        """Return how many gradient steps to take, at most `max_epochs` passes of the buffer."""
         batches_per_epoch = max(1.0, len(fit.buffer) / self.services.replicas / self.batch_size)
         return min(fit.gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
 
     def _continue_training(self, fit: NetworkFit) -> tuple[float, float]:
-        """Train a network further on its buffer; return a replica's mean error and mean norm."""
+        """Train a network further on its buffer; return mean loss and gradient norm per replica."""
         sums, steps = torch.zeros(2, device=self.services.device), self._count_gradient_steps(fit)
         for _ in range(steps):
             targets = fit.buffer.get_or_sample_batch(self.batch_size)
@@ -211,7 +211,8 @@ def traverse_hands(
     def play_and_compute_values(table_index: np.ndarray) -> np.ndarray:
         """Play the n hands in `tables` to their ends; return the traverser's values, [n] chips.
 
-        Each call plays one action and appends the decisions to `levels`.
+        Each call plays one action in every unfinished hand, appends the decisions to `levels`, and
+        calls itself to play on.
         """
         is_over = tables.records["over"] != 0
         ended, nonterminal = np.flatnonzero(is_over), np.flatnonzero(~is_over)

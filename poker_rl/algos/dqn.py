@@ -133,7 +133,7 @@ class DQN(NetworkLearner):
     def _build_player(
         self, module: nn.Module, player_class: type[NetworkPlayer], critic: Critic | None = None
     ) -> Player:
-        # With shuffled seats each agent learns to play every seat, so one agent is enough.
+        # With shuffled seats each agent learns every seat, so the first agent alone is the player.
         is_first = self.network_sharing == "per_agent" and self.seating == "shuffled"
         player = self.services.build_player(
             module, player_class, critic, instance_per_replica=is_first
@@ -141,7 +141,7 @@ class DQN(NetworkLearner):
         return player.select_instance(0) if is_first else player
 
     def _count_updates_due(self, decisions: int) -> int:
-        """Return each agent's total of steps due after `decisions` of all agents and processes."""
+        """Return each agent's total of gradient steps due after `decisions` of the whole run."""
         period = self.train_freq * self.services.replicas * self.services.workers
         return decisions * self.gradient_steps // period
 

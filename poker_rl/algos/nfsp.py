@@ -4,7 +4,8 @@ Heinrich and Silver, arXiv:1603.01121, Algorithm 1: for each hand every agent sa
 plays its best response (probability eta, epsilon-greedy in Q) or its average policy. Actions of the
 best response go into a reservoir for the average-policy network; all transitions go into the replay
 buffer of Q. So the agents respond to average policies, which approach an equilibrium in two-player
-zero-sum games. Each iteration is one of `dqn`, and each gradient step of Q is followed by a step to
+zero-sum games. An iteration does the same as in `dqn`; for each gradient step of Q, the
+average-policy network takes `average_policy.gradient_steps` steps to
 
     minimize  - log average(a | s)  on a batch of each agent's reservoir
 
@@ -80,7 +81,7 @@ class NFSP(DQN):
         transition_count = super()._store_transitions(batch)
         is_best_response = np.concatenate([np.zeros(0, bool), *self._recorded_best_responses])
         self._recorded_best_responses.clear()
-        # The batch begins with pending decisions, which an earlier iteration has recorded.
+        # Skip the first rows of the batch: decisions that an earlier iteration has already added.
         rows = len(batch) - len(is_best_response) + np.flatnonzero(is_best_response)
         one_hot_actions = batch.action[rows, None] == np.arange(batch.mask.shape[1])
         decisions = batch.replica[rows], batch.observation[rows], batch.mask[rows]

@@ -2,8 +2,8 @@
 
 As in Heinrich and Silver, arXiv:1603.01121, Algorithm 1, each agent samples for each hand whether
 it plays its best response (probability eta) or its average policy, and the average-policy network
-learns the actions of the best response. Each iteration is one of `ppo` in which actor and critic
-learn only from decisions of the best response.
+learns the actions of the best response. An iteration does the same as in `ppo`, but actor and
+critic learn only from decisions of the best response.
 
 Differences: the best response is PPO's actor, not a Q-network, so it can have a density over the
 hundreds of raise amounts of no-limit hold'em (`nets.amount_net`); the average policy learns from

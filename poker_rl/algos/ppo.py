@@ -18,8 +18,8 @@ With `entropy_over: action_types`, the bonus is minus the KL divergence of pi fr
 uniform over types of actions (fold, call, raise); it suits games with many sizes of raises.
 
 Differences from the papers: actor and critic are separate networks with one optimizer, or share
-their first layers; values are computed once per batch, not during play; if an agent's next decision
-is not yet played at the end of a batch, its last decision serves only for bootstrapping there, and
+their first layers; values are computed once per batch, not during play; if a hand is unfinished at
+the end of a batch, the last decision of each agent only gives V(next) for the decision before, and
 is learned from in the next batch; the critic may see the hidden cards (arXiv:2105.11674); an EMA of
 the weights, an average-policy network and an opponent pool are options.
 """
@@ -64,10 +64,7 @@ MINIBATCH_MARGIN = 1.03  # on a GPU, where sizes are fixed, minibatches have 3 %
 
 @dataclass(kw_only=True)
 class PPO(NetworkLearner, NetworkAssignment):
-    """PPO learner, with the settings of `NetworkAssignment` and its own.
-
-    Its schedules advance with the decisions of one instance.
-    """
+    """PPO learner; its schedules advance with the decisions of one instance."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -189,15 +186,16 @@ class PPO(NetworkLearner, NetworkAssignment):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return "average" (if `average_policy` is set), "weight_average" (an EMA), "current"."""
+        """Return "average" (if learned), "weight_average" (EMA of the actor), "current" (actor)."""
         scale, gamma = self.reward_scale, self.gamma
         critic = self.services.build_player_critic(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)
 
     def _set_minibatch_rows(self) -> None:
-        """Set the number of rows that a replica has in all minibatches together.
+        """Set `_minibatch_rows`, the number of rows per replica in all minibatches of an epoch.
 
-        A change requires a new CUDA graph, so on a GPU the number includes spare rows.
+        It is the largest number of decisions of a replica to learn from. A change requires a new
+        CUDA graph, so on a GPU the number includes spare rows.
         """
         used_replicas = self._inputs.columns["replica"][self._inputs.columns["is_used"]]
         size = int(used_replicas.bincount(minlength=self.services.replicas).max())
@@ -209,7 +207,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._learn_epoch.reset()
 
     def _select_averaged_decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return replica, observation, mask and target policy of decisions to average, [n, ...]."""
+        """Return data for the average policy: replica, observation, mask, target, [n, ...] each."""
         batch, rows = self._rollout.batch, self._inputs.columns["is_used"].nonzero()[:, 0]
         replica, observation, mask, action = (
             self._inputs.flatten_column(column)[rows].cpu().numpy()
@@ -225,7 +223,7 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     @torch.no_grad()
     def _compute_loss_inputs(self) -> None:
-        """Set all of `_inputs`, for the N cells of the batch that was just played."""
+        """Compute, for the latest batch, the inputs of networks and loss, and set `_inputs`."""
         batch, inputs = self._rollout.batch, self._inputs
         inputs.update_network_inputs()
         names = ("mask", "action", "replica", "log_prob")

@@ -22,7 +22,7 @@ METRIC_TAGS = (
     "policy/clip_fraction",
     "gradient/norm",
 )
-# Columns of a minibatch; whether it has the last three depends on settings.
+# Columns of a minibatch; the last three are absent if no setting needs them.
 LOSS_COLUMNS = (
     "mask",
     "action",
@@ -56,7 +56,7 @@ class LossInputs:
         self.actor_inputs, self.critic_inputs = services.build_actor_and_critic_inputs(*columns)
 
     def flatten_column(self, column: Tensor) -> Tensor:
-        """Return a column of the batch at the N cells, [R, T, ...] -> [N, ...]."""
+        """Return a column of the batch at the N cells, [rows, tables, ...] -> [N, ...]."""
         return column.flatten(0, 1)[self.cells]
 
     def update_network_inputs(self) -> None:
@@ -92,7 +92,7 @@ class LossInputs:
                 self.columns[name].copy_(values)
 
     def select_rows(self, index: Tensor) -> tuple[dict[str, Tensor], LegalActions | None]:
-        """Return LOSS_COLUMNS at rows `index`, and the legal actions if columns are [N, L]."""
+        """Return LOSS_COLUMNS at rows `index`, and legal actions, or None if columns are [N, A]."""
         rows = {name: self.columns[name][index] for name in LOSS_COLUMNS if name in self.columns}
         if "legal" not in self.columns:
             return rows, None

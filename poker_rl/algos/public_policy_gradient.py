@@ -8,7 +8,7 @@ arXiv:2206.05825). Each iteration:
 
     sample boards, and evaluate the current policy pi on the public tree over them
     A(a)    = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_public_tree.py`)
-    sample decisions in proportion to their probability if both seats explore
+    sample decisions in proportion to the probability that they have when both seats explore
     actor   : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
     average : a second network, fitted to the policies of all iterations
 """
@@ -44,7 +44,7 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True)
 class PublicPolicyGradient(NetworkLearner):
-    """Policy-gradient learner on the public tree; `progress` counts decisions in minibatches."""
+    """Policy-gradient learner on the public tree; `progress` counts the decisions trained on."""
 
     boards: PositiveInt
     exploration: Probability
@@ -96,16 +96,17 @@ class PublicPolicyGradient(NetworkLearner):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return "average" (if `average_policy` is set), "weight_average" (an EMA), "current"."""
+        """Return "average" (if learned), "weight_average" (EMA of the actor), "current" (actor)."""
         return self._averages.build_players(critic=None)
 
     def _sample_decisions(
         self, boards: list[BoardDecisions], weights: list[np.ndarray], count: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Sample decisions on all boards in proportion to `weights`, [D, R] for each board.
+        """Sample `count` decisions on all boards in proportion to `weights`.
 
-        Return observations [count, W]; action masks, advantages in units of `reward_scale` chips
-        and policies, [count, A] each.
+        `weights` has an array for each board: [D lines, R hands], as in `BoardDecisions`. Return
+        observations [count, W]; action masks, advantages in units of `reward_scale` chips and
+        policies, [count, A] each.
         """
         all_weights = np.concatenate([board_weights.ravel() for board_weights in weights])
         sampled = sample_in_proportion(all_weights, count, self.services.generator)
@@ -127,7 +128,7 @@ class PublicPolicyGradient(NetworkLearner):
     def _fit_actor(
         self, observation: np.ndarray, mask: np.ndarray, advantage: np.ndarray
     ) -> dict[str, float]:
-        """Take a gradient step on each minibatch of N decisions, [N, ...] each; return metrics."""
+        """Split N decisions into minibatches, take a gradient step on each, and return metrics."""
         services, step = self.services, self.progress.decisions
         kl_coef = self.kl_uniform_coef.value(step)
         kl_weight = kl_coef * services.game.unit_chips / self.reward_scale

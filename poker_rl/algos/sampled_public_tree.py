@@ -5,9 +5,9 @@ all hands. As in an exact evaluation, reach probabilities are passed down the tr
 counterfactual values up, but the values are those of the policy instead of a best response. So they
 are exact for hidden cards and actions, and sampled only for boards.
 
-In shapes, L are the betting lines that enter a street, N all lines of the street, D those after
-which a seat decides, A actions, H all hands, and R representatives: one of each class of hands that
-differ only by a permutation of suits.
+In shapes, N are all betting lines of a street, L those with which it begins, D those after which a
+seat decides; A actions; H hands, and R representatives, one of each class of hands that differ only
+by a permutation of suits.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class SampledPublicTree:
     Args:
         merge_suits: merge boards and hands that differ only by a permutation of the suits; the
             policies have to ignore how suits are named.
-        board_count: number of boards to sample after each board of the street before; if at most
-            so many exist, all of them are visited.
+        board_count: number of boards to sample on a street after each board of the street before;
+            if no more than `board_count` boards can follow, all of them are visited.
         exploration: share of uniform play in the policy of a seat that explores.
 
     Raises:
@@ -81,8 +81,9 @@ class SampledPublicTree:
     ) -> tuple[list[Board], np.ndarray]:
         """Return B boards of a street that follow a board, and their weights [B].
 
-        The weighted sum of their values, averaged over `previous_board.suit_permutations`, is an
-        unbiased estimate of the sum over all boards that follow.
+        An unbiased estimate of the sum of a hand's values over all boards that follow is the
+        weighted sum over the B boards, averaged over the hands that are equivalent to it by
+        `previous_board.suit_permutations`.
         """
         key = street_index, previous_board.cards.tobytes()
         if key not in self._cached_boards:
@@ -108,7 +109,7 @@ class SampledPublicTree:
         """
         tree = self.tree
         boards, weights = self._sample_boards(street_index, previous_board)
-        # Divide by the number of boards that share no card with a pair of hands.
+        # Average over the boards that share no card with the two seats' hands.
         weights = weights / tree.boards.count_next_boards(street_index)
         states = tree.streets[street_index].decision_records
         query = self._player, states, boards, lambda rows: None
@@ -166,8 +167,8 @@ def sample_in_proportion(
 ) -> np.ndarray:
     """Return `count` sorted indices, sampled in proportion to weights [N] (systematic sampling).
 
-    One random number shifts equidistant points, so the number of times that an index occurs is its
-    expected number, rounded up or down.
+    Each index occurs as often as expected, rounded up or down, because the sampling points are
+    equidistant; a single random number shifts all of them.
     """
     cumulative = weights.cumsum()
     points = (generator.random() + np.arange(count)) * (cumulative[-1] / count)
@@ -179,10 +180,12 @@ def sample_in_proportion(
 def _fill_advantages_and_weights(
     lines, decided_hands, reach, exploring_reach, values, advantages, weights
 ):
-    """Write the advantages [D, R, A] and both weights [2, D, R] of all decisions on a board.
+    """Write the advantages [D, R, A] and weights [2, D, R] of all decisions on a board.
 
-    `decided_hands` are all hands, the R representatives, and the probability of the board times the
-    number of hands that each represents. Both reaches and the values are [N, 2, H].
+    The weights are the `explored_weights` and `played_weights` of `BoardDecisions`. `decided_hands`
+    holds all hands, the indices of the R representatives, and for each of these the probability of
+    the board times the number of hands represented. `reach` (without exploration),
+    `exploring_reach` and the counterfactual `values` are [N, 2, H].
     """
     entering, parent, action, seat, state_of_line = lines
     hands, representatives, hand_weights = decided_hands

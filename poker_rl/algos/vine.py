@@ -17,7 +17,8 @@ hands. Each iteration:
 
 A single rollout gives a noisy value. But the hidden cards at a table follow their distribution
 given the play so far, so the network averages over them at similar decisions. A decision with one
-likely action trains only the critic: a share of these is valued, each with a weight of 1 / share.
+likely action trains only the critic. Only a random share of such decisions (`single_action_share`)
+is valued, and each of them has the weight 1 / share.
 
 Differences: TRPO follows each rollout to its end and takes one step under a KL constraint. The
 bootstrapping, the replay buffer with a KL penalty, and the constants are ours.

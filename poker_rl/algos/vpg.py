@@ -173,7 +173,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         hands, n = self.hands_per_iteration, self.min_network_decisions
         hand = np.concatenate([i * hands + part.table % hands for i, part in enumerate(rounds)])
         batch = concatenate_batches(rounds)
-        # An instance's last hand is the first one after which all its networks have n decisions.
+        # Drop each instance's hands after the first one by which all its networks have n decisions.
         order = np.lexsort((hand, batch.replica))
         nth_hand = hand[order][np.cumsum(decisions) - decisions + n - 1]
         last_hand = nth_hand.reshape(self.instances, -1).max(1)

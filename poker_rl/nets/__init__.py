@@ -1,7 +1,8 @@
 """Networks with a replica axis [K, ...], encoders of their inputs, and fast layers for CPUs.
 
-Shapes: K replicas, which are independent networks of one shape, B rows of each replica, A actions,
-L legal actions with padding, W inputs; in sequences, L steps of F features.
+Shapes: K replicas, which are independent networks of one shape, B rows of each replica, W inputs, A
+actions. L is the length of the longest list of legal actions, but in sequences the number of steps,
+each with F features.
 """
 
 from poker_rl.nets.action_probs import masked_log_softmax, masked_softmax

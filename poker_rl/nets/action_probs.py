@@ -22,7 +22,7 @@ def masked_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
 def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Tensor:
     """Return the expectation [...] of the legal actions' values [..., A] under a policy [..., A].
 
-    Values of illegal actions get no gradient: a log-probability of -3e38 could make it overflow.
+    Illegal actions count as 0: their log-probabilities, -3e38, could make gradients overflow.
     """
     return (policy * torch.where(legal_mask, value, 0.0)).sum(-1)
 
@@ -40,8 +40,8 @@ def sample_legal_action(
     # A GPU computes cumulative sums of short rows faster in the transposed matrix.
     is_short = probs.shape[1] <= 32
     cumulative = probs.t().contiguous().cumsum(0).t() if is_short else probs.cumsum(1)
-    # `argmax` returns the first legal action whose cumulative probability exceeds the random number
-    # or, if there is none (after rounding, or in a diverged network), the first legal action.
+    # The sum in `argmax` is 2 at legal actions whose cumulative probability exceeds the random
+    # number, and 1 at other legal actions, in case there is no 2 because of rounding or NaN.
     is_beyond = (cumulative > uniform[:, None] * cumulative[:, -1:]) & legal_mask
     action = (is_beyond.byte() + legal_mask.byte()).argmax(1, keepdim=True)
     return action[:, 0], log_probs.gather(1, action)[:, 0]

@@ -3,7 +3,8 @@
 No-limit hold'em has one action for each number of chips to raise to. One head gives the logits of
 fold, call and raise, another one a mixture of logistic densities over the logarithm of the amount,
 as in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md). A raise to n chips
-gets the mixture's probability of amounts from n - 1/2 to n + 1/2 (as pixels in arXiv:1701.05517).
+gets the mixture's probability of amounts from n - 1/2 to n + 1/2, as PixelCNN++ does for values of
+pixels (arXiv:1701.05517).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from poker_rl.nets.sparse_layers import (
 InitScheme = Literal["orthogonal", "torch"]
 ActivationName = Literal["relu", "tanh"]
 
-# In place, since nothing else reads the output of a layer.
+# These work in place, since nothing else reads the output of a layer.
 ACTIVATIONS = {"relu": torch.relu_, "tanh": torch.tanh_}
 
 
@@ -108,7 +108,7 @@ class ReplicatedMLP(nn.Module):
     def forward(
         self, x: Tensor, legal: LegalActions | None = None, *, layers: slice = slice(None)
     ) -> Tensor:
-        """Run the slice `layers` on its input `x`; if given, output only the actions in `legal`."""
+        """Run the layers of a slice on their input `x`; with `legal`, output legal actions only."""
         activate, all_layers = ACTIVATIONS[self.activation], list(self.layers)
         for layer in all_layers[layers]:
             x = layer(x, legal) if layer is all_layers[-1] else activate(layer(x))
@@ -129,8 +129,8 @@ def build_mlp(
 ) -> ReplicatedMLP:
     """Build K multilayer perceptrons; `widths` are the sizes of input, hidden layers and output.
 
-    The initial weights of the last layer have `output_gain` (only if orthogonal) and
-    `output_scale`; unless `ends_in_outputs`, it is a hidden layer of a larger network.
+    The initial weights of the last layer are scaled by `output_scale` and, if orthogonal, by
+    `output_gain`. Without `ends_in_outputs` the last layer is a hidden one of a larger network.
     """
     last_index = len(widths) - 2
     layers = []
@@ -160,7 +160,7 @@ class NetworkPair(nn.Module):
                 layers[1][i] = layers[0][i]
 
     def forward(self, x: Tensor, legal: LegalActions | None = None) -> tuple[Tensor, Tensor]:
-        """Return both networks' outputs, [K, B, out]; of `first` only those in `legal` if given."""
+        """Return both outputs, [K, B, out] each; with `legal`, that of `first` is [K, B, L]."""
         nets: Any = self.nets
         first, second = nets
         if not self.shared_layers:

@@ -25,7 +25,7 @@ EncodeFunction = Callable[[Tables, np.ndarray], None]
 
 
 class ObservationEncoder:
-    """Encoder of tables into network inputs for their seats to act (players), [B] -> [B, W].
+    """Encoder of B tables into network inputs [B, W], as seen by the seat to act (the player).
 
     `observation`  observation that the game defines: float32 if it has chips, else uint8
     `sorted_suits` poker: the observation with suits in canonical order, so that hands that differ
@@ -46,7 +46,7 @@ class ObservationEncoder:
         is_binary: whether all inputs are 0 or 1.
         history_shape: (L, F) if a row begins with L steps of history with F features each.
         is_suit_invariant: whether tables that differ only in the names of suits have equal inputs.
-        encode_into: an `EncodeFunction`.
+        encode_into: writes the inputs of tables into an array; see `EncodeFunction`.
     """
 
     def __init__(self, game: Game, features: Features) -> None:
@@ -66,8 +66,8 @@ class ObservationEncoder:
         self.history_shape = NO_HISTORY
         if features == "history":
             self.history_shape = HISTORY_STEPS, game.history_step_size
-        # If the first street has board cards, some tables that differ only by a permutation of
-        # suits still differ after sorting, since board cards and hole cards are sorted alike.
+        # Board cards of the first street count as hole cards when suits are sorted, so some tables
+        # that differ only by a permutation of suits still differ after it.
         self.is_suit_invariant = features == "rank" or (
             self._sorts_suits and not (game.definitions["shown"][:, 0] > 0).any()
         )
@@ -78,7 +78,7 @@ class ObservationEncoder:
         return out
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
-        """Return the cards hidden from each seat to act as H binary features, [B, H] uint8."""
+        """Return which cards are hidden from the seat to act: H binary features, [B, H] uint8."""
         tables = tables_from_records(self._game, records)
         return tables.reveal(sorted_suits=self._sorts_suits)
 
@@ -199,7 +199,7 @@ def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
 def truncate_or_pad_history(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Return the newest 48 (HISTORY_STEPS) steps of B histories, [B, L, F] -> [B, 48, F].
 
-    `lengths` [B] are their numbers of steps; a shorter history ends with zeros.
+    `lengths` [B] are their numbers of steps; those with fewer than 48 are padded with zeros.
     """
     newest_steps = np.zeros((len(steps), HISTORY_STEPS, steps.shape[2]), steps.dtype)
     newest_steps[:, : steps.shape[1]] = steps[:, :HISTORY_STEPS]

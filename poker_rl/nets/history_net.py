@@ -122,7 +122,7 @@ class ReplicatedLSTM(nn.Module):
                 run_prefix_lstm(*parts) for parts in zip(x.view(shape), *weights, strict=True)
             ]
         else:
-            # By default cuDNN uses TF32 in LSTMs; allow it only if matrix products may use it.
+            # cuDNN uses TF32 in LSTMs by default; allow it only if matrix products may use it too.
             torch.backends.cudnn.allow_tf32 = torch.get_float32_matmul_precision() != "highest"
             states = []
             for k, lstm_weights in enumerate(self._build_torch_lstm_weights()):
@@ -133,8 +133,9 @@ class ReplicatedLSTM(nn.Module):
     def _build_torch_lstm_weights(self) -> list[list[Tensor]]:
         """Return the weights of each replica in the layout of `torch.lstm`.
 
-        The gates are rows, the cell candidate comes before the output gate, and there is a second
-        bias, here 0. A replica's weights are views of one buffer; else PyTorch would warn and copy.
+        In that layout the gates are rows of the weights, the cell candidate comes before the output
+        gate, and there is a second bias, here 0. The weights of a replica are views of one buffer,
+        since PyTorch would copy separate tensors and warn.
         """
         units, features = self.units, self.history_shape[1]
         bias = self.bias[:, None]

@@ -20,16 +20,16 @@ from poker_rl.games.game import vectorized_jit
 
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
-# Decorator of the helpers of functions with `vectorized_jit`; sums may be reordered.
+# Decorator of helpers that `vectorized_jit` functions call; the compiler may reorder sums.
 vectorized_helper: Any = register_jitable(fastmath={"reassoc", "contract"})
 
 
 def run_prefix_lstm(x: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor) -> Tensor:
     """Return the LSTM state after each of B sequences, [B, L, F] -> [B, units] float32.
 
-    A sequence of x ends after its last step that is not all zeros. The four gates have the weights
-    `weight_ih` [F, 4 * units] of the step's features, `weight_hh` [units, 4 * units] of the state
-    before the step, and a bias [4 * units].
+    A sequence of x ends after its last step that is not all zeros. Before activation, the three
+    gates and the cell candidate of a step are together its features @ `weight_ih` [F, 4 * units] +
+    the previous state @ `weight_hh` [units, 4 * units] + `bias` [4 * units].
     """
     rows, size, width = x.shape
     bits = x.detach().view(torch.int32).numpy()
@@ -78,8 +78,9 @@ class PrefixLSTMFunction(torch.autograd.Function):
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
     """Write the tree and the index of each sequence's prefix, [B]; return the longest length.
 
-    `bits` [B, L, F] are the features of sequences as integers. `hash_table` maps a last step and a
-    parent to the index of their prefix. It must have a power of two entries, -1 each.
+    `bits` [B, L, F] are the float32 features of the sequences, viewed as integers. `hash_table` is
+    scratch that maps a last step and a parent to the index of their prefix. The number of its
+    entries must be a power of two, and all of them must be -1.
     """
     rows, size, width = bits.shape
     lengths = np.ones(rows, np.int64)
@@ -141,7 +142,7 @@ def _fast_tanh(x):
 
 @vectorized_helper
 def _add_weighted_rows(weights, rows, first, out):
-    """Add row j times weight j to `out`, for each row from `first` on."""
+    """Add `weights[j]` times `rows[j]` to `out` for every j from `first` on."""
     for j in range(first, len(rows)):
         row, weight = rows[j], weights[j]
         for i in range(len(out)):
@@ -150,7 +151,7 @@ def _add_weighted_rows(weights, rows, first, out):
 
 @vectorized_helper
 def _add_state_products(parent, start, end, weight_hh, out, gates):
-    """Add to the gates of prefixes `start` to `end` - 1 their parents' states @ `weight_hh`."""
+    """For prefixes `start` to `end` - 1, add their parents' states @ `weight_hh` to `gates`."""
     unrolled_end = len(weight_hh) - len(weight_hh) % 4
     for n in range(start, end - 3, 4):
         a, b = out[parent[n]], out[parent[n + 1]]
@@ -179,8 +180,8 @@ def _add_state_products(parent, start, end, weight_hh, out, gates):
 def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
     """Write cell, tanh(cell) and state (`out`) of each of the N prefixes, [N, units] each.
 
-    `gates` [N, 4 * units] are input, forget and output gate and cell candidate. They come without
-    the parent's contribution and are overwritten by their activations.
+    `gates` [N, 4 * units] are input, forget and output gate and cell candidate. At first they hold
+    the last step's features @ weights + bias; they are overwritten by the activations.
     """
     units, half, start = len(weight_hh), np.float32(0.5), 0
     for end in level_ends:
@@ -206,7 +207,7 @@ def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
 
 @vectorized_helper
 def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
-    """Add the gradients via the gates of prefixes `start` to `end` - 1 to parents' `grad_out`."""
+    """For prefixes `start` to `end` - 1, add grad_gates @ weight_hh.T to parents' `grad_out`."""
     for n in range(start, end - 3, 4):
         a, b, c, d = grad_gates[n], grad_gates[n + 1], grad_gates[n + 2], grad_gates[n + 3]
         for j in range(len(weight_hh)):

@@ -48,9 +48,10 @@ def expand_replicas(weights: Mapping[str, Tensor], replicas: int) -> dict[str, T
 def forward_by_replica(
     module: nn.Module, x: Tensor, replica: Tensor | None, legal: LegalActions | None = None
 ) -> Tensor:
-    """Return the outputs of each row's replica, [N, in] -> [N, out], or for `legal` only, [N, L].
+    """Run each of N rows through its own replica, [N, in] -> [N, out].
 
-    `replica` [N] may be None if the rows are K blocks of equal size, one for each replica.
+    With `legal`, return only the outputs for legal actions, [N, L]. `replica` [N] may be None if
+    the rows are K blocks of equal size, one for each replica.
     """
     replicas = count_replicas(module)
     if replicas == 1:
@@ -69,7 +70,7 @@ def forward_by_replica(
 
 
 def _assign_slots_and_block_size(replica: Tensor, replicas: int) -> tuple[Tensor, int]:
-    """Assign each row [N] a slot in its replica's block; return slots [N] and the block size."""
+    """Group rows by replica in blocks of equal size; return each row's slot [N] and that size."""
     counts = torch.bincount(replica, minlength=replicas)  # [K]
     block_size = int(counts.max())
     order = replica.to(torch.int32).argsort(stable=True)  # sorts twice as fast as int64
@@ -81,7 +82,7 @@ def _assign_slots_and_block_size(replica: Tensor, replicas: int) -> tuple[Tensor
 
 @torch.no_grad()
 def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
-    """Scale down each replica's gradient to a norm of `max_norm`; return the norms before, [K]."""
+    """Limit the norm of each replica's gradient to `max_norm`; return the norms before, [K]."""
     grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
     if len(grads[0]) == 1:
         parts = [*torch._foreach_norm(grads)]  # a tenth faster than one call for each weight

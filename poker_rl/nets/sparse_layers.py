@@ -25,7 +25,7 @@ MIN_ACTIONS_PER_LEGAL = 8  # if more than 1/8 of the actions is legal, the full 
 
 
 class Nonzeros(NamedTuple):
-    """Nonzero entries of inputs [K, B, in], row after row; unused space follows them."""
+    """Nonzeros of inputs [K, B, in], row after row; `columns` and `values` end in unused space."""
 
     columns: np.ndarray  # column of each entry, int32
     values: np.ndarray  # value of each entry, float32
@@ -88,7 +88,7 @@ def _fill_nonzeros(x, columns, values, row_ends):
 
 @vectorized_jit(reorder_sums=False)
 def _sum_weight_rows(columns, values, row_ends, weight, bias, out):
-    """Write into each row of `out` the bias plus its nonzero inputs times their rows of weights."""
+    """Write into `out` the bias plus the sum of the weight rows, each times its nonzero input."""
     position = 0
     for k in range(len(row_ends)):
         weight_rows, bias_row = weight[k], bias[k, 0]
@@ -153,7 +153,7 @@ class LegalActions:
         return zeros.scatter_add(-1, self.actions, values * self.position_mask)
 
     def to_position(self, action: Tensor) -> Tensor:
-        """Return the position of each decision's `action`, a legal one, in its list, [...]."""
+        """Return the position of each decision's legal `action` in its list of actions, [...]."""
         return (self.position_mask & (self.actions == action[..., None])).byte().argmax(-1)
 
     def to_action(self, position: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ class LegalActions:
 
 
 def list_legal_actions_if_few(mask: np.ndarray, device: torch.device) -> LegalActions | None:
-    """Return the legal actions of N decisions with masks [N, A]; None if all logits are faster."""
+    """Return N lists of legal actions from masks [N, A]; None if computing all logits is faster."""
     if mask.shape[1] < MIN_ACTIONS or MIN_ACTIONS_PER_LEGAL * mask.sum() > mask.size:
         return None
     return list_legal_actions(mask, device)

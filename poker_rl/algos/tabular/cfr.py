@@ -140,14 +140,14 @@ class CFR(TabularSolver):
         self._recompute_reach()
 
     def _recompute_reach(self) -> None:
-        """Compute the reach probabilities of all edges; each iteration then updates them."""
+        """Compute the reach of every edge (see `_update_part`); later, iterations update it."""
         for part in range(len(self._tree.sequence_form.first_run_of_part) - 1):
             compute_reach(self._tree.sequence_form, part, self._policy, self._reach)
 
 
 @jit
 def _update_parts(first_part, stop_part, sequences, arrays, variant, start, stop):
-    """Run iterations `start` to `stop` - 1 at parts `first_part` to `stop_part` - 1, in place."""
+    """Run iterations [start, stop) of `_update_part` on the parts [first_part, stop_part)."""
     for t in range(start, stop):
         for part in range(first_part, stop_part):
             _update_part(sequences, part, arrays, variant, t)
@@ -155,12 +155,12 @@ def _update_parts(first_part, stop_part, sequences, arrays, variant, start, stop
 
 @jit
 def _update_part(sequences, part, arrays, variant, t):
-    """Run iteration t at one of the independent parts of a seat's information sets.
+    """Run iteration t on one part of a seat's information sets; parts are independent.
 
     Args:
-        arrays: reach probability and counterfactual value of each edge (one of A actions at one of
-            I information sets, or a seat's root), [I * A + seats]; regrets, policy sums and policy,
-            [I, A]. All change in place.
+        arrays: reach probability and counterfactual value of each edge, [I * A + seats]; regrets,
+            policy sums and policy, [I, A]. All change in place. Edges are the A actions at each of
+            I information sets, then a root for each seat.
         variant: alpha, beta, gamma and predictive.
     """
     reach, counterfactual_values, regrets, policy_sums, policy = arrays

@@ -25,8 +25,8 @@ from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
 
-# Random state for `games.game.random_uniform`. Tables have these fields in another order; in this
-# order, numba would take a table for a subtype of the random state, and warn.
+# Random state for `games.game.random_uniform`. Tables have these fields too, in another order: with
+# the same order, numba would treat a table as a subtype of this record, and warn.
 RANDOM_STATE_DTYPE = np.dtype([("draws", "u8"), ("key", "u8")])
 
 

@@ -1,18 +1,18 @@
 """Counterfactual regret minimization over the public tree, for two-player poker of medium size.
 
-The update and its variants are those of `cfr.py`, apart from prediction. Nodes of the public tree
-are boards with betting lines (sequences of betting actions); at each of these public states all
-hands of a seat are updated at once, against the other seat's range, the reach probabilities of its
-hands (Johanson et al., "Accelerating best response calculation in large extensive games", 2011;
+The update and its variants are those of `cfr.py`, without the predictive ones. Nodes of the public
+tree are boards with betting lines (sequences of betting actions); at each of these public states
+all hands of a seat are updated at once, against the other seat's range, the reach probabilities of
+its hands (Johanson et al., "Accelerating best response calculation in large extensive games", 2011;
 used to solve limit hold'em, Bowling et al. 2015). In iteration t, for each seat in turn:
 
     propagate the reach probability of each hand of both seats down the tree,
     propagate the counterfactual value of each of the seat's hands up the tree,
     and update regrets, policy and average where the seat decides, as in `cfr.py`.
 
-Boards and hands that differ only by a permutation of suits are merged without loss. Threads share
-the boards of the first street that has several; their number does not change the result.
-Regrets and policy sums are float32, not float64 as in `cfr.py`.
+Boards and hands that differ only by a permutation of suits are merged without loss. On the first
+street that has several boards, threads process the boards in parallel; the number of threads does
+not change the result. Regrets and policy sums are float32, not float64 as in `cfr.py`.
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ BYTES_PER_ACTION = 8 + 2 + 8
 class PublicCFR(TabularSolver):
     """CFR solver over the public tree.
 
-    In shapes, L are betting lines that enter a street, N all lines of a street, H the hands of a
-    seat, D decisions of a street, and R the stored hands: one of each class of hands that differ
-    only in suits.
+    In shapes, L are the betting lines with which a street begins, and H the hands of a seat.
     """
 
     alpha: float
@@ -70,7 +68,11 @@ class PublicCFR(TabularSolver):
         self.initialize_state(game, row_count, np.float32)
 
     def learn(self) -> dict[str, float]:
-        """Run iterations; return `regret/first_street`, the mean largest regret per iteration."""
+        """Run `iterations_per_step` iterations; return the metric `regret/first_street`.
+
+        It is the mean over the first street's information sets of the largest positive regret, in
+        chips per hand, divided by the number of iterations so far.
+        """
         for _ in range(self.iterations_per_step):
             self.progress.iterations += 1
             t = self.progress.iterations

@@ -18,7 +18,7 @@ _cached_players: dict[str, Player] = {}
 def compute_equilibrium(game: Game) -> Player | None:
     """Return an approximate equilibrium: a solver's average policy after `ITERATIONS` iterations.
 
-    It is cached for each game, which may have other equilibria. Return None if the game has more
+    The result is cached; the game may have further equilibria. Return None if the game has more
     than `MAX_NODES` nodes, cannot be enumerated, or does not have two seats (CFR may not converge).
     """
     if game.seats != 2 or count_nodes(game, MAX_NODES) > MAX_NODES:
