@@ -45,8 +45,8 @@ class PlayerEvaluator:
     """Evaluator of exploitability and value or, in large games, of matches against `opponents`.
 
     conf/evaluation/default.yaml explains the settings. In exact evaluations `other_seats_player`
-    has every seat but the first, if it is set. `nash_conv` is the sum of the best-response gains of
-    all seats and `exploitability` their mean, also over the seats of `other_seats_player`.
+    has every seat but the first, if it is set. `nash_conv` is the sum and `exploitability` the mean
+    of the best-response gains of all seats, including those of `other_seats_player`.
     """
 
     max_tree_nodes: Annotated[int, Range(1, MAX_TREE_NODES)]
@@ -198,8 +198,8 @@ class PlayerEvaluator:
         """Summarize the results of all instances for one measure as a mean and percentiles.
 
         The half-width of the mean is the mean of their half-widths, which is an upper bound because
-        all instances play the same deals. The half-width of a percentile is unknown, so it is the
-        largest of theirs. The result of a single instance is returned unchanged.
+        all instances play the same deals. The half-width of a percentile is unknown; the largest
+        of an instance stands in for it. The result of a single instance is returned unchanged.
         """
         if len(results) == 1:
             return list(results)

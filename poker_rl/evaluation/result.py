@@ -76,7 +76,7 @@ def select_first_result_by_player(results: Iterable[Result]) -> list[Result]:
 def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
     """Return the main results of the headline player, the player of the first result.
 
-    The keys are "exploitability", "nash_conv" and "return/<opponent>", so far as measured.
+    The keys are "exploitability", "nash_conv" and "return/<opponent>", as far as measured.
     """
     return {
         result.measure.replace("against/", "return/"): result

@@ -76,7 +76,7 @@ def _fill_hand_ranks(hands, boards, suits, short_deck, ranks_blocked_high, ranks
 
 @jit
 def _count_net_wins_by_pair(own_hands, ranks_blocked_high, ranks_blocked_low, net_wins):
-    """Add to `net_wins` [R, H] how many boards an own hand wins minus loses against a hand."""
+    """Add boards won minus boards lost by each own hand against each hand to `net_wins` [R, H]."""
     for r in range(len(own_hands)):
         for i in range(len(ranks_blocked_high)):
             own_rank = ranks_blocked_low[i, own_hands[r]]

@@ -74,7 +74,7 @@ class PublicTreeEvaluator(PublicTree):
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
     ) -> tuple[np.ndarray, float]:
-        """Return each seat's best-response value, [2], and what the first seat wins by the policy.
+        """Return each seat's best-response value, [2], and the policy's value for the first seat.
 
         Values are in chips a hand. The player must have a single instance. `on_progress` is called
         after each batch of policy queries with the size of the batch.

@@ -108,7 +108,7 @@ def play_tables(
 
 
 def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Return the mean of `hand_values` [B, ...] over each deal, which starts at `rotation` 0."""
+    """Return means of `hand_values` [B, ...] over each deal, which begins at rotation 0."""
     first_hand = np.flatnonzero(rotation == 0)
     hand_count = np.diff(first_hand, append=len(rotation))
     hand_count = hand_count.reshape(-1, *[1] * (hand_values.ndim - 1))

@@ -64,7 +64,7 @@ def assign_players_to_tables(
 def list_scored_players(seat_order: Sequence[int]) -> list[int]:
     """Return the players of a table whose winnings count in the ranking.
 
-    These are all players if each has one seat. If one has several seats, it is the first player.
+    If each player has one seat, all count. Else only the player in the first seat counts.
     """
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 

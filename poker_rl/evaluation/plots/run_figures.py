@@ -44,7 +44,7 @@ def list_players_and_measures(curves: Curves) -> list[tuple[str, str]]:
 def build_run_figures(
     metrics_path: Path, x_axis: str, unit: str, other_seats_player: str | None
 ) -> dict[str, Figure]:
-    """Return figures by name of a run's exploitability, matches and losses, so far as recorded."""
+    """Return figures of a run's exploitability, matches and losses, as far as recorded, by name."""
     curves = read_curves(metrics_path)
     lines: dict[str, list[CurveLine]] = {}
     for player, measure in list_players_and_measures(curves):

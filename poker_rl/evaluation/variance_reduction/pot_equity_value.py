@@ -126,7 +126,7 @@ def _fill_unseen_cards(game, table, known_count, unseen_cards):
 
 @jit
 def _advance_combination(positions, size, count):
-    """Replace `positions`, `size` of the numbers 0 to `count` - 1, by the next choice, if any."""
+    """Replace `positions`, a combination of `size` numbers below `count`, by the next, if any."""
     j = size - 1
     while j >= 0 and positions[j] == count - size + j:
         j -= 1
