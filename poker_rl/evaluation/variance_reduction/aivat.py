@@ -108,7 +108,7 @@ def _compute_batch_terms(
     """Return the terms of `compute_aivat_terms` for a batch of B hands with D decisions in all."""
 
     def compute_values(tables: np.ndarray, board_cards: np.ndarray, hand: np.ndarray) -> np.ndarray:
-        """Return values [n, V] at tables [n] for the measured seat of the hand with index `hand`."""
+        """Return values [n, V] at tables [n] for the measured seat of each hand index `hand`."""
         values = value_function(tables, board_cards)
         return np.asarray(values[np.arange(len(hand)), measured_seat[hand]])
 
