@@ -1,7 +1,7 @@
 """Agreement of a player's policy with the actions of humans or programs in recorded hands.
 
-All bets and raises count as one action, because recorded amounts are rarely among the bet sizes
-that a player uses.
+A bet or raise of any amount counts as the action "raise", because recorded amounts are rarely among
+the bet sizes that a player uses. A check counts as the action "call".
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def allow_all_amounts(game: Game) -> Game:
 
 
 def to_full_game_player(game: Game, player: Player) -> Player:
-    """Return `player` as a player of `allow_all_amounts(game)` that bets only sizes of `game`."""
+    """Convert a player of `game` to one of `allow_all_amounts(game)` that bets sizes of `game`."""
     full_game = allow_all_amounts(game)
     return player if full_game is game else BetSizesPlayer(full_game, game, player)
 
 
 def compute_action_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:
-    """Return a player's probabilities of fold, call and raise at tables [B], as [B, 3]."""
+    """Return the probabilities of fold, check or call, and bet or raise at tables [B], [B, 3]."""
     is_of_type = np.eye(game.action_types.max() + 1)[game.action_types]  # [A, types]
     blocks = [
         records[start : start + MAX_TABLES_PER_QUERY]
@@ -52,10 +52,10 @@ def measure_recorded_decisions(
 ) -> list[Result]:
     """Measure how well a player predicts the actions of recorded decisions.
 
-    `player` plays `game`, the game of `decisions` with every legal amount (`to_full_game_player`).
     The results are the mean log-likelihood of the recorded actions under the player's policy, and
-    the share of decisions in which the recorded action is the policy's most likely one. Intervals
-    are over hands, because decisions of one hand depend on each other. `kind` is `Result.kind`.
+    the share of decisions in which the recorded action is the policy's most likely one. For the
+    intervals, a hand is one sample, because decisions of one hand depend on each other. `game`
+    permits every amount, and `player` plays it (`to_full_game_player`). `kind` is `Result.kind`.
     """
     probs = compute_action_type_probs(game, player, decisions.records)
     types = game.action_types[decisions.actions]
@@ -67,7 +67,7 @@ def measure_recorded_decisions(
     _, hand = np.unique(decisions.hand, return_inverse=True)
     results = []
     for (measure, unit), values in values_by_measure.items():
-        # A mean over decisions is the ratio of two means over hands, so use the delta method.
+        # A hand is one sample, so sum the deviations from the mean within each hand (delta method).
         residuals = np.bincount(hand, values - values.mean())
         half_width = None
         if len(residuals) >= MIN_DEALS:

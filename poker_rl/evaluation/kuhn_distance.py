@@ -1,9 +1,9 @@
 """Evaluator of the distance to optimal play in Kuhn poker, as in "Kuhn poker via RL" (BSM 2025).
 
 The array `bet_probs` [situations, cards] = [4, 3] describes a policy: it holds the probability of a
-bet or, when facing a bet, of a call. Its rows are the first move, after a check, after check and
-bet, and after a bet; its columns are jack, queen and king. Kuhn poker has one equilibrium for each
-alpha from 0 to 1/3, where alpha is the first player's probability of a bet with the jack.
+bet or, when facing a bet, of a call. Its rows are the moves so far: none, check, check and bet, or
+bet; rows 0 and 2 belong to the first player. Its columns are jack, queen and king. Kuhn poker has
+one equilibrium for each alpha from 0 to 1/3, the first player's probability of a bet with the jack.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from poker_rl.players.player import Player
 
 
 def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
-    """Return the `bet_probs` [4, 3] of a policy [I, A], the action probs of each infoset."""
+    """Convert a policy [I, A] for I information sets and A actions to `bet_probs` [4, 3]."""
     bet_probs = np.empty((4, 3))
     bet_action = np.where(tree.legal_mask[:, RAISE], RAISE, CALL)
     bet_probs[find_situations_and_cards(tree.infoset_records)] = policy[
@@ -38,10 +38,10 @@ def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
 
 
 def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
-    """Return the squared distance of each player's rows of `bet_probs` [4, 3] to an equilibrium.
+    """Return the squared distances of the "first" and the "second" player to an equilibrium.
 
-    The keys are "first" and "second". The equilibrium is the one whose alpha is a third of the
-    first player's probability of a bet with the king (BSM 2025).
+    Of all equilibria it is the one whose alpha is a third of the first player's probability of a
+    bet with the king (BSM 2025). A distance is a sum over the player's rows of `bet_probs` [4, 3].
     """
     squared_errors = (bet_probs - compute_equilibrium_bet_probs(bet_probs[0, 2] / 3)) ** 2
     first, second = (float(squared_errors[rows].sum()) for rows in ([0, 2], [1, 3]))
@@ -50,10 +50,10 @@ def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
 
 @dataclass(kw_only=True)
 class KuhnDistanceEvaluator(PlayerEvaluator):
-    """Evaluator that also measures the squared distance of each seat to one equilibrium.
+    """Evaluator that also measures each seat's squared distance to an equilibrium.
 
-    `compute_squared_distances` chooses the equilibrium. If `other_seats_player` is set, it has the
-    second seat, and only the first seat is measured.
+    See `compute_squared_distances` for the choice of the equilibrium. Only the first seat is
+    measured if `other_seats_player` plays in the second seat.
     """
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
@@ -62,7 +62,7 @@ class KuhnDistanceEvaluator(PlayerEvaluator):
         super().__post_init__(game, load, seed)
 
     def evaluate_policy(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
-        """Return the exact results of a policy [I, A] and its distances to the equilibrium."""
+        """Return the exact results of a policy [I, A], and its squared distances."""
         distances = compute_squared_distances(extract_bet_probs(tree, policy))
         if self.other_seats_player is not None:
             del distances["second"]

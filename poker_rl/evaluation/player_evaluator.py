@@ -1,8 +1,8 @@
 """Evaluation of the players of a run: exact if the game tree can be enumerated, else by matches.
 
-docs/evaluation.md explains all measures. For a player with several instances, which are copies that
-were trained side by side, the results are the mean and percentiles over the instances. A policy
-[I, A] holds the probabilities of A actions at I information sets.
+docs/evaluation.md explains all measures. The results of a player with several instances, which are
+independent copies that were trained side by side, are the mean and percentiles over the instances.
+A policy [I, A] holds the probabilities of A actions at I information sets.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ MAX_TREE_NODES = 20_000_000  # a larger tree needs more memory than `get_tree` a
 class PlayerEvaluator:
     """Evaluator of exploitability and value or, in large games, of matches against `opponents`.
 
-    conf/evaluation/default.yaml explains the settings. If `other_seats_player` is set, it has every
-    seat but the first in exact evaluations. The best-response gains of its seats then count in
-    `nash_conv`, the sum over all seats, and in `exploitability`, the mean.
+    conf/evaluation/default.yaml explains the settings. In exact evaluations `other_seats_player`
+    has every seat but the first, if it is set. `nash_conv` is the sum and `exploitability` the mean
+    of the best-response gains of all seats, including those of `other_seats_player`.
     """
 
     max_tree_nodes: Annotated[int, Range(1, MAX_TREE_NODES)]
@@ -82,11 +82,11 @@ class PlayerEvaluator:
 
     @property
     def use_aivat(self) -> bool:
-        """True if the variance of matches is reduced by AIVAT."""
+        """True if AIVAT reduces the variance of match results."""
         return self.variance_reduction == "aivat"
 
     def check_exact_possible(self) -> None:
-        """Raise `ConfigError` unless the game tree or the public tree permits exact results."""
+        """Raise `ConfigError` if exact evaluation is impossible, such as if trees are too large."""
         if self.tree is None:
             from poker_rl.games.public.tree import PublicTree
 
@@ -114,9 +114,10 @@ class PlayerEvaluator:
     ) -> list[Result]:
         """Return all results of all players; every evaluation of a run plays the same deals.
 
-        `halfway_snapshot` is the newest snapshot from the first half of the training so far. If it
-        is not None, each player plays a match against its state in the snapshot, unless the tree
-        can be enumerated. With `exact`, larger games are evaluated exactly on their public tree.
+        If the game tree can be enumerated, all results are exact, and the other arguments have no
+        effect. If not, `exact` adds exact results on the public tree. With the setting
+        `earlier_self`, each player with one instance then also plays against its own version in
+        `halfway_snapshot`, the newest snapshot from the first half of the training so far.
         """
         results = [
             result
@@ -133,7 +134,7 @@ class PlayerEvaluator:
         return results
 
     def evaluate_player(self, name: str, player: Player, exact: bool = False) -> list[Result]:
-        """Return all results of a player, as means and percentiles if it has several instances."""
+        """Return all results of a player; with several instances, their means and percentiles."""
         if self.tree is None:
             results_by_instance = [
                 (self._evaluate_on_public_tree(name, instance) if exact else [])
@@ -194,11 +195,11 @@ class PlayerEvaluator:
         ]
 
     def _summarize_instances(self, results: Sequence[Result]) -> list[Result]:
-        """Return the mean and the percentiles of one measure's results, one for each instance.
+        """Summarize the results of all instances for one measure as a mean and percentiles.
 
-        The mean gets the mean half-width of the instances, which is an upper bound because all
-        instances play the same deals. Percentiles get the largest half-width of an instance,
-        because the half-width of a percentile is unknown. A single result is returned unchanged.
+        The half-width of the mean is the mean of their half-widths, which is an upper bound because
+        all instances play the same deals. The half-width of a percentile is unknown; the largest
+        of an instance stands in for it. The result of a single instance is returned unchanged.
         """
         if len(results) == 1:
             return list(results)
@@ -218,7 +219,7 @@ class PlayerEvaluator:
     ) -> dict[str, Figure]:
         """Return figures by name: training curves and, in small games and hold'em, policies.
 
-        Without `metrics_path` there are no curves. Of several instances, the first is drawn.
+        Without `metrics_path` there are no curves. Policies are those of a player's first instance.
         """
         from poker_rl.evaluation.plots.cell_figures import build_hand_grid_figures, draw_policy
         from poker_rl.evaluation.plots.run_figures import build_run_figures

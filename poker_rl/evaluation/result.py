@@ -1,4 +1,4 @@
-"""Results of evaluations; a result is one row of a table of measures."""
+"""Results of evaluations: a result is one measured number of one player."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Result:
     Attributes:
         player: name of the measured player.
         measure: such as "exploitability", "exploitability/p50" (median) or "against/call".
-        half_width: half the width of the 95 % interval; None if nothing was sampled.
+        half_width: half the width of the 95 % interval; None if no interval was computed.
         unit: such as "ante/hand", "mbb/hand" or "chips a hand".
         kind: such as "exact", "exact, beside <player>" if that player has every other seat,
             "against <player>" for a match, "lower_bound" or "hands of <player>" for recorded hands.
-        n: number of sampled deals; None if nothing was sampled.
+        n: number of sampled deals, hands or decisions; None if exact or not recorded.
     """
 
     player: str
@@ -56,7 +56,7 @@ class Result:
 
 
 def results_to_metrics(results: Iterable[Result]) -> dict[str, float]:
-    """Return values and, except for percentiles, half-widths by their tags in metrics.jsonl."""
+    """Return values and half-widths by tag for metrics.jsonl; percentiles get no half-width."""
     values = {}
     for result in results:
         values[f"eval/{result.tag}"] = float(result.value)
@@ -74,9 +74,9 @@ def select_first_result_by_player(results: Iterable[Result]) -> list[Result]:
 
 
 def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
-    """Return the main results of the headline player, which is the player of the first result.
+    """Return the main results of the headline player, the player of the first result.
 
-    They have the keys "exploitability", "nash_conv" and "return/<opponent>", as far as measured.
+    The keys are "exploitability", "nash_conv" and "return/<opponent>", as far as measured.
     """
     return {
         result.measure.replace("against/", "return/"): result
@@ -88,8 +88,8 @@ def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
 
 
 def format_number(value: float, half_width: float | None = None) -> str:
-    """Format a value and its interval; a value without an interval has four significant digits."""
-    # Sums over a game tree have rounding errors of 1e-12, and means over a match of 1e-9.
+    """Format a value with its interval, or a value alone with four significant digits."""
+    # Smaller numbers are rounding errors, of sums over a game tree or of means over a match.
     rounding_error = 1e-12 if half_width is None else 1e-9
     if half_width is None or half_width < rounding_error:
         return f"{value if abs(value) > rounding_error else 0:.4g}"

@@ -1,7 +1,7 @@
 """A player's policy in hold'em with every starting hand, as a grid of 13 x 13 cells, aces first.
 
-Pairs are on the diagonal, suited hands above and offsuit hands below it. A cell holds the mean
-policy over its combinations of two cards that share no card with the board.
+Pairs are on the diagonal, suited hands above and offsuit hands below it. A cell such as AKs holds
+the mean policy over its combinations of two cards, without those that contain a board card.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class StartingHandGrid:
     """Policy of a player in one situation with every starting hand.
 
     Attributes:
-        probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3]; NaN in cells all
-            of whose hands share a card with the board.
+        probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3]; NaN in a cell
+            if every hand of the cell contains a board card.
     """
 
     title: str
@@ -50,9 +50,9 @@ def supports_hand_grid(game: Game) -> bool:
 def compute_hand_grid(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int], title: str
 ) -> StartingHandGrid:
-    """Compute the policy of the seat to act with every starting hand.
+    """Compute the policy of the seat to act at the table `record` with every starting hand.
 
-    Each hand and `board_cards` replace the cards of the table `record`.
+    The cards in `record` are ignored: the board is `board_cards`.
     """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
     hands = np.array(list(combinations(cards, 2)))  # the higher card is the second one
@@ -74,7 +74,7 @@ def compute_hand_grid(
 def compute_hand_grid_of_table(
     game: DisplayedPoker, player: Player, record: np.void
 ) -> StartingHandGrid:
-    """Compute the grid of the seat to act at a table; the title names seat, board and actions."""
+    """Compute the grid for the seat to act at a table; the title names seat, board and actions."""
     variant_game = game.get_variant_game(record)
     board_text = variant_game.infoset_name(record).split(" ")[1].partition("|")[2]
     board_start = variant_game.seats * variant_game.hole_cards
@@ -104,7 +104,7 @@ def describe_seat(game: PokerGame, seat: int) -> str:
 
 
 def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
-    """Format a grid for a terminal: the most likely action of each cell and its percentage."""
+    """Format a grid for a terminal; each cell shows its most likely action and the percentage."""
 
     def format_cell(probs: np.ndarray) -> str:
         if np.isnan(probs[0]):
@@ -122,8 +122,8 @@ def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str, np.void]]:
     """Return (title, table record) of each situation before the flop in a variant of the game.
 
-    In the first situations, all seats before the seat to act have folded. In the others, the first
-    seat to act has raised by about the pot, and later seats up to the present one have folded.
+    First come the situations in which all seats before the seat to act have folded. Then come those
+    in which the first seat has raised by about the pot, and all seats after it have folded so far.
     """
     variant_game = game.variant_games[variant]
     tables = Tables(game, 1, 0)

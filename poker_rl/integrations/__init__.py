@@ -1,11 +1,11 @@
-"""Games as environments for other libraries, and players from networks that those trained.
+"""Games as environments for other libraries, and players from networks trained with these.
 
 `pettingzoo` has an environment in which every seat is an agent; `gymnasium` has environments in
 which one seat learns against fixed players, and `sb3_env` adapts them for Stable-Baselines3.
 `mlp_player` turns trained networks into players. `openspiel` converts games of this program for
-OpenSpiel, and `openspiel_game` converts games of OpenSpiel. If Gymnasium is installed (`pip install
-'poker-rl[gym]'`), importing this package registers every game under an id such as
-`poker_rl/Leduc-v0`.
+OpenSpiel, and `openspiel_game` converts games of OpenSpiel for this program. If Gymnasium is
+installed (`pip install 'poker-rl[gym]'`), importing this package registers every game with it,
+under an id such as `poker_rl/Leduc-v0`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from poker_rl.games.game import Game, load_game
 
 
 def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
-    """Load a game by its name, with overrides such as `game.ante=2`, or return `game` unchanged."""
+    """Load a game by name, with overrides such as `game.ante=2`; return a `Game` unchanged."""
     return load_game(game, *overrides) if isinstance(game, str) else game
 
 

@@ -1,7 +1,7 @@
 """Gymnasium environments in which the learner has one seat against fixed players.
 
-An episode is a hand, and its reward at the end is what the learner won, in the game's unit. The
-first legal action, in poker a fold or a check, replaces an illegal one.
+An episode is a hand. The reward at its end is what the learner won, in the game's unit. An illegal
+action is replaced by the first legal one, in poker a fold or a check.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 
 
 def build_observation_space(game: Game) -> spaces.Box:
-    """Return the space of a game's observations, unbounded unless all features are 0 or 1."""
+    """Return the space of a game's observations: 0 to 1 for binary features, else unbounded."""
     shape, dtype = (game.observation_size,), game.observation_dtype
     if dtype == np.uint8:
         return spaces.Box(0, 1, shape, np.uint8)
@@ -42,7 +42,7 @@ def build_observation_space(game: Game) -> spaces.Box:
 def load_opponents(game: Game, opponents: OpponentSpecs) -> list[Player]:
     """Return the players of the other seats, in the order of play after the learner.
 
-    `opponents` is a player or its name, for all other seats, or a list with one for each of them.
+    `opponents` is one player (or its name) for all other seats, or a list with one for each seat.
     """
     if not isinstance(opponents, list | tuple):
         opponents = [opponents] * (game.seats - 1)
@@ -59,7 +59,7 @@ class GameVectorEnv(VectorEnv):
     """Gymnasium environment of many tables, whose rules run in compiled code.
 
     The fixed opponents play until the learner has to act at every table. A hand that ends before
-    the learner's first decision is replaced by a new one, because the learner can't learn from it.
+    the learner's first decision is skipped, because the learner can't learn from it.
 
     The autoreset mode is SAME_STEP: when a hand ends, `step` returns its reward together with the
     first observation of the next hand, and its last observation is in `info["final_obs"]`.
@@ -103,7 +103,7 @@ class GameVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal new hands at all tables; `options` can't select tables by a `reset_mask`."""
+        """Deal new hands at all tables; raise ValueError if `options` contains a `reset_mask`."""
         if options and "reset_mask" in options:
             raise ValueError("options: reset_mask is not supported; each hand that ends is reset")
         super().reset(seed=seed)
@@ -112,7 +112,7 @@ class GameVectorEnv(VectorEnv):
     def step(
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play the learner's action at each table, [B], and the opponents' actions after it."""
+        """Play the learner's actions [B]; deal a new hand at each table whose hand has ended."""
         rewards, terminations, is_illegal = self.play_actions(actions)
         final_info = {}
         if terminations.any():
@@ -131,7 +131,7 @@ class GameVectorEnv(VectorEnv):
         return self.mask.copy()
 
     def restart(self, generator: np.random.Generator) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Deal new hands at all tables and observe them; a new `generator` reseeds the cards."""
+        """Deal new hands at all tables; a generator other than the last one reseeds the cards."""
         if generator is not self._generator:
             self._generator = generator
             self.tables = Tables(self.game, self.num_envs, int(generator.integers(2**63)))
@@ -139,14 +139,14 @@ class GameVectorEnv(VectorEnv):
         return self.observe(np.zeros(self.num_envs, np.bool_))
 
     def observe(self, is_illegal: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Set the action masks, and return the learner's observation at each table and `info`."""
+        """Update the action masks, and return the learner's observations [B, W] and `info`."""
         self.mask = self.tables.legal_mask()
         self.mask[self.tables.records["over"] == 1] = False  # none is legal after the end
         info = {"action_mask": self.mask.astype(np.int8), "illegal_action": is_illegal}
         return self.tables.observe(), info
 
     def deal_hands(self, rows: np.ndarray) -> None:
-        """Deal new hands at some tables, and play them until the learner's first decision."""
+        """Deal new hands at the tables `rows`, and play them until the learner's first decision."""
         assert self._generator is not None
         for _ in range(MAX_HANDS):
             self.tables.deal(rows)
@@ -185,12 +185,12 @@ class GameVectorEnv(VectorEnv):
         is_over, rewards = records["over"] == 1, np.zeros(len(actions))
         ended, seats = np.flatnonzero(is_over), self.seats[is_over]
         rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), seats]
-        # `observe` shows what the seat to act sees, so the learner becomes the seat to act.
+        # `Tables.observe` shows what the seat `to_act` sees, and after the end nobody is to act.
         records["to_act"][ended] = seats
         return rewards / self.game.unit_chips, is_over, is_illegal
 
     def _play_opponents(self, rows: np.ndarray) -> None:
-        """Let opponents act at some tables until the learner is to act or the hand has ended."""
+        """Let opponents act at the tables `rows` until the learner's turn or the hand's end."""
         assert self._generator is not None
         records = self.tables.records
         while True:

@@ -1,4 +1,4 @@
-"""Players with the weights of a plain PyTorch network or of a MaskablePPO of sb3-contrib."""
+"""Players with the weights of a plain PyTorch network or of a MaskablePPO model of sb3-contrib."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class LinearLayersPlayer(Bot):
     file: str
 
     def set_layers(self, weights: Mapping[str, Any], activation: str) -> None:
-        """Set the layers from weights with names such as `0.weight` and `0.bias`, in their order.
+        """Set the layers from weights in the order of layers, such as `0.weight` and `0.bias`.
 
         Raises:
-            ConfigError: if they do not form linear layers from observations to actions.
+            ConfigError: if the weights are not of linear layers from observations to actions.
         """
         game = self._game
         self._activate = torch.tanh if activation == "tanh" else torch.relu
@@ -70,7 +70,7 @@ class LinearLayersPlayer(Bot):
 
     @torch.inference_mode()
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probabilities of all actions at tables [B] as an array [B, actions]."""
+        """Return the probabilities of all actions at tables [B], [B, actions]."""
         tables = self.to_tables(records)
         x = torch.from_numpy(tables.observe()).float()
         for index, (weight, bias) in enumerate(self._layers):
@@ -115,7 +115,7 @@ class MaskablePPOPlayer(LinearLayersPlayer):
 
 
 def read_saved_maskable_ppo(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the weights, the policy class and its settings from a file of `MaskablePPO.save`."""
+    """Return weights, `policy_class` and `policy_kwargs` from a file of `MaskablePPO.save`."""
     try:
         with (
             name_path_in_errors(path),

@@ -68,7 +68,7 @@ class SpielGame(pyspiel.Game):
         return SpielState(self)
 
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> SpielObserver:
-        """Return an observer, which is the same for all types of observation."""
+        """Return an observer; `iig_obs_type` and `params` are ignored."""
         return SpielObserver(self.game)
 
 
@@ -129,7 +129,7 @@ class SpielState(pyspiel.State):
         return " ".join(map(str, self.history()))
 
     def get_seat_records(self, seat: int) -> np.ndarray | None:
-        """Return the table's record with `seat` as the seat to act, [1]; None before the deal."""
+        """Return the table's record [1] as if `seat` were to act, or None before the deal."""
         records = None if self._records is None else self._records.copy()
         if records is not None:
             records["to_act"] = seat

@@ -1,9 +1,9 @@
 """Small games of OpenSpiel as games of this program.
 
-The whole game tree is read once into arrays, from which a hand is played. Chance nodes may be
-anywhere in the tree, but their probabilities must not depend on moves, because a deal decides all
-chance outcomes of a hand. Players that move at the same time act in turn, without seeing each
-other's actions.
+The whole game tree is read once into arrays; hands are played from these, without OpenSpiel.
+The outcomes of all chance nodes of a hand are decided before its first move. So chance nodes may be
+anywhere in the tree, but their probabilities must not depend on moves. Players that move at the
+same time act in turn, without seeing each other's actions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Outcomes = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
 
 
 class TabulatedTree(NamedTuple):
-    """Tree of a game, with OpenSpiel's names of actions and information sets, by their index."""
+    """Tree of a game, with OpenSpiel's name of each action and information set by index."""
 
     definitions: np.ndarray  # see `tabulated_rules.build_definitions`
     max_moves: int  # the most moves of a hand
@@ -81,20 +81,20 @@ class OpenSpielGame(Game):
         return np.arange(self.count_deals(), dtype=np.int16)[:, None]
 
     def action_name(self, action: int) -> str:
-        """Return OpenSpiel's name of an action, or its number if names depend on the state."""
+        """Return OpenSpiel's name of an action, or its number if the name depends on the state."""
         return self._tree.action_names[action]
 
     def infoset_name(self, record: np.void) -> str:
-        """Return the seat to act and OpenSpiel's name of its information set."""
+        """Return the seat `to_act` of a record and OpenSpiel's name of its information set."""
         tree, node, seat = self.definitions[0], int(record["node"]), int(record["to_act"])
-        # OpenSpiel names only the information set of the seat to act.
+        # OpenSpiel names an information set only for the seat that moves at the node.
         is_to_act = tree["owner"][node] == seat
         name = self._tree.infoset_names[tree["index"][node]] if is_to_act else ""
         return f"{seat} {'_'.join(name.split())}".strip()
 
 
 def load_turn_based_game(game_name: str, params: dict[str, Parameter]) -> Any:
-    """Load a `pyspiel.Game` and convert simultaneous moves to turns; raise ConfigError if unfit."""
+    """Load a `pyspiel.Game` with moves in turns; raise ConfigError if this program can't use it."""
     try:
         import pyspiel
     except ImportError:
@@ -129,7 +129,7 @@ def load_turn_based_game(game_name: str, params: dict[str, Parameter]) -> Any:
 def tabulate_tree(
     game_name: str, params: tuple[tuple[str, Parameter], ...], unit_chips: int, max_nodes: int
 ) -> TabulatedTree:
-    """Read the whole tree of a game of OpenSpiel into arrays; raise ConfigError if impossible."""
+    """Read the whole tree of an OpenSpiel game into arrays; raise ConfigError if unsuitable."""
     game = load_turn_based_game(game_name, dict(params))
     seats, actions = game.num_players(), game.num_distinct_actions()
     has_tensor = game.get_type().provides_information_state_tensor
@@ -142,7 +142,7 @@ def tabulate_tree(
     outcome_probs: dict[Outcomes, list[Fraction]] = {}
     owner, first_child, index, max_moves = [0], [0], [0], 0
     # Nodes to visit: state, index, chance outcomes so far, number of moves so far, and each seat's
-    # last edge, which is a number for an information set and an action, or -1.
+    # last edge (information set * number of actions + action; -1 before its first move).
     stack: list[tuple[Any, int, Outcomes, int, tuple[int, ...]]]
     stack = [(game.new_initial_state(), 0, (), 0, (-1,) * seats)]
     while stack:
@@ -223,7 +223,10 @@ def convert_payoffs_to_chips(game_name: str, payoffs: np.ndarray, unit_chips: in
 def list_equally_likely_deals(
     game_name: str, outcome_probs: dict[Outcomes, list[Fraction]]
 ) -> np.ndarray:
-    """Return each deal's outcomes, [deals, chance nodes] int16; likelier deals are repeated."""
+    """Return equally likely deals, [deals, chance nodes] int16: the outcome of each chance node.
+
+    A deal that is k times as likely as another appears k times as often.
+    """
 
     def iterate_deals(history: Outcomes, prob: Fraction) -> Iterator[tuple[Outcomes, Fraction]]:
         if history not in outcome_probs:

@@ -65,7 +65,7 @@ class GameAECEnv(AECEnv):
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Deal a new hand; after equal seeds, this hand and all later hands are equal."""
+        """Deal a new hand; a seed fixes the cards of this hand and of all hands after it."""
         if seed is not None or self._tables is None:
             generator, _ = seeding.np_random(seed)
             self._tables = Tables(self.game, 1, int(generator.integers(2**63)))
@@ -79,7 +79,7 @@ class GameAECEnv(AECEnv):
         self._select_next_agent()
 
     def step(self, action: int | None) -> None:
-        """Play the agent's action; after the end of the hand, the action None removes the agent."""
+        """Play the selected agent's action; after the end of the hand, None removes the agent."""
         if self._tables is None:
             raise RuntimeError("call reset() before the first hand")
         agent = self.agent_selection
@@ -115,7 +115,7 @@ class GameAECEnv(AECEnv):
         return self.game.infoset_name(self._tables.records[0])
 
     def close(self) -> None:
-        """Do nothing: there are no resources to release, but PettingZoo's checks ask for it."""
+        """Do nothing: there is nothing to release, but PettingZoo's checks call this method."""
 
     def _select_next_agent(self) -> None:
         """Select the agent of the seat to act, and put its action mask into `infos`."""

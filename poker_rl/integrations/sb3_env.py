@@ -13,8 +13,8 @@ from poker_rl.integrations.gymnasium import GameVectorEnv
 class SB3VecEnv(VecEnv):
     """Environment of many tables for MaskablePPO and other learners of Stable-Baselines3.
 
-    As with Stable-Baselines3's `Monitor`, the info of a hand that ends has its reward and its
-    length in decisions of the learner.
+    As with Stable-Baselines3's `Monitor`, the info at the end of a hand has the reward and the
+    number of the learner's decisions.
     """
 
     def __init__(self, env: GameVectorEnv) -> None:

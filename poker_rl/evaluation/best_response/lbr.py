@@ -30,21 +30,21 @@ from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicyQuery, RepresentativeHands
 
 MAX_HANDS_PER_BOARD = 64
-# Raises that the responder considers if any amount is legal: half the pot and the pot.
+# Raise sizes that the responder considers in games without listed bet sizes: half pot and pot.
 POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)
 
 
 @dataclass
 class PublicState:
-    """Public state, with cached values of the player's H and the responder's R possible hands."""
+    """Public state, with cached arrays for H hands of the player and R hands of the responder."""
 
     record: np.ndarray  # record of a table in this state, [1]; its cards are ignored
     reach: np.ndarray  # probability that the player's own actions lead here with each hand, [H]
-    # Cached states by the action that leads to them; those after a new board card are not cached.
+    # Next states by action. States that follow a new board card are not stored here.
     children: dict[int, PublicState] = field(default_factory=dict)
-    # Both are None until they are needed: the player's policy with each of its hands, [A, H], and
-    # the responder's best action with each of its hands, [R].
+    # The player's action probabilities with each of its hands, [A, H]; None until computed.
     action_probs: np.ndarray | None = None
+    # The responder's best action with each of its hands, [R]; None until computed.
     best_actions: np.ndarray | None = None
 
 
@@ -53,18 +53,17 @@ class ResponderView:
     """Arrays of one board for R hands of the responder and H hands of the player."""
 
     representative_hands: RepresentativeHands  # the hands for which the player's policy is computed
-    # 1 where the player's hand shares no card with the responder's or the board, else 0, [R, H].
+    # [R, H]: 1 if the player's hand shares no card with the responder's hand or the board, else 0
     is_disjoint: np.ndarray
-    # Probability that the responder's hand wins a showdown minus the probability that it loses,
-    # [R, H].
+    # [R, H]: probability that the responder's hand wins a showdown minus probability that it loses
     win_margins: np.ndarray
 
 
 class LocalBestResponse:
     """Local best response to a player of heads-up poker.
 
-    The `instance_count` of the player must be 1. `seed` fixes the boards, the responder's hands and
-    the player's actions. Public states before any board card are cached and used for all boards.
+    The player must have a single instance. `seed` fixes the boards, the responder's hands and the
+    player's actions. Public states before any board card are computed once and kept for all boards.
     """
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:
@@ -81,7 +80,7 @@ class LocalBestResponse:
     def play_random_board(self, hand_count: int) -> float:
         """Sample a board and return the responder's mean winnings on it, in chips a hand.
 
-        The responder plays `hand_count` random hands (at most `max_hand_count`) in both seats.
+        It plays each of `hand_count` random hands (at most `max_hand_count`) once in each seat.
         """
         cards = self.generator.permutation(self.game.deck_size)
         board_cards = cards[: sum(self.game.board_cards)]
@@ -92,7 +91,7 @@ class LocalBestResponse:
 
     @property
     def max_hand_count(self) -> int:
-        """The number of different hands that can be dealt beside a complete board."""
+        """The number of hands that share no card with a complete board."""
         remaining_cards = self.game.deck_size - sum(self.game.board_cards)
         return comb(remaining_cards, self.game.hole_cards)
 
@@ -105,11 +104,11 @@ class LocalBestResponse:
 
     @cached_property
     def preflop_view(self) -> ResponderView:
-        """The `ResponderView` before any board card, for all hands of the responder."""
+        """The `ResponderView` of the empty board, for all hands of the responder."""
         return self.build_view(self.boards.root, np.arange(len(self.ranges.hands)))
 
     def build_view(self, board: Board, own_hands: np.ndarray) -> ResponderView:
-        """Return a board's `ResponderView` for `own_hands` [R], indices in `Ranges.hands`."""
+        """Return a board's `ResponderView` for R own hands, given as indices in `Ranges.hands`."""
         is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
         is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
         return ResponderView(
@@ -119,7 +118,7 @@ class LocalBestResponse:
         )
 
     def compute_next_record(self, record: np.ndarray, action: int) -> np.ndarray:
-        """Return the record [1] of a table after an action; `record` [1] is not changed."""
+        """Return a copy of a table's record [1] with an action applied."""
         tables = tables_from_records(self.game, record.copy())
         tables.step(np.array([action]))
         return tables.records
@@ -127,7 +126,8 @@ class LocalBestResponse:
     def list_considered_raises(self, record: np.ndarray) -> list[int]:
         """Return the raise actions that the responder considers at a table with this record.
 
-        If any amount is legal: the smallest, the largest and `POT_RAISE_SIZES`; else all raises.
+        In games with listed bet sizes, these are all legal raises. In games that permit any amount,
+        they are the smallest and the largest legal raise and those of `POT_RAISE_SIZES`.
         """
         legal_mask = tables_from_records(self.game, record).legal_mask()[0]
         legal_raises = np.flatnonzero(legal_mask[RAISE:]) + RAISE
@@ -146,8 +146,8 @@ class LocalBestResponse:
 class ResponderPlay:
     """Play of the responder with G hands on one board.
 
-    `board_cards` are those of all streets. `own_hands` [G] are the responder's hands, as indices in
-    `Ranges.hands`. The hand rows of the methods are indices in `own_hands`.
+    `board_cards` is the complete board. `own_hands` [G] are the responder's hands, as indices in
+    `Ranges.hands`. The argument `hand_rows` of methods selects hands by their index in `own_hands`.
     """
 
     def __init__(
@@ -156,14 +156,14 @@ class ResponderPlay:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.list_boards_by_street(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
-        # The player's actions and the payoffs depend only on hands of the player that share no card
-        # with the final board. The responder's choices depend on the present street's board alone.
+        # The player's actions and the payoffs are means over its hands without a card of the final
+        # board. The responder chooses its actions by the board cards of the present street alone.
         last_street = len(self._boards) - 1
         view, rows = self._get_responder_view(last_street), self.get_view_rows(last_street)
         self._is_disjoint, self._win_margins = view.is_disjoint[rows], view.win_margins[rows]
 
     def play_seat(self, seat: int) -> float:
-        """Return the mean winnings of the responder's hands in a seat, in chips."""
+        """Play all hands of the responder in a seat; return their mean winnings in chips."""
         payoffs = np.empty(len(self._own_hands))
         root = self._responder.get_root_state(seat)
         self._play_from_state(root, seat, np.arange(len(self._own_hands)), payoffs)
@@ -178,16 +178,16 @@ class ResponderPlay:
         return self._views_by_street[street]
 
     def get_view_rows(self, street: int) -> np.ndarray:
-        """Return the row of each of the G hands in the arrays of a street's view, [G]."""
+        """Return the row that each of the G hands has in the `ResponderView` of a street, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 
     def _play_from_state(
         self, state: PublicState, seat: int, hand_rows: np.ndarray, payoffs_out: np.ndarray
     ) -> None:
-        """Play the responder's hands `hand_rows` [n] from a public state to the end.
+        """Play the responder's hands `hand_rows` [n] from a public state to the end of the hand.
 
-        Write the chips that each hand wins into its row of `payoffs_out` [G].
+        Write the chips that each of them wins into its entry of `payoffs_out` [G].
         """
         table = state.record[0]
         if table["over"]:
@@ -197,7 +197,8 @@ class ResponderPlay:
             view_rows = self.get_view_rows(table["street"])[hand_rows]
             actions = self.choose_actions(state, seat)[view_rows]
         else:
-            # One random number for all hands keeps most of them on one betting line, to save time.
+            # One random number for all hands: most of them then face the same action, so that fewer
+            # public states have to be evaluated.
             uniform = np.full(len(hand_rows), self._responder.generator.random())
             actions = sample_from_probs(self.compute_mean_player_probs(state, hand_rows), uniform)
         for action in np.unique(actions):
@@ -205,7 +206,7 @@ class ResponderPlay:
             self._play_from_state(child, seat, hand_rows[actions == action], payoffs_out)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
-        """Return the state after an action; `state.action_probs` must be set if the player acts."""
+        """Return the state after an action; needs `state.action_probs` if the player takes it."""
         if action in state.children:
             return state.children[action]
         probs = state.action_probs
@@ -224,7 +225,7 @@ class ResponderPlay:
         return state.action_probs
 
     def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
-        """Return (and cache) the best action at a state for each hand of the responder, [R]."""
+        """Return the responder's best action with each of its hands, [R]; cache it in `state`."""
         if state.best_actions is not None:
             return state.best_actions
         step, record = self._responder.compute_next_record, state.record
@@ -253,12 +254,12 @@ class ResponderPlay:
         return state.best_actions
 
     def compute_mean_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Return the policy [n, A] that each of `hand_rows` [n] faces, a mean over player hands."""
+        """Return the player's policy against each of `hand_rows`, [n, A], a mean over its hands."""
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))
 
     def compute_payoffs(self, state: PublicState, seat: int, hand_rows: np.ndarray) -> np.ndarray:
-        """Return each hand's mean payoff [n] at a terminal state over the hands of the player."""
+        """Return the chips that each of `hand_rows` wins, [n], a mean over the player's hands."""
         if state.record[0]["live"] == 1:
             tables = tables_from_records(self._responder.game, state.record)
             return np.full(len(hand_rows), tables.payoffs()[0, seat])

@@ -1,7 +1,7 @@
 """Win margins: the probability that a hand beats another minus the probability that it loses.
 
-Board cards still to come are random. With the win margin m, the expected share of the pot is
-(1 + m) / 2.
+The board cards still to come are random. A hand with the win margin m expects the share
+(1 + m) / 2 of the pot.
 """
 
 # mypy can't check functions that numba compiles, because their arguments have no annotations.
@@ -30,11 +30,11 @@ def compute_win_margins(
     board_cards: np.ndarray,
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """Return the win minus the loss probability of each own hand against every hand, [R, H].
+    """Return the win margin of R own hands against all H hands, [R, H].
 
-    The result is 0 for two hands that share a card. `own_hands` [R] are indices among all H hands.
-    If more than `MAX_ENUMERATED_BOARDS` final boards can follow `board_cards`, the probabilities
-    are estimated with `SAMPLED_BOARD_COUNT` of them.
+    `own_hands` [R] holds indices in `ranges.hands`. The win margin of two hands that share a card
+    is 0. If more than `MAX_ENUMERATED_BOARDS` final boards can follow `board_cards`, the margins
+    are estimated with `SAMPLED_BOARD_COUNT` random ones.
     """
     remaining_cards = np.setdiff1d(np.arange(game.deck_size), board_cards)
     cards_to_come = sum(game.board_cards) - len(board_cards)
@@ -58,8 +58,9 @@ def compute_win_margins(
 
 @jit
 def _fill_hand_ranks(hands, boards, suits, short_deck, ranks_blocked_high, ranks_blocked_low):
-    """Write the rank of each of H hands on each of N boards into both arrays, [N, H].
+    """Write the rank of H hands on N boards into `ranks_blocked_high` and `ranks_blocked_low`.
 
+    Both arrays are [N, H] and differ only for hands that can't occur on a board.
     A stronger hand has a larger rank, from 1 upwards. A hand that shares a card with the board is
     blocked: it gets 65535 in `ranks_blocked_high`, so that no hand beats it, and 0 in
     `ranks_blocked_low`, so that no hand loses to it.
@@ -75,7 +76,7 @@ def _fill_hand_ranks(hands, boards, suits, short_deck, ranks_blocked_high, ranks
 
 @jit
 def _count_net_wins_by_pair(own_hands, ranks_blocked_high, ranks_blocked_low, net_wins):
-    """Add to `net_wins` [R, H] the boards won minus lost by each own hand against each hand."""
+    """Add boards won minus boards lost by each own hand against each hand to `net_wins` [R, H]."""
     for r in range(len(own_hands)):
         for i in range(len(ranks_blocked_high)):
             own_rank = ranks_blocked_low[i, own_hands[r]]

@@ -35,10 +35,11 @@ from poker_rl.storage.terminal_output import create_progress_bar
 
 
 def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:
-    """Compute exact values of a player whose `instance_count` is 1, in chips a hand.
+    """Evaluate a player with a single instance exactly, in chips a hand.
 
     Returns:
-        Gain of each seat's best response over the policy, and its value with the policy, each [2].
+        gains, [2]: how much more each seat wins with a best response than with the policy.
+        seat_values, [2]: what each seat wins if both seats play the policy.
     """
     tree = PublicTreeEvaluator(game, player.is_suit_invariant)
     bar_options = {"desc": "exact", "unit_scale": True, "leave": False}
@@ -64,7 +65,7 @@ class PublicTreeEvaluator(PublicTree):
         )
 
     def _iterate_later_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
-        """Yield (street index, board) of all boards that extend `board`, from a street onwards."""
+        """Yield (street index, board) of all boards that continue `board` from this street on."""
         for next_board in self.boards.list_next_boards(board, street_index):
             yield street_index, next_board
             if street_index + 1 < len(self.streets):
@@ -73,10 +74,10 @@ class PublicTreeEvaluator(PublicTree):
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
     ) -> tuple[np.ndarray, float]:
-        """Return each seat's best-response value, [2], and the first seat's value with the policy.
+        """Return each seat's best-response value, [2], and the policy's value for the first seat.
 
-        Values are in chips a hand; the player's `instance_count` is 1. `on_progress` is called
-        after each batch of policy queries with their number.
+        Values are in chips a hand. The player must have a single instance. `on_progress` is called
+        after each batch of policy queries with the size of the batch.
         """
         reach = np.ones((2, 1, len(self.ranges.hands)))
         with ThreadPoolExecutor(numba.get_num_threads()) as threads:
@@ -98,20 +99,20 @@ class _PublicTreeWalk:
     def average_over_boards(
         self, street_index: int, previous_board: Board, reach: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """Return two values of a street, averaged over all boards that follow a previous board.
+        """Evaluate the player from a street on, as the mean over boards that follow a previous one.
 
         L betting lines lead to this street; `reach` [2, L, H] is the probability that each seat
         plays each line with each of H hands. The first result [2, L, H] is each hand's
         counterfactual value if its seat plays a best response. The second is what the first seat
-        wins if both seats play the policy, weighted by `reach`.
+        wins if both seats play the policy, summed over lines and pairs of hands weighted by reach.
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
         boards = self.tree.boards.list_next_boards(previous_board, street_index)
         policies = self.tree.range_policy.iterate_board_policies(
             self.player, self.tree.streets[street_index].decision_records, boards, self.on_progress
         )
-        # Only boards of the last street are evaluated in threads. The evaluation of an earlier
-        # board waits for the boards of the next street, so its thread would be idle.
+        # Only boards of the last street are evaluated in threads. A thread with an earlier board
+        # would wait for the boards of the next street.
         is_last_street = street_index + 1 == len(self.tree.streets)
         run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
         evaluate_board = partial(self._evaluate_board, street_index, reach)
@@ -130,7 +131,7 @@ class _PublicTreeWalk:
     def _evaluate_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
-        """Return the two results of `average_over_boards` for the board of `policy` alone."""
+        """Return the two results of `average_over_boards`, but only for the board of `policy`."""
         street, board = self.tree.streets[street_index], policy.board
         is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
@@ -156,7 +157,7 @@ class _PublicTreeWalk:
 
 @jit
 def _sum_first_seat_value(terminal_lines, reach, values):
-    """Sum the first seat's reach times value, both [N, 2, H], over its hands at terminal lines."""
+    """Sum reach times value, both [lines, 2, H], over the first seat's hands at terminal lines."""
     value = 0.0
     for line in terminal_lines:
         for hand in range(reach.shape[2]):

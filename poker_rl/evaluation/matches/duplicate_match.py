@@ -1,8 +1,8 @@
-"""Duplicate matches: players play every deal once in each of their rotations over the seats.
+"""Duplicate matches: every deal is played once in each rotation of the players over the seats.
 
-Hands of one deal depend on each other, so intervals are computed from blocks, where a block is the
-mean over a deal's rotations. The deals and each player have their own random generators, so the
-cards do not depend on the players.
+Hands of one deal depend on each other, so one sample for the intervals is a block, the mean over
+all rotations of a deal. The deals and each player have their own random generators, so the cards do
+not depend on the players.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def play_tables(
 
 
 def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Return the mean over the hands of each deal, [deals, ...]; rotation 0 begins a new deal."""
+    """Return means of `hand_values` [B, ...] over each deal, which begins at rotation 0."""
     first_hand = np.flatnonzero(rotation == 0)
     hand_count = np.diff(first_hand, append=len(rotation))
     hand_count = hand_count.reshape(-1, *[1] * (hand_values.ndim - 1))
@@ -129,7 +129,7 @@ def play_match(
 ) -> Result:
     """Measure the winnings of a player, per hand, against an opponent that has every other seat.
 
-    The player plays each deal once in every seat; at least `MIN_DEALS` deals are needed for the
+    The player plays each deal once in every seat. There must be at least `MIN_DEALS` deals for the
     interval. `seed` fixes the cards and the players' random numbers.
     """
     players = [player] + [opponent] * (game.seats - 1)
@@ -154,9 +154,10 @@ def play_match(
 
 
 def compute_exact_match_values(tree: GameTree, players: Sequence[Player]) -> np.ndarray:
-    """Return each player's expected winnings, the mean over all rotations, in chips, [players].
+    """Return each player's expected winnings in chips a hand, [players].
 
-    There is one player for each seat; a player may be listed more than once.
+    They are means over all rotations of the players over the seats. There is one player for each
+    seat; a player may be listed more than once.
     """
     seats, first_occurrences = np.arange(len(players)), find_first_occurrences(players)
     policies = np.zeros((len(players), *tree.legal_mask.shape))
@@ -173,7 +174,7 @@ def compute_exact_match_values(tree: GameTree, players: Sequence[Player]) -> np.
 
 
 def check_seat_count(game: Game, player_count: int) -> None:
-    """Raise `ConfigError` if the number of seats varies or is not the number of players."""
+    """Raise `ConfigError` unless the game always has `player_count` seats."""
     if len(seat_counts := np.unique(game.definitions["seats"])) > 1:
         raise ConfigError(
             f"{game.name} has {seat_counts[0]} to {seat_counts[-1]} seats; choose a game with a"
@@ -195,8 +196,8 @@ def play_mixed_table(
 ) -> list[Result]:
     """Measure what each player wins at a table; `seat_order` names the player of each seat.
 
-    The results of each player are its number of seats, its mean winnings per hand and seat and, if
-    `tree` is not None, the exact expectation of these winnings.
+    The results of each player are its number of seats, its winnings per hand as the mean over its
+    seats and, if `tree` is not None, the exact expectation of these winnings.
     """
     scale, unit = get_result_scale_and_unit(game)
     player_of_seat = [players[name] for name in seat_order]
@@ -222,9 +223,9 @@ def summarize_blocks(player: str, measure: str, blocks: np.ndarray, unit: str, k
 
 
 def compute_half_width(blocks: np.ndarray) -> float:
-    """Return half the 95 % interval of the mean of blocks [N], N >= 30, by Student's t."""
+    """Return the half-width of the 95 % t-interval of the mean of at least 30 blocks [N]."""
     normal = NormalDist().inv_cdf(0.975)
-    # The Cornish-Fisher expansion of the t quantile gives 2.042 for 30 blocks instead of 2.045.
+    # Cornish-Fisher expansion of the t quantile; for 30 blocks it gives 2.042 (exact: 2.045).
     quantile = normal + (normal**3 + normal) / (4 * (len(blocks) - 1))
     return float(quantile * blocks.std(ddof=1) / sqrt(len(blocks)))
 

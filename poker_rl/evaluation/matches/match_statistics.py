@@ -3,8 +3,8 @@
 The statistics of playing style are:
 
 hands       number of hands dealt to the player
-vpip        share of hands in which the player voluntarily put chips into the pot before the flop,
-            by a call or a raise; completing the small blind counts, blinds and checks do not
+vpip        share of hands in which the player called or raised before the flop; a call from the
+            small blind counts, but posting a blind and checking do not
 pfr         share of hands in which the player raised before the flop
 aggression  number of bets and raises divided by number of calls; None without a call
 showdown    share of hands that the player took to a showdown
@@ -41,7 +41,7 @@ STYLE_UNITS = {
 
 
 class StyleCounter:
-    """Observer of a match that counts the actions of the first player and of its opponents."""
+    """Observer of a match; counts actions of the first player and of all its opponents together."""
 
     def __init__(self) -> None:
         self.counts = np.zeros((2, 6), np.int64)
@@ -64,7 +64,7 @@ class StyleCounter:
 
 
 def compute_style_statistics(counts: np.ndarray) -> dict[str, float | None]:
-    """Compute a player's style statistics, by name, from its counts [6] over at least one hand."""
+    """Compute style statistics by name from the counts [6] of a player with at least one hand."""
     hands, vpip, pfr, raises, calls, showdowns = counts.tolist()
     values = hands, vpip / hands, pfr / hands, raises / calls if calls else None, showdowns / hands
     return dict(zip(STYLE_UNITS, values, strict=True))
@@ -82,7 +82,7 @@ def is_holdem(game: Game) -> bool:
 
 @jit
 def _accumulate_style_counts(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
-    """Replay finished hands in `tables`, and add to the counts [2, 6] of `StyleCounter`."""
+    """Add the hands in `tables` to `StyleCounter.counts` [2, 6]; replaying overwrites `tables`."""
     hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # counts of one hand for each seat
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]

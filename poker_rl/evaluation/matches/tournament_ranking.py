@@ -1,7 +1,7 @@
 """Tournaments: the assignment of players to tables, and the ranking of the players.
 
-All tables play the same deals, and a deal is one sample for all confidence intervals. So the
-interval of the difference of two players is narrower than the intervals of their means suggest.
+All tables play the same deals. For the confidence intervals, one sample is a deal with its results
+at all tables. So luck that two players share cancels in the interval of their difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def assign_players_to_tables(
 
     With two seats, every pair of players has one table. With `one_against_rest`, every ordered pair
     (a, b) has a table of a against b in all other seats. With `mixed`, each table has random
-    players, and in every round all players are at the same number of tables.
+    players. Within a round, every player sits at equally many tables.
     """
     players = range(player_count)
     if game.seats == 2:
@@ -53,7 +53,7 @@ def assign_players_to_tables(
     generator = np.random.default_rng(seed)
     seat_orders = []
     for _ in range(rounds):
-        # Consecutive tables take the next players in a random cyclic order.
+        # Put the players in a circle at random; each table takes the next players of the circle.
         circle = generator.permutation(player_count)
         for table in range(player_count // gcd(player_count, game.seats)):
             positions = np.arange(table * game.seats, (table + 1) * game.seats) % player_count
@@ -62,7 +62,10 @@ def assign_players_to_tables(
 
 
 def list_scored_players(seat_order: Sequence[int]) -> list[int]:
-    """Return the players whose results count: only the first if a player has several seats."""
+    """Return the players of a table whose winnings count in the ranking.
+
+    If each player has one seat, all count. Else only the player in the first seat counts.
+    """
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 
 
@@ -72,9 +75,10 @@ class TournamentResults:
 
     Attributes:
         player_names: the players, the best first.
-        results: for each player its mean winnings per hand (`won`), how much more the player ranked
-            above it won (`behind`) and, with two seats, its Elo rating (`elo`); for each ordered
-            pair the first player's winnings at their common tables (`won/<second player>`).
+        results: for each player its mean winnings per hand (`won`), how much more the player one
+            rank above it won (`behind`) and, with two seats, its Elo rating (`elo`); for each pair
+            of players who met, what one won at tables with the other (`won/<other player>`). Only
+            the winnings of `list_scored_players` count.
     """
 
     game: Game
@@ -85,11 +89,11 @@ class TournamentResults:
     results: list[Result]
 
     def find_result(self, player: str, measure: str) -> Result | None:
-        """Return the result of a player for a measure; None if there is none."""
+        """Return a player's result of this measure; None if the measure was not computed for it."""
         return next((r for r in self.results if (r.player, r.measure) == (player, measure)), None)
 
     def format_cell(self, player: str, measure: str) -> str:
-        """Return the value of a result as text; "-" if the player has no such measure."""
+        """Return a player's value of a measure as text; "-" if it was not computed."""
         result = self.find_result(player, measure)
         return "-" if result is None else result.formatted_value
 
@@ -128,8 +132,8 @@ def compute_tournament_results(
 ) -> TournamentResults:
     """Rank the players of a tournament by the results of its tables.
 
-    For each table, `blocks` holds what its `list_scored_players` won in each deal, [players,
-    deals] in chips a hand.
+    For each table, `blocks` holds the winnings of the players in `list_scored_players` in each
+    deal, [players, deals], in chips a hand.
     """
     scale, unit = get_result_scale_and_unit(game)
     blocks_of_player, blocks_of_pair = defaultdict(list), defaultdict(list)
@@ -175,17 +179,18 @@ def fit_elo(
     """Fit Elo ratings to the scores of all pairs by maximum likelihood, with Newton's method.
 
     The model is that of Bradley and Terry (1952): with ratings r, player i wins a deal against
-    player j with probability 1 / (1 + 10 ** ((r_j - r_i) / 400)). A draw is added to the scores of
-    each pair, so that even a player who wins every deal has a finite rating.
+    player j with probability 1 / (1 + 10 ** ((r_j - r_i) / 400)). One drawn deal is added for each
+    pair, so that even a player who wins every deal has a finite rating.
 
     Args:
         pairs: indices of the players of each pair, [P, 2].
-        scores: 1, 1/2 or 0 for each pair's first player in every deal, [P, deals].
+        scores: 1 for a win, 1/2 for a draw and 0 for a loss of each pair's first player in each
+            deal, [P, deals].
 
     Returns:
-        Ratings [players] with mean 0, and the influence of each deal and of the added draw on each
-        rating, [players, deals + 1]. The influences on a rating have mean 0; its standard error is
-        their standard deviation divided by the square root of their number.
+        ratings, [players]: their mean is 0.
+        influences, [players, deals + 1]: influence of each deal and, at the end, of the added draws
+            on each rating. The standard error of a rating is that of the mean of its influences.
     """
     design = np.zeros((len(pairs), player_count))
     rows = np.arange(len(pairs))

@@ -39,7 +39,7 @@ ACTION_COLORS = (
     *("#C9D3DC", "#56B4E9", "#D55E00", "#009E73"),
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
-# Names by action type, in the order in which a cell of a grid shows them from left to right
+# Name of each action type; the order is that of the colors in a grid cell, from left to right.
 ACTION_TYPE_NAMES = {2: "bet or raise", 1: "check or call", 0: "fold"}
 MAX_INFOSETS = 2000  # cells for more information sets would be too small
 PIXELS_PER_CELL = 50  # pixels across the width of a cell
@@ -55,16 +55,16 @@ POLICY_NOTE = "exact, the policy's own probabilities; "
 def draw_policy(tree: GameTree, probs: np.ndarray, player_name: str) -> Figure | None:
     """Draw a player's policy [I, A], with a cell for each information set.
 
-    Each panel belongs to a seat and a number of known cards. Its rows are these cards, without
-    suits if suits have no meaning, and its columns are the actions so far. Return None if there are
-    too many cells, or if names of information sets do not have the form "seat cards actions".
+    Each panel belongs to a seat and a round of the game. Its rows are the cards that the seat sees,
+    and its columns are the actions so far. Return None if there are too many information sets or
+    actions, or if the names of information sets do not have the form "seat cards actions".
     """
     game, seats = tree.game, tree.game.seats
     if tree.infoset_count > MAX_INFOSETS or game.action_count > len(ACTION_COLORS):
         return None
     _, cards, lines = zip(*((*name.split(" "), "")[:3] for name in tree.infoset_names), strict=True)
     round_of_infoset = np.unique([len(text) for text in cards], return_inverse=True)[1]
-    # Suits matter only for flushes, which hands of one or two cards can't make.
+    # Suits matter only for flushes. A hand of one or two cards can't make one, so drop the suits.
     merges_suits = (
         isinstance(game, PokerGame)
         and len(game.suits) > 1
@@ -105,7 +105,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, player_name: str) -> Figure |
 def _draw_policy_panel(
     ax: Axes, positions: Sequence[tuple[str, str]], probs: np.ndarray, title: str
 ) -> None:
-    """Draw the policy [N, A] at N pairs (known cards, actions so far); average equal pairs."""
+    """Draw the policy [N, A] at N positions (known cards, actions so far); average equal ones."""
     rows = list(dict.fromkeys(card for card, _ in positions))
     columns = sorted({line for _, line in positions}, key=lambda line: (len(line), line))
     cells = np.full((len(rows), len(columns), probs.shape[1]), np.nan)
@@ -143,10 +143,10 @@ def _add_color_legend(
 def draw_cells(
     ax: Axes, probs: np.ndarray, colors: Sequence[str], title: str, is_labelled: bool = False
 ) -> None:
-    """Draw cells, each divided from the left in proportion to its `probs` [rows, columns, A].
+    """Draw cells, each filled with colored bars as wide as its `probs` [rows, columns, A].
 
-    Empty cells are NaN. With `is_labelled`, probabilities of at least 0.25 are written into the
-    cells, in per cent.
+    A cell with NaN stays empty. With `is_labelled`, probabilities of at least 0.25 are written into
+    the cells, in per cent.
     """
     rows, columns, action_count = probs.shape
     pixels = (np.arange(PIXELS_PER_CELL) + 0.5) / PIXELS_PER_CELL
@@ -172,9 +172,10 @@ def _draw_cell_text(ax: Axes, x: float, y: float, text: str, is_dark: bool) -> N
 
 
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
-    """Return figures by name with each player's policy before the flop; {} unless hold'em.
+    """Return a figure of each player's policy before the flop, by name; {} unless hold'em.
 
-    If the number of seats varies, the largest is used; of several instances, the first is used.
+    If the game has several numbers of seats, the figure is for the largest; if a player has several
+    instances, for the first.
     """
     if not supports_hand_grid(game):
         return {}
@@ -189,14 +190,14 @@ def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[s
 
 @rc_context(STYLE)
 def draw_hand_grids(grids: Sequence[StartingHandGrid], player_name: str, ranks: str) -> Figure:
-    """Draw each grid in a panel, with each cell divided in proportion to action probabilities."""
+    """Draw each grid in a panel, whose cells show the action probabilities as colored bars."""
     figure, axes = create_figure_and_axes(len(grids))
     color_by_name = {name: ACTION_COLORS[action] for action, name in ACTION_TYPE_NAMES.items()}
     for grid, ax in zip(grids, axes, strict=True):
         cells = grid.probs[..., list(ACTION_TYPE_NAMES)]
         draw_cells(ax, cells, list(color_by_name.values()), grid.title)
         _label_rows_and_columns(ax, ranks[::-1], ranks[::-1])
-    # A legend in the margin leaves the grids their width.
+    # The legend is above the grids, because beside them it would take width from them.
     _add_color_legend(figure, color_by_name, "outside upper right", columns=len(color_by_name))
     title = f"Starting hands: {strip_player_folders(player_name)}"
     set_figure_title(figure, title.replace("_", " "))
@@ -206,7 +207,7 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], player_name: str, ranks: 
 
 @rc_context(STYLE)
 def draw_cross_table(results: TournamentResults) -> Figure:
-    """Draw a heat map of what each player won from each other player, ordered by rank."""
+    """Draw a heat map of what each player (row) won from each other player, ordered by rank."""
     names, count = results.player_names, len(results.player_names)
     cells = [[results.find_result(a, f"won/{b}") for b in names] for a in names]
     winnings = np.array([[np.nan if r is None else r.value for r in row] for row in cells], float)

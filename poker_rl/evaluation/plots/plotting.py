@@ -22,7 +22,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from poker_rl.storage.disk import atomic_replacement
 
-# A player with one of these names, or an instance of it, has the same color in every figure.
+# A player with one of these names has the same color in every figure, and so have its instances.
 PLAYER_COLORS = {
     "current": "#0072B2",
     "weight_average": "#D55E00",
@@ -106,7 +106,7 @@ def create_figure_and_axes(
 
 
 def assign_colors_and_line_styles(lines: Sequence[CurveLine]) -> list[tuple[str, str]]:
-    """Return (color, line style) of each curve; the first three of a color differ in line style."""
+    """Return (color, line style) of each curve; up to 3 curves of one color differ in style."""
     own_colors = {line.color for line in lines}
     free_colors = [color for color in PLAYER_COLORS.values() if color not in own_colors]
     next_colors = cycle([*OTHER_COLORS, *free_colors])
@@ -126,20 +126,20 @@ def format_short_number(number: float) -> str:
 
 
 def wrap_text(text: str, line_length: float) -> str:
-    """Wrap text at spaces; a word that is longer than a line is broken anywhere."""
+    """Wrap text at spaces, and break words that are longer than a line."""
     return fill(text, int(line_length), break_on_hyphens=False)
 
 
 def strip_player_folders(player: str) -> str:
-    """Return the last part of a player's name, which may be a path, for a title."""
+    """Return a player's name for a title: the last part if the name is a path."""
     return player.rpartition("/")[2]
 
 
 @rc_context(STYLE)
 def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
-    """Draw curves with their bands and a legend, which names bands only for a single curve.
+    """Draw curves with their bands and a legend; it names the bands if there is only one curve.
 
-    A curve of a single point has a marker, and vertical bars instead of bands. With `log_scale`,
+    A curve of a single point is drawn as a marker, and its bands as vertical bars. If `log_scale`,
     axes with a wide range of positive values are logarithmic; such an x axis still shows x = 0.
     """
     lines = panel.lines
@@ -192,9 +192,9 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
 
 
 def set_log_ticks(axis: Axis, low: float = 0.0, more_ticks: Sequence[float] = ()) -> None:
-    """Set the ticks of a logarithmic axis: powers of ten and, if these are few, values between.
+    """Set the ticks of a logarithmic axis: powers of ten, with values between if they are few.
 
-    `low` is the smallest tick if the view, which includes margins and bands, begins at 0 or below.
+    `low` replaces the lower end of the axis if that is not positive. `more_ticks` are added.
     """
     start, high = axis.get_view_interval()
     low = start if start > 0 else low
@@ -221,7 +221,7 @@ def set_figure_title(figure: Figure, title: str) -> None:
 
 
 def add_footnote(figure: Figure, text: str) -> None:
-    """Add small gray text at the foot of a figure, which grows so that its axes keep their size."""
+    """Add small gray text at the foot of a figure; make the figure higher by the text's height."""
     lines = wrap_text(text, FOOTNOTE_CHARACTERS_PER_INCH * figure.get_figwidth())
     line_count = lines.count("\n") + bool(lines)
     figure.set_figheight(figure.get_figheight() + FOOTNOTE_LINE_HEIGHT * line_count)
@@ -231,7 +231,7 @@ def add_footnote(figure: Figure, text: str) -> None:
 
 
 def save_figure(figure: Figure, path: Path, footnote: str = "") -> None:
-    """Save a figure in the format of its suffix; the footnote names the source of the numbers."""
+    """Save a figure in the format of the path's suffix, with an additional footnote."""
     if footnote:
         add_footnote(figure, footnote)
     file_format = path.suffix[1:]

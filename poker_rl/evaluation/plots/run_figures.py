@@ -28,7 +28,7 @@ Curves = Mapping[str, np.ndarray]  # columns of a file metrics.jsonl by tag, eac
 def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
     """Read the columns of a file metrics.jsonl by tag, [rows]; NaN where a row lacks the tag.
 
-    The tags have the order of the newest row, so those of the learner's first player come first.
+    The tags are in the order of the newest row, in which the headline player comes first.
     """
     rows = read_metrics_rows(metrics_path)
     tags = dict.fromkeys(tag for row in reversed(rows) for tag in row)
@@ -36,7 +36,7 @@ def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
 
 
 def list_players_and_measures(curves: Curves) -> list[tuple[str, str]]:
-    """Return (player, measure) of each recorded exploitability and match."""
+    """Return (player, measure) of all curves of exploitability and of winnings in matches."""
     matches = filter(None, map(MAIN_TAG_PATTERN.fullmatch, curves))
     return [(match[1], match[2]) for match in matches if not match[3] and not match[4]]
 
@@ -44,7 +44,7 @@ def list_players_and_measures(curves: Curves) -> list[tuple[str, str]]:
 def build_run_figures(
     metrics_path: Path, x_axis: str, unit: str, other_seats_player: str | None
 ) -> dict[str, Figure]:
-    """Return figures by name with a run's exploitability, matches and losses, if recorded."""
+    """Return figures of a run's exploitability, matches and losses, as far as recorded, by name."""
     curves = read_curves(metrics_path)
     lines: dict[str, list[CurveLine]] = {}
     for player, measure in list_players_and_measures(curves):
@@ -79,7 +79,7 @@ def build_run_figures(
 
 
 def select_recorded_points(curves: Curves, x_axis: str, tag: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the x values and the values of a tag, from the rows that have the tag."""
+    """Return the values of `x_axis` and of a tag, both [n], from the n rows that have the tag."""
     is_recorded = np.isfinite(curves[tag])
     return curves[x_axis][is_recorded], curves[tag][is_recorded]
 
@@ -87,7 +87,8 @@ def select_recorded_points(curves: Curves, x_axis: str, tag: str) -> tuple[np.nd
 def build_player_curve(curves: Curves, x_axis: str, player: str, measure: str) -> CurveLine:
     """Return a player's curve of a measure.
 
-    With several instances, it is their median (mean, if none is recorded) with percentile bands.
+    If percentiles over instances are recorded, they become bands around the median, or around the
+    mean if the median is not recorded. Otherwise the band is the 95 % interval, if recorded.
     """
     tag, name = f"eval/{player}/{measure}", player.replace("_", " ")
     players = list(dict.fromkeys(tag.split("/")[1] for tag in curves if tag.startswith("eval/")))

@@ -1,9 +1,9 @@
 """AIVAT, which removes luck from results (Burch et al. 2018, arXiv:1612.06915).
 
 For each card dealt, and each action of a player whose policy is known, a term is added to the
-result: the mean of a value function over all possible outcomes minus its value for the actual one.
-Given everything before it, each term has mean 0, so the result is unbiased for every value function
-that does not depend on the hands whose results it adjusts.
+result: the expected value of a value function over all cards or actions that were possible, minus
+its value for the one that occurred. Given everything before it, each term has mean 0. So the result
+is unbiased for every value function that was not fitted to the hands whose results it adjusts.
 
 A card counts as dealt when it is seen: hole cards before the first action, board cards at their
 street, and after an all-in the rest of the board at the end of the hand.
@@ -29,8 +29,8 @@ from poker_rl.games.tables import copy_records, tables_from_records
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_BATCH = 2**16  # tables in a batch; a table of no-limit poker takes 1.5 kB
-# The first column of each kind of correction term. Each kind has a column for every street, except
-# for board cards after an all-in, which have only one.
+# The first column of each kind of AIVAT term. A kind has one column for each street, except for the
+# board cards after an all-in, which have only one column.
 CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
     street * MAX_STREETS for street in range(4)
 )
@@ -64,18 +64,18 @@ def compute_aivat_terms(
     player_by_seat: np.ndarray,
     value_function: ValueFunction | None = None,
 ) -> np.ndarray:
-    """Return the AIVAT terms of hands; added to the measured seats' winnings, they remove luck.
+    """Return the AIVAT terms of hands, to be added to the winnings of the measured seats.
 
     Args:
         records: tables of the finished hands [B].
         measured_seat: the seat whose winnings are adjusted in each hand, [B].
         players: the players of these hands; None for an unknown policy.
-        player_by_seat: index into `players` for each seat, [B, seats].
+        player_by_seat: index into `players` for each seat of each hand, [B, seats].
         value_function: by default `compute_expected_chips_and_equity`.
 
     Returns:
-        Terms [B, COLUMN_COUNT, V] for the V values of `value_function`. See `CARD_COLUMN` for the
-        columns: cards, actions of the measured seat and of others, and cards after an all-in.
+        Terms [B, COLUMN_COUNT, V] for the V values of `value_function`. The columns are those from
+        `CARD_COLUMN` on: cards, actions of the measured seat, of other seats, cards after all-in.
     """
     check_is_poker(game)
     value_function = value_function or partial(compute_expected_chips_and_equity, game)
@@ -108,7 +108,7 @@ def _compute_batch_terms(
     """Return the terms of `compute_aivat_terms` for a batch of B hands with D decisions in all."""
 
     def compute_values(tables: np.ndarray, board_cards: np.ndarray, hand: np.ndarray) -> np.ndarray:
-        """Return values [n, V] at tables [n] for the measured seats of hands [n]."""
+        """Return values [n, V] at tables [n] for the measured seat of each hand index `hand`."""
         values = value_function(tables, board_cards)
         return np.asarray(values[np.arange(len(hand)), measured_seat[hand]])
 
@@ -127,7 +127,7 @@ def _compute_batch_terms(
     acting_seat = before["to_act"].astype(np.int64)
     acting_player = player_by_seat[hand_of_decision, acting_seat]
     decisions = np.arange(len(hand_of_decision))
-    # An unknown policy gets probability 1 for the action that it took, so its term is 0.
+    # Actions of players with unknown policies get probability 1, so that their terms are 0.
     action_probs = np.zeros((len(decisions), game.action_count))
     action_probs[decisions, taken_actions] = 1
     for player_index, player in enumerate(players):
@@ -179,9 +179,9 @@ def _compute_batch_terms(
 def reduce_variance(game: Game, blocks: np.ndarray, deal_terms: np.ndarray) -> np.ndarray:
     """Return winnings `blocks` [deals] plus a weighted sum of their AIVAT terms.
 
-    The terms are [deals, COLUMN_COUNT, 2], in chips and in equity. Weights are fitted, because the
-    value function ignores bets on later streets. With few deals they stay near those of AIVAT: 1
-    for terms in chips, 0 for terms in equity.
+    `deal_terms` [deals, COLUMN_COUNT, 2] are in chips and in equity. Weights are fitted, because
+    the value function ignores bets on later streets. The fewer the deals, the closer they are to
+    the weights of original AIVAT, which are 1 for terms in chips and 0 for terms in equity.
     """
     prior = np.zeros(deal_terms.shape[1:])
     min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
@@ -196,10 +196,10 @@ def add_control_variates(
 ) -> np.ndarray:
     """Return blocks [N] plus a weighted sum of control variates, `columns` [N, C].
 
-    The expected value of each column is 0. The weights for each half of the blocks are fitted on
-    the other half, so that no weight depends on the results that it adjusts. `min_spread` [C] is a
-    lower bound of each column's standard deviation. Without it, a column that hardly varies in one
-    half could get a huge weight, which would add noise to the other half.
+    The expected value of each column must be 0. The weights for each half of the blocks are fitted
+    to the other half, so that no weight depends on the results that it adjusts. A column's standard
+    deviation counts as at least `min_spread` [C]. Without this bound, a column that hardly varies
+    in one half could get a huge weight and add noise to the other half.
     """
     half = len(blocks) // 2
     adjusted = np.empty(len(blocks))
@@ -214,8 +214,8 @@ def fit_control_variate_weights(
 ) -> np.ndarray:
     """Return weights [C] that minimize the variance of blocks [N] plus weighted columns [N, C].
 
-    Ridge regression shrinks the weights towards `prior` [C], more strongly for fewer blocks. For
-    `min_spread` see `add_control_variates`.
+    Ridge regression shrinks the weights towards `prior` [C], the more strongly the fewer blocks
+    there are. For `min_spread` see `add_control_variates`.
     """
     column_spread = np.maximum(columns.std(0), min_spread)
     scaled_columns = (columns - columns.mean(0)) / column_spread

@@ -22,11 +22,11 @@ HOLE_CARDS_UNKNOWN = -1  # stands for a number of known board cards before hole 
 def compute_expected_chips_and_equity(
     game: Game, records: np.ndarray, board_cards_known: np.ndarray
 ) -> np.ndarray:
-    """Return two values of each seat at poker tables [B], [B, seats, 2].
+    """Return two values of each seat at poker tables [B]: expected chips and equity, [B, seats, 2].
 
-    The first is equity times pot minus the seat's stake, in chips; for a finished hand, the mean
-    payoff over the boards that could have been dealt, with side pots. The second is the equity
-    itself; with a fitted weight it estimates the effect of bets on later streets.
+    Expected chips are equity times pot minus the seat's stake, both as if all live seats called. In
+    finished hands they are the mean payoff, with side pots, over all boards that could have been
+    dealt. With fitted weights, the equity estimates the effect of bets on later streets.
 
     `board_cards_known` [B] is the number of known board cards or `HOLE_CARDS_UNKNOWN`. All boards
     that can still come are used if there are at most `MAX_BOARDS`, else a sample of `MAX_BOARDS`.
@@ -35,10 +35,10 @@ def compute_expected_chips_and_equity(
     definitions, seats = game.definitions.take(records["variant"]), np.arange(game.seats)
     is_seat = seats < definitions["seats"][:, None]
     is_folded = is_seat & (records["folded"][:, : game.seats] != 0)
-    # A single live seat wins the pot with any board, so no board is sampled.
+    # With a single live seat, the board does not matter: count all board cards as known.
     board_size = definitions["dealt"] - definitions["seats"] * definitions["hole"]
     known = np.where(records["live"] == 1, board_size, board_cards_known).astype(np.int64)
-    # Consecutive tables of one deal, with the same known cards and folds, have the same equity.
+    # Consecutive tables of one deal have the same equity if their known cards and folds are equal.
     deals = np.column_stack([records["deck"], records["variant"]])
     is_new_deal = (np.diff(deals, axis=0, prepend=-1) != 0).any(1)
     folds = is_folded @ (1 << seats)
@@ -65,15 +65,15 @@ def compute_expected_chips_and_equity(
 
 @jit
 def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, means_out):
-    """Write each seat's mean share of the pot into `means_out` [B, seats], which must hold zeros.
+    """Write each seat's equity into `means_out` [B, seats], which must hold zeros.
 
-    The mean is over all boards that can still come, or a sample of them. If `use_payoffs`, the
-    hands are finished, and mean payoffs in chips are written instead. The decks and random states
-    in `tables` are overwritten.
+    It is the mean share of the pot over the boards that can still come, or over a sample of them.
+    With `use_payoffs`, the mean payoffs of finished hands in chips are written instead. The decks
+    and random states in `tables` are overwritten.
     """
     seat_payoffs = np.empty(means_out.shape[1], np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
-    # Indices into `unseen_cards` of the board cards to come
+    # Indices in `unseen_cards` of the board cards to come
     chosen_positions = np.empty(MAX_BOARD_CARDS, np.int64)
     for i in range(len(tables)):
         game, table, means = definitions[i], tables[i], means_out[i]
@@ -111,7 +111,7 @@ def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, me
 
 @jit
 def _fill_unseen_cards(game, table, known_count, unseen_cards):
-    """Write all cards but the first `known_count` of the deck, sorted, and return their number."""
+    """Write all cards but the first `known_count` of the deck, sorted; return how many they are."""
     for card in range(game.cards):
         unseen_cards[card] = card
     for position in range(known_count):
@@ -126,7 +126,7 @@ def _fill_unseen_cards(game, table, known_count, unseen_cards):
 
 @jit
 def _advance_combination(positions, size, count):
-    """Change a combination of `size` of the positions 0 to `count` - 1 to the next one, if any."""
+    """Replace `positions`, a combination of `size` numbers below `count`, by the next, if any."""
     j = size - 1
     while j >= 0 and positions[j] == count - size + j:
         j -= 1
@@ -138,7 +138,7 @@ def _advance_combination(positions, size, count):
 
 @jit
 def _add_pot_shares(game, table, shares_out):
-    """Add to `shares_out` each seat's share of a pot that all live seats contest."""
+    """Add each seat's share of the pot at a showdown of all live seats to `shares_out` [seats]."""
     rank_hands(game, table)
     best_rank, winner_count = -1, 0
     for seat in range(game.seats):
