@@ -267,7 +267,7 @@ class LearnerServices:
         return np.asarray(first_replica + network_index)
 
     def set_learning_seat_prob(self, prob: float) -> None:
-        """In a hand, let each seat learn with probability `prob`; else another policy acts there."""
+        """Let each seat of a hand learn with probability `prob`; else another policy acts there."""
         self.rollout.sample_learning_seats = lambda tables: (
             self.generator.random((len(tables), self.game.seats)) < prob
         )

@@ -128,7 +128,10 @@ class MergingBuffer:
         self._set_rows(keys, sums)
 
     def get_or_sample_batch(self, batch_size: int) -> TargetBatch:
-        """Return the rows of each replica; of over `batch_size` rows, sample that many by weight."""
+        """Return all rows of each replica that has at most `batch_size` rows.
+
+        Of every other replica, sample `batch_size` rows with probabilities as their weights.
+        """
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch
         max_rows = max(map(len, self._rows_by_replica))
