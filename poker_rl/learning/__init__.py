@@ -2,8 +2,9 @@
 
 A network learner derives from `poker_rl.algos.NetworkLearner`, which lists its methods.
 
-Shapes: K network replicas, N decisions of a batch, B rows or decisions of each replica, A actions,
-L legal actions with padding, W network inputs, H inputs for the hidden cards.
+Letters in shapes of arrays: K network replicas; N decisions of a batch; B rows, in [K, B] those of
+each replica; A actions; L entries of a padded list of legal actions; W numbers of an observation;
+H numbers for the hidden cards, which are the other players' cards.
 
 Imports config, games, nets and players.
 """

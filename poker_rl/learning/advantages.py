@@ -19,18 +19,19 @@ from poker_rl.learning.rollout import NEXT_PENDING, RolloutBatch
 def compute_gae_and_completeness(
     batch: FixedLengthBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Return generalized advantage estimates (GAE) of a batch, and where they are complete, [R, T].
+    """Return the advantage estimates (GAE) of a batch and whether each is complete, both [R, T].
 
-    An estimate is complete if, after the decision in its cell, the same seat decided again or the
-    hand ended. Elsewhere it is 0, and the critic's value only bootstraps the seat's previous
-    decision. Advantages and values (`value` [R, T]) are in units of `reward_scale` chips.
+    The estimate of a decision is complete if, later in the batch, the same seat decides again or
+    the hand ends. All other cells get the estimate 0; if they hold a decision, its value still
+    serves for the estimate of the seat's previous decision. `value` [R, T] has the values of the
+    critic. Values and estimates are in units of `reward_scale` chips.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
     advantage, is_complete = torch.zeros_like(value), torch.zeros_like(batch.is_decision)
     outcomes = batch.payoffs.to(value.dtype) / reward_scale
     is_actor = batch.seat[..., None] == torch.arange(seats, device=value.device)
     is_actor = is_actor & batch.is_decision[..., None]  # [R, T, seats]
-    # Each seat's payoff if the hand ends next, else gamma (V + gae_lambda A) of its next decision.
+    # For each seat: its payoff, or gamma (V + gae_lambda A) of its next decision in the hand.
     later_value = value.new_zeros(table_count, seats)
     is_known = torch.zeros_like(is_actor[0])
     for row in range(rows - 1, -1, -1):
@@ -49,9 +50,9 @@ def compute_gae_and_completeness(
 
 
 def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:
-    """Return the advantages [K, B] of K replicas, scaled to mean 0 and standard deviation 1.
+    """Return advantages [K, B], scaled to mean 0 and standard deviation 1 for each of K replicas.
 
-    Both are measured per replica over all processes, with rows weighted by `weight` [K, B].
+    Mean and deviation of each replica are over all processes, weighted by `weight` [K, B].
     """
     centered = advantage - all_reduce_mean((weight * advantage).sum(1, keepdim=True))
     std = all_reduce_mean((weight * centered.square()).sum(1, keepdim=True)).sqrt()
@@ -63,9 +64,9 @@ def compute_gae(
 ) -> np.ndarray:
     """Return generalized advantage estimates A of N decisions in the order of play, [N] float32.
 
-    A = r + gamma V(next) - V + gamma lambda A(next), without the terms of `next` at the agent's
-    last decision of a hand. If the agent's next decision is not in the batch (NEXT_PENDING), A is
-    0, and V only serves as V(next) of the agent's previous decision. All arrays are [N].
+    All arrays are [N]. V is `value`, and `next_rows` has the row of the agent's next decision in
+    the hand: A is reward - V + gamma (V(next) + gae_lambda A(next)). For HAND_ENDED, A is
+    reward - V. For NEXT_PENDING, A is 0, and V only serves for the agent's previous decision.
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)
@@ -93,9 +94,10 @@ def compute_retrace_targets_and_advantages(
     """Return Retrace targets of the actions taken [N], and advantages of all A actions [N, A].
 
     The advantages are doubly robust; `poker_rl.algos.actor_critic` has the formulas. The batch has
-    N decisions of finished hands, with log-probabilities of the behavior policy b; `policy` is pi
-    and `action_values` Q, [N, A]. Targets, advantages and Q are in units of `reward_scale` chips.
-    To limit the variance, d is divided by at least `min_behavior_prob` instead of a smaller b(x).
+    N decisions of finished hands; `policy` [N, A] is the policy to evaluate, and `action_values`
+    [N, A] are the critic's. To limit the variance, the correction for the action taken is divided
+    by its probability in the policy that chose it, or by `min_behavior_prob` if that is larger.
+    Targets, advantages and action values are in units of `reward_scale` chips.
     """
     behavior_prob, reward = np.exp(batch.log_prob), batch.reward / np.float32(reward_scale)
     columns = batch.next_row, batch.action, behavior_prob, reward, batch.mask

@@ -107,7 +107,7 @@ class AveragePolicy:
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:
-        """Return mean loss and gradient norm since the last call by metric tag; {} if no step."""
+        """Return mean loss and gradient norm of the steps since the last call; {} without steps."""
         if not self.optimizer.summed_steps:
             return {}
         loss, norm = self.optimizer.pop_mean_loss_and_norm()
@@ -139,7 +139,7 @@ class AveragePolicy:
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy weights and reservoirs from the `state_dict` of another run.
 
-        In the weights of decisions, this run's iterations count as later than those of that run.
+        If iterations weight the decisions, this run continues the iteration count of that run.
         """
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])
@@ -149,7 +149,7 @@ class AveragePolicy:
 
 
 class PolicyAverages:
-    """EMA of the actor's weights, and an `AveragePolicy` if there are settings for one."""
+    """EMA of the actor's weights, and an `AveragePolicy` unless its `settings` are None."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class PolicyAverages:
             self.average_policy = AveragePolicy(settings, services, **options)
 
     def build_players(self, critic: Critic | None) -> dict[str, Player]:
-        """Return players by name: "average" (if any; no critic), "weight_average", "current"."""
+        """Return the players "average" (if any, without critic), "weight_average" and "current"."""
         players = self._services.build_players(
             critic, weight_average=self.weight_ema.module, current=self._actor
         )

@@ -35,8 +35,9 @@ class ShmAllReduce:
     With `spin`, which needs a core for each process, a waiting process polls for about 10 ms before
     it sleeps. An all-reduce then takes some hundredths of a millisecond; torch's gloo backend takes
     1 to 3 ms to wake up sleeping threads. Each process writes into a memory block of its own, then
-    releases one semaphore for each other process. Two sets of blocks are used in turn: before a
-    process reuses a set, it waits for all others once, so they have read the set's old values.
+    releases one semaphore for each other process. Calls use two sets of blocks in turn. A process
+    begins call n + 2, which reuses the blocks of call n, only after all others have begun call
+    n + 1, and so have read the values of call n.
     """
 
     def __init__(self, workers: int, spin: bool, context: BaseContext) -> None:
@@ -48,7 +49,7 @@ class ShmAllReduce:
         self._exchanges = 0
 
     def set_up_process(self, rank: int, check_alive: Callable[[], None]) -> None:
-        """Set the rank; `check_alive`, called while waiting, raises if another process ended."""
+        """Set the rank; while waiting, call `check_alive`, which raises if a process has ended."""
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
@@ -61,7 +62,7 @@ class ShmAllReduce:
         return torch.cat(reduced).view_as(values)
 
     def _all_gather(self, values: Tensor) -> Tensor:
-        """Return all processes' values [n], [workers, n], valid until the call after the next."""
+        """Return all processes' values [n] as [workers, n]; the next call may overwrite them."""
         start = (self._exchanges % 2) * self._workers * CHUNK_BYTES
         self._exchanges += 1
         element_count = self._workers * CHUNK_BYTES // values.element_size()
@@ -132,7 +133,7 @@ def average_gradients(optimizer: torch.optim.Optimizer) -> None:
 
 
 def all_reduce_mean(values: Tensor) -> Tensor:
-    """Return the elementwise mean over processes; with several processes it has no gradient."""
+    """Return the elementwise mean over processes; with several, no gradient flows through it."""
     count = get_world_size()
     return values if count == 1 else _all_reduce(values, take_max=False) / count
 
@@ -167,7 +168,7 @@ def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
 
 
 def broadcast_from_main(value: Any) -> Any:
-    """Return the main process's `value`, of CPU tensors and plain values, in every process."""
+    """Return the main process's `value` in every process; its tensors must be on the CPU."""
     if get_world_size() == 1:
         return value
     holder = [value]

@@ -20,9 +20,9 @@ WARMUP_CALLS = 3  # calls before the recording, since libraries allocate memory 
 class CapturedStep:
     """Function without arguments that is recorded as a CUDA graph at its fourth call.
 
-    Later calls replay the graph. Without a graph, every call runs the function: on a CPU, in a run
-    of several processes, and with `is_capturable` False, for a function whose shapes depend on the
-    data. `generators` are the device's random generators that the function uses.
+    Later calls replay the graph. On a CPU, in a run of several processes, or if `is_capturable` is
+    False, every call runs the function; a function whose shapes depend on the data can't be
+    captured. `generators` are the GPU's random generators that the function uses.
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class CapturedStep:
     ) -> None:
         self._function, self._generators = function, generators
         self._uses_graph = device.type == "cuda" and is_capturable
-        # Each step has a stream: steps may run concurrently, and must not share PyTorch's cuBLAS
-        # workspace, of which there is one per stream.
+        # Each step has its own stream, since steps may run concurrently: steps in one stream would
+        # share PyTorch's cuBLAS workspace.
         self._stream: Any = torch.cuda.Stream() if self._uses_graph else None  # type: ignore[no-untyped-call]
         self.reset()
 
     def reset(self) -> None:
-        """Discard the graph; needed after tensors that the function uses were replaced."""
+        """Discard the graph; call this after replacing a tensor that the function uses."""
         self._warmup_calls = 0
         self._graph: torch.cuda.CUDAGraph | None = None
 
@@ -65,9 +65,9 @@ class CapturedStep:
 
 
 class ParallelBranch:
-    """Context for work that a GPU does in parallel with the work after the context, until `join`.
+    """Context whose GPU work runs in parallel with later work outside the context, until `join`.
 
-    Results may be used only after `join`; the tensors that the work reads must exist until then.
+    Its results may be used only after `join`; the tensors that it reads must exist until then.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -84,6 +84,6 @@ class ParallelBranch:
             torch.cuda.set_stream(self._outer_stream)
 
     def join(self) -> None:
-        """Let the GPU finish the context's work before the work that is queued after this call."""
+        """Make all GPU work that is queued from now on wait for the work of the context."""
         if self._stream is not None:
             torch.cuda.current_stream().wait_stream(self._stream)

@@ -25,16 +25,17 @@ from poker_rl.nets.replicas import forward_by_replica
 
 # Columns of `FixedLengthBatch` that the CPU fills during play.
 CPU_COLUMNS = ("hidden_cards", "seat", "replica", "is_decision", "is_learner", "is_over", "payoffs")
-# Columns that a pending decision takes along into the next batch.
+# Columns of pending decisions that are copied into the next batch.
 CARRIED = ["observation", "hidden_cards", "mask", "action", "log_prob", "replica", "is_learner"]
 
 
 @dataclass
 class FixedLengthBatch:
-    """Decisions of a rollout: cell [i, t] is row i of table t, for T tables and R = seats + steps.
+    """Decisions at T tables in R = seats + steps rows, at most one in each cell [row, table].
 
-    Row i < seats holds the pending decision of seat i in the previous batch, if it had one. Row
-    seats + j holds the decision at step j, if a learning agent decided there.
+    Row i < seats: the last decision of seat i in the previous batch, if it was pending, because the
+    batch ended before the seat's next decision and before the end of the hand. Row seats + j: the
+    decision at step j, if a learning agent made it.
     """
 
     observation: Tensor  # [R, T, W]
@@ -54,11 +55,12 @@ class TableGroup:
     """B adjacent tables of a rollout that advance together, and buffers for their next decisions.
 
     Attributes:
-        table_slice, rows: indices of these tables in the rollout and in the batch's table axis.
+        table_slice, rows: indices of these tables in the rollout and on the batch's table axis.
         tables: the tables; they share the memory of the rollout's tables.
-        opponent_rows, opponent_actions: positions in the group at which opponents act; the actions.
-        observation, mask, is_learner, replica, uniform: inputs of the networks in main memory, [B,
-            ...]; `uniform` holds random numbers in [0, 1) from which actions are sampled.
+        opponent_rows: indices within the group of the tables where an opponent acts.
+        opponent_actions: actions of the opponents at these tables.
+        observation, mask, is_learner, replica, uniform: inputs of the networks for each table, in
+            main memory; `uniform` has random numbers in [0, 1) from which actions are sampled.
         on_device: the inputs on the networks' device, and `row` [1], the batch's row to fill next.
     """
 
@@ -87,7 +89,7 @@ class TableGroup:
 class FixedLengthRollout:
     """Rollout of `steps` actions at every table of `services.rollout`, chosen by `actor`.
 
-    `groups` is the number of groups of tables that take turns; None: two on a GPU if K = 1, else 1.
+    `groups` is the number of groups of tables that take turns; None: 2 on a GPU if K = 1, else 1.
 
     Attributes:
         batch: the decisions of the latest `play`; each `play` overwrites the same tensors.
@@ -121,9 +123,9 @@ class FixedLengthRollout:
             payoffs=allocate(torch.int64, seats, rows=steps),
         )
         self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
-        # Cells without a decision may pad minibatches; without a legal action they would yield NaN.
+        # Cells without a decision may pad minibatches; without a legal action, they would give NaN.
         self.batch.mask.fill_(True)
-        # The CPU fills these tensors [steps, T, ...]; `play` copies them to the device at its end.
+        # The CPU fills these tensors [steps, T, ...]; finally `play` copies them to the device.
         self._host = {
             name: _allocate_on_host(getattr(self.batch, name)[-steps:]) for name in CPU_COLUMNS
         }
@@ -163,7 +165,7 @@ class FixedLengthRollout:
             getattr(self.batch, name)[-self._steps :].copy_(tensor, non_blocking=True)
 
     def _bind_tables(self) -> None:
-        """Let the groups use the memory of the rollout's tables; before the first batch, deal."""
+        """Let the groups share the memory of the rollout's tables; deal hands if none was dealt."""
         rollout = self._rollout
         if rollout.tables.records["over"].any():
             rollout.deal_hands(np.arange(len(rollout.agent_of_seat)))
@@ -177,7 +179,7 @@ class FixedLengthRollout:
         self._is_bound = True
 
     def _carry_pending_decisions(self) -> None:
-        """Copy each seat's last decision, if it is pending, into the first rows of the batch."""
+        """Copy the last decision of each seat i, if it is pending, into row i of the next batch."""
         batch, seats, rows = self.batch, self._seats, self._rows
         last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)  # row of the last end [T]
         is_own = batch.is_decision & (batch.seat == rows[:seats, :, None])  # [seats, R, T]
@@ -282,7 +284,7 @@ class FixedLengthRollout:
             rollout.seat_agents(ended)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the columns of the decisions that the next batch begins with, [seats, T, ...]."""
+        """Return the next batch's first rows, which hold the pending decisions, [seats, T, ...]."""
         self._captured_carry()
         columns = {name: getattr(self.batch, name) for name in (*CARRIED, "is_decision")}
         return {name: column[: self._seats].cpu().clone() for name, column in columns.items()}
@@ -297,6 +299,6 @@ class FixedLengthRollout:
 
 
 def _allocate_on_host(like: Tensor) -> Tensor:
-    """Return zeros like a tensor, but in main memory; pinned for fast copies if it is on a GPU."""
+    """Return zeros in main memory in the shape of a tensor; pinned if that is on a GPU."""
     tensor = torch.zeros(like.shape, dtype=like.dtype)
     return tensor.pin_memory() if like.device.type == "cuda" else tensor

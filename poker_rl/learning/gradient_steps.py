@@ -52,9 +52,9 @@ def take_gradient_step(
 ) -> Tensor:
     """Take one optimizer step on a loss, with gradients averaged over the processes of the run.
 
-    `loss` [] is the sum of the replicas' mean losses. With a `clipped_module` and `max_grad_norm`,
-    the gradients of each of its replicas are clipped to that norm. Return the gradient norm before
-    that, []: the mean over these replicas, or without clipping the norm of all gradients together.
+    `loss` [] is the sum of the replicas' mean losses. With `clipped_module` and `max_grad_norm`,
+    clip the gradients of each replica of that module to that norm, and return the mean of the
+    replicas' norms before clipping, []. Else return the norm of all gradients together, [].
     """
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
@@ -106,7 +106,7 @@ class ChunkedAdam(torch.optim.Adam):
 
 
 class ReplayOptimizer:
-    """Optimizer of a network with K replicas, whose batches are sampled from a replay buffer.
+    """Optimizer of a network with K replicas, on batches sampled from a replay buffer.
 
     `compute_loss` returns the sum of the replicas' mean losses on a batch of `batch_size` items of
     each replica. The learning rate depends on `updates`, the number of steps taken.
@@ -128,7 +128,7 @@ class ReplayOptimizer:
         self._batch_size, self._compute_loss = batch_size, compute_loss
         self._lr_schedule, self._max_grad_norm = lr_schedule, max_grad_norm
         device = next(module.parameters()).device
-        # A graph reads the learning rate of each of its steps from these tensors at replay.
+        # Each step of a graph reads its learning rate from one of these tensors at every replay.
         self._lr_tensors = list(torch.zeros(STEPS_PER_GRAPH, device=device))
         self._lrs = [0.0] * STEPS_PER_GRAPH
         lr = self._lr_tensors[0]
@@ -142,7 +142,7 @@ class ReplayOptimizer:
         self.summed_steps = 0  # number of steps since the last `pop_mean_loss_and_norm`
 
     def prepare_steps(self, steps: int) -> None:
-        """Count the next `steps` steps, at most STEPS_PER_GRAPH, and set their learning rates."""
+        """Set the learning rates of the next `steps` steps, at most STEPS_PER_GRAPH; count them."""
         for i in range(steps):
             lr = self._lr_schedule.value(self.updates + i)
             if lr != self._lrs[i]:
@@ -198,7 +198,7 @@ class CapturedUpdates:
             optimizer.captured_steps += self._captured_steps.values()
 
     def take_steps(self, steps: int) -> None:
-        """Take `steps` gradient steps of each network; a GPU may finish them after the return."""
+        """Take `steps` gradient steps of each network, without waiting for a GPU to finish them."""
         with self._timer.time_networks():
             for size, captured_step in self._captured_steps.items():
                 while steps >= size:

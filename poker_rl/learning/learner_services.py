@@ -45,7 +45,7 @@ class LearnerContext:
 
 @dataclass(kw_only=True)
 class NetworkAssignment:
-    """Settings of all network learners that determine the network and the agent of a decision."""
+    """Settings of all network learners that assign agents to seats and networks to decisions."""
 
     network_sharing: NetworkSharing  # one network, or one per seat, agent or betting node
     instances: PositiveInt  # independent copies of the whole learner, trained in parallel
@@ -57,20 +57,20 @@ class LearnerServices:
 
     A learner builds networks with `build_network` and `build_critic`, plays with
     `rollout.play_steps` or `rollout.play_full_hands` and an act function such as `sample_actions`,
-    and builds its players with `build_players`. Each network is a module of K = instances x
-    networks per player replicas, with weights [K, ...]; decision i of a batch belongs to the
-    replica `batch.replica[i]`.
+    and builds its players with `build_players`. Each network is a module with K replicas, whose
+    weights are [K, ...]; K is the number of instances times the networks per player. Decision i of
+    a batch belongs to the replica `batch.replica[i]`.
 
     Args:
         assignment: settings that assign networks to decisions; often the learner itself.
-        show_hidden_cards: critics also see the other players' cards.
-        include_forced_moves: a move that is a player's only legal one also counts as a decision.
+        show_hidden_cards: whether critics also see the other players' cards.
+        include_forced_moves: whether a move that is the only legal one counts as a decision.
 
     Attributes:
         generator: NumPy generator for actions and minibatches.
         rollout: the tables of this process; the tables of an instance are adjacent.
         replicas: number of replicas K of each network.
-        has_equal_blocks: whether replica k decides in the k-th of K equal blocks of tables.
+        has_equal_blocks: whether the tables are K equal blocks, and replica k decides in block k.
         input_size, input_dtype: width and type of a player's observation.
         hidden_card_size: width of the hidden cards that critics see.
         observation_column: type and width of a replay buffer column that holds observations.
@@ -125,9 +125,9 @@ class LearnerServices:
     def build_network(
         self, outputs: int, output_init_scale: float = 1.0, *, is_critic: bool = False
     ) -> nn.Module:
-        """Build K networks that map B observations each, [K, B, W], to outputs [K, B, outputs].
+        """Build K replicas of a network that maps observations [K, B, W] to [K, B, outputs].
 
-        Critics also read the hidden cards, [K, B, W + H].
+        The inputs of a critic, [K, B, W + H], also have the hidden cards.
         """
         dimensions = NetDimensions(
             inputs=self.input_size + is_critic * self.hidden_card_size,
@@ -141,7 +141,7 @@ class LearnerServices:
             return net_config.build_module(dimensions, self._init_generator).to(self.device)
 
     def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
-        """Build K critics, [K, B, W + H] -> [K, B, outputs]; H = 0 unless they see hidden cards."""
+        """Build K replicas of a critic, [K, B, W + `hidden_card_size`] -> [K, B, outputs]."""
         return self.build_network(outputs, output_init_scale, is_critic=True)
 
     def build_player_critic(
@@ -152,10 +152,10 @@ class LearnerServices:
         *,
         per_action: bool,
     ) -> Critic | None:
-        """Return the critic to save with players, so that its values can be displayed.
+        """Return a critic to save with players for the display of values in chips, or None.
 
-        If `value_network` is None, the player's own network outputs the values of actions. Return
-        None if the critic sees hidden cards, or if its values are discounted and so not in chips.
+        The result is None if critics see hidden cards, or if `gamma` < 1 discounts the chips.
+        Without a `value_network`, the critic's values are the outputs of the player's network.
         """
         if self.hidden_card_size or gamma < 1:
             return None
@@ -185,7 +185,7 @@ class LearnerServices:
         instance_per_replica: bool = False,
         **modules: nn.Module | None,
     ) -> dict[str, Player]:
-        """Build a player for each policy network in `modules` that is not None; return by name."""
+        """Return a player, by name, for each policy network in `modules` that is not None."""
         settings: Any = {"critic": critic, "instance_per_replica": instance_per_replica}
         return {
             name: self.build_player(module, **settings)
@@ -196,7 +196,7 @@ class LearnerServices:
     def build_actor_and_critic_inputs(
         self, observation: Any, hidden_cards: Any
     ) -> tuple[DeduplicatedInputs, ...]:
-        """Return actors' and critics' inputs for N decisions, from two arrays or two tensors."""
+        """Return inputs of actors and inputs of critics for N decisions, from arrays or tensors."""
         actor_inputs = DeduplicatedInputs(observation, self.device)
         if not self.hidden_card_size:
             return actor_inputs, actor_inputs
@@ -209,9 +209,9 @@ class LearnerServices:
     ) -> Tensor:
         """Return the network's outputs at B decisions, [B, A]; for `legal` actions only, [B, L].
 
-        Each row is computed by the replica that decides there.
+        Replica `decisions.replica[i]` computes row i.
         """
-        # If every table has a decision, they are K blocks of equal size in the order of replicas.
+        # With a decision at every table, row i is table i, so blocks of tables are blocks of rows.
         has_all_tables = len(decisions.table) == self.instances * self._tables_per_instance
         is_blocked = self.has_equal_blocks and has_all_tables
         replica = None if is_blocked else self.to_tensor(decisions.replica)
@@ -249,7 +249,7 @@ class LearnerServices:
         return action, np.log(probs[np.arange(len(action)), action])
 
     def encode_with_hidden_cards(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return observations of seats to act [B, W], and cards that only critics see [B, H]."""
+        """Return the observations of seats to act [B, W], and the cards hidden from them [B, H]."""
         if not self.hidden_card_size:
             return self.encoder(records), np.empty((len(records), 0), np.uint8)
         return self.encoder(records), self.encoder.encode_hidden_cards(records)
@@ -267,7 +267,7 @@ class LearnerServices:
         return np.asarray(first_replica + network_index)
 
     def set_learning_seat_prob(self, prob: float) -> None:
-        """Let each seat learn in a hand with probability `prob`; else another policy acts there."""
+        """Let each seat of a hand learn with probability `prob`; else another policy acts there."""
         self.rollout.sample_learning_seats = lambda tables: (
             self.generator.random((len(tables), self.game.seats)) < prob
         )

@@ -25,7 +25,7 @@ class LearnerTimer:
 
     @contextmanager
     def time_networks(self, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
-        """Count the time in this context, on a GPU in `stream` (None: current), as network time."""
+        """Count the time in this context as network time; on a GPU, only that of `stream`."""
         if self._uses_events:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
             begin.record(stream)

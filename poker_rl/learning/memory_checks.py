@@ -42,7 +42,7 @@ def check_tabular_memory(tree: GameTree, array_count: int) -> None:
 
 
 def _measure_free_bytes(device: torch.device) -> int:
-    """Return the free memory of a GPU, or this process's share of all main memory, in bytes."""
+    """Return the free bytes of a GPU; of main memory, free or not, return this process's share."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

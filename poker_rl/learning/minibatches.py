@@ -23,7 +23,7 @@ class DeduplicatedInputs:
     """Network inputs of N decisions, [N, W], whose equal rows are computed only once.
 
     In small games many rows are equal. If it saves work, networks run only on the U distinct rows;
-    outputs and gradients are the same up to rounding. Tensors are not searched for equal rows.
+    outputs and gradients are equal up to rounding. Only NumPy arrays are searched for equal rows.
     """
 
     def __init__(self, rows: np.ndarray | Tensor, device: torch.device) -> None:
@@ -41,9 +41,10 @@ class DeduplicatedInputs:
     def forward_all(
         self, module: nn.Module, replica: Tensor | None, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return the outputs of each row's replica, [N, outputs]; for `legal` actions only, [N, L].
+        """Return the network's outputs [N, outputs]; with `legal`, of legal actions only, [N, L].
 
-        `replica` [N] may be None if the rows are K blocks of equal size, one for each replica.
+        Replica `replica[i]` computes row i. `replica` [N] may be None if the rows are K blocks of
+        equal size, one for each replica.
         """
         replicas, distinct_count = count_replicas(module), len(self.distinct_rows)
         saves_work = replicas * distinct_count < len(self.rows)
@@ -58,9 +59,10 @@ class DeduplicatedInputs:
     def forward_rows(
         self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
     ) -> Any:
-        """Return the outputs of each replica k for the rows `index[k]`, [K, B, outputs].
+        """Return the outputs [K, B, outputs] of each replica k for the rows `index[k]`, [B].
 
-        With `legal` return only legal actions' outputs, [K, B, L]; for a `NetworkPair`, a tuple.
+        With `legal`, return only the outputs of legal actions, [K, B, L]. For a `NetworkPair`,
+        return a tuple of both networks' outputs; `legal` then limits only those of the first.
         """
         if legal is None and self.distinct_index is not None:
             if len(index) == 1:
@@ -80,12 +82,12 @@ class DeduplicatedInputs:
 
 
 def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
-    """Apply a function to a network's output, or to each output of a `NetworkPair`, a tuple."""
+    """Apply a function to the output of a network, or to both outputs of a `NetworkPair`."""
     return tuple(map(function, outputs)) if isinstance(outputs, tuple) else function(outputs)
 
 
 def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Group equal rows; return the first row of each of U groups [U], and each row's group [N]."""
+    """Group equal rows; return the first row of each group [U], and the group of each row [N]."""
     groups: tuple[np.ndarray, np.ndarray] = _group_equal_rows(
         np.ascontiguousarray(rows).view(np.uint8)
     )
@@ -134,21 +136,21 @@ def sample_uniform(seed: Tensor, count: int) -> Tensor:
 def iterate_minibatches(
     replica: Tensor, is_used: Tensor, uniform: Tensor, replicas: int, count: int, max_rows: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Iterate in random order over those of N rows that are used, in minibatches [K, B].
+    """Iterate in random order over all used rows among N rows, in minibatches [K, B].
 
     All processes of the run must iterate together. The CPU does not wait for a GPU.
 
     Args:
-        replica, is_used: replica of each row, and whether it is used, [N].
+        replica, is_used: replica of each row, and whether the row is used, [N].
         uniform: a random number in [0, 1) for each row, [N] float64, which decides the order.
-        count: number of minibatches; fewer, but at least one, if `max_rows` is less.
+        count: number of minibatches; if `max_rows` is less, that many, but at least one.
         max_rows: upper bound of the number of used rows of a replica in any process.
 
     Yields:
-        row indices [K, B], and weights [K, B] such that a weighted sum over a replica's rows,
-        averaged over the processes, is the mean over its rows in all processes. A replica with
-        fewer than `max_rows` rows is padded with rows of weight 0, spread evenly over the
-        minibatches. B is 0 if this process has no rows.
+        indices of rows [K, B], and their weights [K, B]. With these, the weighted sum of a
+        replica's losses, averaged over the processes, is the mean loss of the replica's rows in
+        the minibatches of all processes. A replica with fewer than `max_rows` used rows is padded
+        with rows of weight 0, spread evenly over the minibatches. B is 0 if N is 0.
     """
     minibatch_count = max(1, min(count, max_rows))
     order = torch.where(is_used, replica + uniform, replicas).argsort()

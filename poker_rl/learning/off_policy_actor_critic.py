@@ -36,7 +36,7 @@ class HandReplayBuffer(ReplayBuffer):
         columns = {
             "hand": Column(torch.uint8, table_packer.row_bytes),
             "moves": Column(torch.uint8),  # number of actions before the decision
-            # number of actions before the agent's next decision, or in the hand if there is none
+            # number of actions before the agent's next decision; if it has none, in the whole hand
             "next": Column(torch.uint8),
             "reward": Column(torch.float32),
         }
@@ -49,14 +49,15 @@ class HandReplayBuffer(ReplayBuffer):
         """Sample B transitions of each of K replicas with replacement.
 
         A transition goes from a decision to the agent's next one, or to the end of the hand. Return
-        `observation`, `critic_input` (with hidden cards) and `legal_mask` of both, [2, K, B, ...];
-        the `action`, the `reward` and `not_done`, which is False where the hand ended, [K, B].
+        `observation`, `critic_input` (with hidden cards) and `legal_mask` [2, K, B, ...] before and
+        after the transition, and `action`, `reward` and `not_done` [K, B]; `not_done` is False for
+        a transition to the end of the hand.
         """
         items, to_tensor = self.sample(batch_size), self._services.to_tensor
         shape = items["reward"].shape  # K, B
         hand = items["hand"].flatten(0, 1).numpy()
         moves, next_moves = (items[name].flatten().numpy() for name in ("moves", "next"))
-        # The current decisions come first, then the next ones: [2 K B].
+        # The tables before the transitions come first, then those after them: [2 K B].
         tables = self._table_packer.unpack_tables(
             np.concatenate([hand, hand]), np.concatenate([moves, next_moves])
         )
@@ -78,7 +79,8 @@ class HandReplayBuffer(ReplayBuffer):
 class OffPolicyActorCritic:
     """Actor and critic with K replicas, their target networks, replay buffer and optimizer.
 
-    `networks`, [actor, critic, target actor, target critic], have replicas from `first_replica` on.
+    `networks` are [actor, critic, target actor, target critic]. Replica k of each is the replica
+    `first_replica` + k of the whole algorithm.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class OffPolicyActorCritic:
         self._optimizer = build_adam(*networks[:2])
 
     def compute_losses_and_entropy(self, batch_size: int, gamma: float) -> Tensor:
-        """Return mean critic loss, actor loss and entropy of a batch, summed over replicas, [3]."""
+        """Return critic loss, actor loss and entropy [3]: batch means, summed over replicas."""
         rows = self.buffer.sample_transitions(batch_size)
         actor, critic, target_actor, target_critic = self.networks
         (observation, next_observation), (mask, next_mask) = rows["observation"], rows["legal_mask"]

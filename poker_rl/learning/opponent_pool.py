@@ -30,7 +30,7 @@ class OpponentPoolSettings:
 
 
 class OpponentPool(SnapshotPool):
-    """Pool of snapshots of `actor`; `opponent_network` holds the one that plays at present."""
+    """Pool of snapshots of `actor`; `opponent_network` is the one that plays now."""
 
     def __init__(
         self, settings: OpponentPoolSettings, services: LearnerServices, actor: nn.Module
@@ -40,9 +40,10 @@ class OpponentPool(SnapshotPool):
         self.opponent_network = deepcopy(actor).requires_grad_(False)
 
     def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
-        """Sample which seats learn in new hands at the tables `tables` [B], [B, seats] bool.
+        """Sample whether each seat learns in new hands at B tables with indices `tables`.
 
-        Without the pool opponent all seats learn, with it only one random seat.
+        Return [B, seats] bool. In a hand against the pool opponent one random seat learns, else
+        all seats do.
         """
         rollout = self._services.rollout
         seats = rollout.tables.count_seats(tables)

@@ -1,7 +1,7 @@
 """Opponents of a learner: players in all seats but agent 0's, sampled for each seat of a hand.
 
-An opponent is a fixed player, or `self`: a past snapshot of the learner's first player, replaced
-at intervals by another snapshot that is sampled from the whole run.
+An opponent is a fixed player, or `self`: a past snapshot of the first of the learner's players. At
+intervals another snapshot, sampled from the whole run, plays as `self`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SnapshotPool:
         self._snapshots_offered = 0
 
     def add_and_sample(self, snapshot: dict[str, Any]) -> dict[str, Any]:
-        """Offer a snapshot to the reservoir sample; return a random snapshot of the pool."""
+        """Add a snapshot, unless the reservoir rule drops it; return a random one of the pool."""
         self._snapshots_offered += 1
         if len(self._snapshots) < self._capacity:
             self._snapshots.append(snapshot)
@@ -124,10 +124,10 @@ class Opponents:
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
     def accumulate_results(self, rows: np.ndarray, agents: np.ndarray, chips: np.ndarray) -> None:
-        """Add finished hands, and what the learner (agent 0) won, to the totals of each opponent.
+        """Add B finished hands to each opponent's totals: hands, and chips that agent 0 won.
 
         `rows` [B] are the tables of the hands; `agents` and `chips` [B, seats] are the agent in
-        each seat and what the seat won.
+        each seat and what the seat won. An opponent in several seats counts once for each.
         """
         won = chips[np.arange(len(rows)), agents.argmin(1)]
         for index in range(len(self._probs)):
@@ -138,7 +138,8 @@ class Opponents:
     def pop_metrics(self) -> dict[str, float]:
         """Return metrics of the hands since the last call, summed over processes.
 
-        They are each opponent's share of the seats, and agent 0's winnings against it per hand.
+        They are each opponent's share of the opponents' seats, and agent 0's winnings per hand
+        against it in units of the game; a hand counts once for each seat of the opponent.
         """
         counts = collectives.sum_over_processes(*self._hands.tolist(), *self._chips.tolist())
         self._hands[:], self._chips[:] = 0, 0

@@ -20,7 +20,7 @@ from poker_rl.learning.opponents import Opponents, OpponentSettings
 
 Seating = Literal["fixed", "shuffled"]
 
-# Values of `RolloutBatch.next_row` if the agent's next decision is not in the batch.
+# Values of `next_row` for an agent's last decision in a hand, and for a pending decision.
 HAND_ENDED, NEXT_PENDING = -1, -2
 NO_ROW = -1  # stands for the last decision of a seat that has not decided in this hand
 
@@ -60,7 +60,7 @@ ActFunction = Callable[[DecisionsToMake], tuple[np.ndarray, np.ndarray]]
 
 @dataclass
 class RolloutBatch(_DecisionInputs):
-    """N decisions of the learning agents in the order of play; B, the number of rows, is N."""
+    """N decisions of the learning agents in the order of play; the shapes [B, ...] have B = N."""
 
     hidden_cards: np.ndarray  # the other players' cards [N, H] uint8; H = 0 if not shown
     action: np.ndarray  # [N] int64
@@ -103,14 +103,14 @@ class Rollout:
             seats than agents, some agents sit out; with opponents, agent 0 always gets a seat.
         encode_hidden_cards: maps B table states to the cards hidden from the seats to act, [B, H],
             for critics that see them; None: H = 0.
-        encode_observations: maps B table states to observations [B, W]; None: those of the game.
+        encode_observations: maps B table states to observations [B, W]; None: the game's own.
         assign_replicas: returns the replica that makes each of B decisions; None: only one replica.
         include_forced_moves: whether a move that is the only legal one counts as a decision.
 
     Attributes:
         agent_of_seat: agent in each seat [tables, seats].
-        sample_learning_seats: samples the seats that learn in new hands at tables [B], [B, seats]
-            bool; another policy of the learner plays in the other seats. None: all seats learn.
+        sample_learning_seats: samples for new hands at tables [B] whether each seat learns, [B,
+            seats] bool; another policy of the learner plays in the others. None: all seats learn.
         is_learning_seat: whether each seat learns in the current hand [tables, seats] bool.
         unfinished_batch: pending decisions of the previous batch; None before the first batch.
     """
@@ -162,7 +162,7 @@ class Rollout:
         return batch
 
     def _collect_batch(self, choose_actions: ActFunction, steps: int | None) -> RolloutBatch:
-        """Play `steps` actions at every table, or whole hands if None; return the decisions."""
+        """Play `steps` actions at every table (None: until all hands end); return decisions."""
         rows = np.arange(len(self.agent_of_seat))
         last_row = np.full(self.agent_of_seat.shape, NO_ROW)  # batch row of a seat's last decision
         batches = [] if self.unfinished_batch is None else [self.unfinished_batch]
@@ -200,7 +200,7 @@ class Rollout:
         return batch
 
     def accumulate_hand_results(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
-        """Add B finished hands, with chips won [B, seats], to the counts and opponents' results."""
+        """Count B finished hands; add `payoffs` [B, seats] in chips to the opponents' results."""
         self.hands_played += len(rows)
         if self.opponents is not None:
             self.opponents.accumulate_results(rows, self.agent_of_seat[rows], payoffs)
@@ -229,7 +229,7 @@ class Rollout:
     def find_decisions_and_opponents(
         self, agent: np.ndarray, mask: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return at which of B tables a learning agent decides, at which an opponent acts, [B]."""
+        """Return masks [B] of tables where a learning agent decides and where an opponent acts."""
         is_learner = np.full(len(agent), True) if self.opponents is None else agent == 0
         is_decision = is_learner if self.include_forced_moves else is_learner & has_choice(mask)
         return is_decision, ~is_learner
@@ -299,7 +299,7 @@ class Rollout:
 
 @jit
 def has_choice(legal_masks):  # type: ignore[no-untyped-def]
-    """Return whether there are at least two legal actions in each mask [B, A], [B] bool."""
+    """Return whether each of B masks [B, A] has at least two legal actions, [B] bool."""
     result = np.empty(len(legal_masks), np.bool_)
     for i in range(len(legal_masks)):
         result[i] = legal_masks[i].sum() > 1

@@ -2,9 +2,10 @@
 
 `state.pt` holds the full state of a run. It is written under another name, read back, flushed to
 the disk and then renamed, so that it is complete at any moment. `players/<decisions>.pt` is a
-snapshot of the players, {"game": game.to_dict(), "players": {name: player.to_dict()}}, and is never
-replaced. Exported players are snapshots in safetensors files, which can't contain code: the entry
-`poker_rl` of the metadata holds the snapshot as JSON, with {"tensor": NAME} for each tensor.
+snapshot of the players, {"game": game.to_dict(), "players": {name: player.to_dict()}}; later
+snapshots leave it in place. Exported players are snapshots in safetensors files, which can't hold
+code: the entry `poker_rl` of the metadata is the snapshot as JSON, in which {"tensor": NAME} stands
+for each tensor.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ LOAD_STATE_ERRORS = (
     *(ArithmeticError, AttributeError, LookupError),
     *(RuntimeError, TypeError, ValueError),
 )
-# Exceptions that zipfile, pickle and torch may raise for files that are damaged or no checkpoints.
+# Exceptions that zipfile, pickle and torch may raise for damaged files and for other file formats.
 UNREADABLE_FILE_ERRORS = (*LOAD_STATE_ERRORS, EOFError, zipfile.BadZipFile, pickle.UnpicklingError)
 
 MACHINE_MEMORY_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -53,9 +54,9 @@ def save_atomically(path: Path, tree: dict[str, Any]) -> None:
             with new_path.open("wb") as file:
                 torch.save(tree, file)
         except RuntimeError as error:
-            # When the disk is full, torch.save replaces the OSError by a RuntimeError.
+            # When the disk is full, torch.save raises a RuntimeError instead of the OSError.
             raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
-        # Test that the file can be read: some values, such as NumPy scalars, can only be saved.
+        # Test loading the file: some values, such as NumPy scalars, can be saved but not loaded.
         torch.load(new_path, map_location="cpu", weights_only=True, mmap=True)
 
 
@@ -77,7 +78,7 @@ def load_checked(path: Path) -> dict[str, Any]:
 
 
 def map_tensors(tree: Any, function: Callable[[str, torch.Tensor], Any], path: str = "") -> Any:
-    """Return nested values with `function(path, tensor)` for each tensor; a path is like "a.0"."""
+    """Return nested values, tensors mapped by `function(path, tensor)` with a path like "a.0"."""
     if isinstance(tree, torch.Tensor):
         return function(path, tree)
     prefix = f"{path}." if path else ""
@@ -93,7 +94,7 @@ def find_non_finite_tensors(tree: Any) -> list[str]:
     """Return the paths, as in `map_tensors`, of the tensors that hold a NaN or an infinity."""
     tensors: dict[str, torch.Tensor] = {}
     map_tensors(tree, tensors.__setitem__)
-    # The minimum and the maximum of a tensor are NaN if any of its values is.
+    # The minimum and the maximum of a tensor are NaN if any of its values is NaN.
     return [
         path
         for path, tensor in tensors.items()
@@ -134,7 +135,7 @@ def find_newest_snapshot(folder: Path) -> Path:
 
 
 def load_snapshot(path: Path) -> dict[str, Any]:
-    """Load a snapshot, {"game": ..., "players": {name: state}}; raise ConfigError otherwise."""
+    """Load a snapshot, {"game": ..., "players": {name: state}}; raise ConfigError if invalid."""
     is_safetensors = path.suffix == SAFETENSORS_SUFFIX
     tree = load_safetensors(path) if is_safetensors else load_checked(path)
     if not all(isinstance(tree.get(key), dict) for key in ("game", "players")):

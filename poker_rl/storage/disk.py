@@ -120,8 +120,8 @@ def create_writable_folder(path: Path) -> None:
 def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
     """Lock a folder while in this context; only one process at a time can hold the lock.
 
-    If another process holds it, wait until it is free, or with `activity` raise a ConfigError. Its
-    message says that the other process is doing `activity`, such as "training it".
+    If another process holds it, wait until it is free. With `activity`, such as "training it", do
+    not wait but raise a ConfigError, which says that another process is doing that.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -80,8 +80,8 @@ def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str])
     """Return a label for a folder's name from a command's overrides, as `lr.start-0.5_seed-1`.
 
     The label has no character with a special meaning for shells or for Hydra, so that the folder
-    can be typed in `resume=FOLDER`. Overrides of the top-level `omitted_keys` are left out, and so
-    are those of game and algorithm, which are the names of the parent folders.
+    can be typed in `resume=FOLDER`. Overrides of the top-level settings `omitted_keys` are left
+    out, and so are those of game and algorithm, which are the names of the parent folders.
     """
     words = []
     for override in overrides:
@@ -185,7 +185,8 @@ def read_config_and_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, An
 def describe_snapshot_origin(folder: Path, decisions: int) -> dict[str, Any]:
     """Return the origin of a snapshot, for players that are exported or copied from a run.
 
-    It holds entries of the manifest, and `decisions`, the number of decisions before the snapshot.
+    It is a dict with the run's command, experiment, seed, status, commit and date, and with
+    `decisions`, the number of decisions before the snapshot.
     """
     config, manifest = read_config_and_manifest(folder)
     try:

@@ -37,7 +37,7 @@ def escape_control_characters(text: str) -> str:
 def print_line(text: str, is_escaped: bool = False) -> None:
     """Print a line and flush it; a failure of standard output raises an OSError.
 
-    Control characters are escaped, unless `is_escaped`: the caller has escaped all untrusted text.
+    Escape control characters, unless the caller has escaped those of untrusted text (`is_escaped`).
     """
     with name_path_in_errors("standard output"):
         print(text if is_escaped else escape_control_characters(text), flush=True)
@@ -50,7 +50,7 @@ def print_error(message: str) -> None:
 
 
 def announce_compilation() -> AbstractContextManager[object]:
-    """Return a context that prints a notice when numba first compiles a function inside it.
+    """Return a context that prints one notice if numba compiles a function in it.
 
     In a distributed run only the process of rank 0 prints it.
     """

@@ -48,7 +48,7 @@ class TargetBatch(NamedTuple):
 
 
 class MergingBuffer:
-    """Buffer that merges equal observations; it holds up to K x `capacity` for K replicas."""
+    """Buffer that merges equal observations; all K replicas share its K x `capacity` rows."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class MergingBuffer:
         """Replace the contents by N rows, and index them by replica.
 
         `keys` [N, bytes] encode replica, observation and mask; rows with equal keys can be merged.
-        `sums` [N, A + 1] have the sum of a row's weighted targets, then the sum of its weights.
+        `sums` [N, A + 1] have a row's sums of weight x target by action, then its sum of weights.
         """
         self._keys, self._sums = keys, sums
         replica = keys[:, :REPLICA_BYTES].copy().view(np.int64)[:, 0]
@@ -100,7 +100,7 @@ class MergingBuffer:
         self.iteration += 1
 
     def add(self, decisions: TraversalDecisions) -> None:
-        """Add decisions; if the buffer is small or many rows are new, merge equal rows."""
+        """Add decisions; merge equal rows if the buffer is small or has many unmerged rows."""
         count = len(decisions.replica)
         if not count:
             return
@@ -128,7 +128,10 @@ class MergingBuffer:
         self._set_rows(keys, sums)
 
     def get_or_sample_batch(self, batch_size: int) -> TargetBatch:
-        """Return all rows of each replica, or `batch_size` sampled by weight if it has more."""
+        """Return all rows of each replica that has at most `batch_size` rows.
+
+        Of every other replica, sample `batch_size` rows with probabilities as their weights.
+        """
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch
         max_rows = max(map(len, self._rows_by_replica))
@@ -139,7 +142,7 @@ class MergingBuffer:
                 cumulative_weight = self._cumulative_weights[k]
                 sampled_weight = self._generator.random(batch_size) * cumulative_weight[-1]
                 index = np.searchsorted(cumulative_weight, sampled_weight, side="right")
-                # Because of rounding, the index may be past the last row.
+                # Because of rounding, the index may be one past the last row.
                 rows[k] = replica_rows[np.minimum(index, len(replica_rows) - 1)]
                 row_weights[k] = 1 / batch_size
             elif len(replica_rows):
@@ -175,7 +178,7 @@ class MergingBuffer:
         self.warm_start(state)
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy rows and iteration of another run's buffer; raise ConfigError if they do not fit."""
+        """Copy rows and iteration of another buffer; raise ConfigError if the rows do not fit."""
         keys, sums = (state["rows"][name].numpy() for name in ("keys", "sums"))
         self._unmerged_rows = state["unmerged_rows"]
         if len(keys) - self._unmerged_rows > self._capacity:
@@ -188,7 +191,7 @@ class MergingBuffer:
 
 @jit
 def _hash_priorities(keys, salt):  # type: ignore[no-untyped-def]
-    """Return a hash of each key, uniform in [0, 1), [N]; the keys with the lowest ones stay."""
+    """Return a hash in [0, 1) for each of N keys, [N]; a full buffer keeps the lowest hashes."""
     priorities = np.empty(len(keys))
     for i in range(len(keys)):
         hash_bits = hash_bytes(keys[i], salt)

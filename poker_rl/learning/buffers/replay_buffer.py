@@ -36,15 +36,15 @@ class InsertionRule:
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
         """Return the probability that each of N items is stored in the full buffer, [N].
 
-        `item_number` [N] counts the items ever added to the replica before each item.
+        `item_number` [N]: how many items were added to the same replica before each item.
         """
         raise NotImplementedError
 
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return the slot for each of N new items, [N]; from `capacity` on, an item is dropped."""
-        # A uniform number u stores the item if u < p; u / p is then uniform and selects the slot.
+        """Return slots of N new items, [N]; an item with a slot >= `capacity` is dropped."""
+        # With a uniform number u, an item is stored if u < p; u / p then selects its slot.
         insertion_prob = self.compute_insertion_probs(item_number, capacity)
         slot = generator.random(len(item_number)) * (capacity / insertion_prob)
         return np.where(item_number < capacity, item_number, slot.astype(np.int64))
@@ -82,7 +82,7 @@ class FlooredReservoir(InsertionRule):
 class ExponentialReservoir(InsertionRule):
     """Rule that stores each item with the same probability p after the buffer is full.
 
-    The ages of the stored items have a geometric distribution with mean capacity / p.
+    The age of a stored item, in items added since, is geometric with mean capacity / p.
     """
 
     insertion_prob: PositiveShare
@@ -129,7 +129,7 @@ class ReplayBuffer:
         self.capacity, self.replicas, self._insertion_rule = capacity, replicas, insertion_rule
         self._capacity_key, self._columns, self._device = capacity_key, dict(columns), device
         self.items_added = np.zeros(replicas, np.int64)  # items ever added to each replica
-        # Columns in descending order of size are aligned without gaps.
+        # Columns in descending order of the size of one value are aligned without gaps.
         by_size = sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize)
         stored_types = [(name, column.stored_type) for name, column in by_size]
         self._item_dtype = np.dtype(stored_types, align=True)  # pads a row to whole words
@@ -155,7 +155,7 @@ class ReplayBuffer:
         self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
 
     def check_capacity(self, setting_key: str, needed_items: int) -> None:
-        """Raise ConfigError about the setting `setting_key` if it needs more items than fit."""
+        """Raise ConfigError about the setting `setting_key` if `needed_items` exceed `capacity`."""
         if needed_items > self.capacity:
             raise ConfigError(
                 f"{setting_key}: {needed_items:,} items are needed to learn;"
@@ -164,7 +164,7 @@ class ReplayBuffer:
 
     @property
     def min_replica_size(self) -> int:
-        """Number of items of the replica that has the fewest, over all processes of the run."""
+        """Smallest number of items that a replica in any process of the run has."""
         own_min_size = int(min(self.items_added.min(), self.capacity))
         return -collectives.max_over_processes(-own_min_size)
 
@@ -207,7 +207,7 @@ class ReplayBuffer:
     def _pack_items(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
         """Pack N items into rows of bytes, [N, bytes].
 
-        `columns` hold M items each, [M, width] or [M]; `index` [N] selects from them.
+        Each column has M items, [M, width] or [M]; `index` [N] selects the items to pack.
         """
         items = np.empty(len(index), self._item_dtype)
         for name, column in self._columns.items():
@@ -237,7 +237,7 @@ class ReplayBuffer:
         return batch
 
     def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, Tensor]]:
-        """Yield `count` batches like those of `sample`; on a GPU, one call samples them all."""
+        """Yield `count` batches like those of `sample`; a GPU samples all of them at once."""
         if self._device.type == "cpu":
             for _ in range(count):
                 yield self.sample(batch_size)
@@ -259,7 +259,7 @@ class ReplayBuffer:
         self._sizes.copy_(copy_to_device(sizes[:, None], self._device))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the items on the CPU, the numbers added, and the random generators' states."""
+        """Return the items on the CPU, the numbers ever added, and the generators' states."""
         parts = self._list_used_rows()
         return {
             "items_added": self.items_added.tolist(),
@@ -272,14 +272,14 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`, but no sampling generator from another type of device."""
+        """Restore a `state_dict`; the sampling generator only if it is for this type of device."""
         self._load_items(state)
         self._insertion_generator.bit_generator.state = state["insertion_generator"]
         if state["sample_generator"].shape == self.sample_generator.get_state().shape:
             self.sample_generator.set_state(state["sample_generator"])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy another buffer's items; raise ConfigError if its columns or capacity differ."""
+        """Copy another buffer's items; raise ConfigError if its columns or its size do not fit."""
         if state["items"].keys() != self._columns.keys():
             theirs, ours = (", ".join(names) for names in (state["items"], self._columns))
             raise ConfigError(f"{self._capacity_key}: that buffer holds {theirs}, this one {ours}")
