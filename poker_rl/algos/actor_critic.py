@@ -52,7 +52,10 @@ MIN_BEHAVIOR_PROB = 0.02  # lower bound of the divisor b(x) in the correction d
 
 @dataclass(kw_only=True)
 class ActorCritic(NetworkLearner, NetworkAssignment):
-    """All-action actor-critic; schedules advance with the decisions of all instances together."""
+    """Actor-critic that learns from all actions of a decision, not only from the sampled one.
+
+    Its schedules count the decisions of all instances together.
+    """
 
     hands_per_iteration: PositiveInt
     enumerate_deals: bool
@@ -109,7 +112,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         policy = np.concatenate([empty_policy, *self._recorded_policies])  # [N, A]
         is_traverser = batch.agent == self._traverser_of_table[batch.table]
         metrics = self._fit_networks(
-            batch.select_trajectories(np.flatnonzero(is_traverser)), policy[is_traverser]
+            batch.select_rows_and_renumber(np.flatnonzero(is_traverser)), policy[is_traverser]
         )
         self._averages.weight_ema.update(self._actor)
         if (average_policy := self._averages.average_policy) is not None:
@@ -124,7 +127,10 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return "average" (if learned), "weight_average" (EMA of the actor), "current" (actor)."""
+        """Return the average policy (if learned), the EMA of the actor, and "current", the actor.
+
+        The first two are called "average" and "weight_average".
+        """
         critic = self.services.build_player_critic(self._critic, self.reward_scale, per_action=True)
         return self._averages.build_players(critic)
 

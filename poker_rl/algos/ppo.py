@@ -186,7 +186,10 @@ class PPO(NetworkLearner, NetworkAssignment):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return "average" (if learned), "weight_average" (EMA of the actor), "current" (actor)."""
+        """Return the average policy (if learned), the EMA of the actor, and "current", the actor.
+
+        The first two are called "average" and "weight_average".
+        """
         scale, gamma = self.reward_scale, self.gamma
         critic = self.services.build_player_critic(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)

@@ -144,7 +144,10 @@ class Vine(NetworkLearner):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return "weight_average", the EMA of the actor, which plays in training, and "current"."""
+        """Return "weight_average", the EMA of the actor, and "current", the actor.
+
+        In training, "weight_average" plays all hands.
+        """
         module = self._critic_ema.module
         critic = self.services.build_player_critic(module, self.reward_scale, per_action=False)
         return self.services.build_players(

@@ -178,7 +178,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         nth_hand = hand[order][np.cumsum(decisions) - decisions + n - 1]
         last_hand = nth_hand.reshape(self.instances, -1).max(1)
         kept_rows = np.flatnonzero(hand <= last_hand[batch.table // self.hands_per_iteration])
-        return batch.select_trajectories(kept_rows), int((last_hand + 1).sum())
+        return batch.select_rows_and_renumber(kept_rows), int((last_hand + 1).sum())
 
     def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         return self.services.sample_actions(self._actor, rows)

@@ -232,8 +232,8 @@ def _enumerate_nodes(game: Game, deals: np.ndarray) -> dict[str, list[np.ndarray
         _, betting_line = np.unique(
             betting_line[decision_rows[row]] * game.action_count + action, return_inverse=True
         )
-        # In this level each deal has equally many nodes, in the order of the deals. The next level
-        # is checked for this here.
+        # The nodes of this level are sorted by deal, with equally many for each deal. Check that
+        # this also holds for their children, the next level.
         deal_of_child = decision_rows[row] // (len(is_over) // deal_count)
         if np.ptp(np.bincount(deal_of_child, minlength=deal_count)):
             problem = "has betting lines that depend on the cards, so it is not enumerated"

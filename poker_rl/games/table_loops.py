@@ -102,7 +102,7 @@ def step_autoreset_loop(
 
 @cache
 def compile_loop(loop: Any, rules: ModuleType, parallel: bool, rule: str = "") -> Any:
-    """Compile a loop for the rules of a game; numba caches each combination on disk.
+    """Compile a loop for the rules of a game; numba caches the machine code on disk.
 
     `rule` is the name of the rule that `rule_loop`, `output_rule_loop` or `seat_rule_loop` calls.
     """

@@ -102,7 +102,9 @@ class AveragePolicy:
 
     def learn(self) -> dict[str, float]:
         """Take `settings.gradient_steps` steps if there are items; return `pop_metrics()`."""
-        if self.buffer.has_items:  # a replica without items samples zeros, whose loss is 0
+        if (
+            self.buffer.any_process_has_items()
+        ):  # a replica without items samples zeros, whose loss is 0
             self.take_steps(self.settings.gradient_steps)
         return self.pop_metrics()
 

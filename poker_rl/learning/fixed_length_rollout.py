@@ -87,9 +87,10 @@ class TableGroup:
 
 
 class FixedLengthRollout:
-    """Rollout of `steps` actions at every table of `services.rollout`, chosen by `actor`.
+    """Rollout that takes `steps` actions at every table of `services.rollout`.
 
-    `groups` is the number of groups of tables that take turns; None: 2 on a GPU if K = 1, else 1.
+    The network `actor` chooses the actions. `groups` is the number of groups of tables that take
+    turns; None: 2 on a GPU with a single replica, else 1.
 
     Attributes:
         batch: the decisions of the latest `play`; each `play` overwrites the same tensors.

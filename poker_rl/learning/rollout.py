@@ -71,7 +71,7 @@ class RolloutBatch(_DecisionInputs):
     def __len__(self) -> int:
         return len(self.action)
 
-    def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:
+    def select_rows_and_renumber(self, rows: np.ndarray) -> RolloutBatch:
         """Return the decisions in `rows` [M], with `next_row` renumbered for the result.
 
         The rows must form whole trajectories: all decisions of an agent in a finished hand.
@@ -200,7 +200,10 @@ class Rollout:
         return batch
 
     def accumulate_hand_results(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
-        """Count B finished hands; add `payoffs` [B, seats] in chips to the opponents' results."""
+        """Add B finished hands at tables `rows` to `hands_played` and to the opponents' results.
+
+        `payoffs` [B, seats] are in chips.
+        """
         self.hands_played += len(rows)
         if self.opponents is not None:
             self.opponents.accumulate_results(rows, self.agent_of_seat[rows], payoffs)

@@ -19,8 +19,8 @@ from poker_rl.evaluation.agreement_with_records import (
     to_full_game_player,
 )
 from poker_rl.games.poker.display.view import DisplayedPoker
-from poker_rl.games.poker.phh import check_phh_support
 from poker_rl.games.poker.phh_reader import RecordedDecisions, read_decisions
+from poker_rl.games.poker.phh_writer import check_phh_support
 from poker_rl.play.move_grades import choose_grade_word, explain_grades
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player, resolve_spec

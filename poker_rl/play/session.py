@@ -27,7 +27,7 @@ from poker_rl.evaluation.starting_hand_grid import (
 )
 from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker
-from poker_rl.games.poker.phh import check_phh_support, format_phh
+from poker_rl.games.poker.phh_writer import check_phh_support, format_phh
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.live_hand import (
     LiveHand,

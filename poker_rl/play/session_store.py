@@ -141,7 +141,7 @@ class SessionStore:
         """Return a game's number of seats, and its possible opponents with descriptions."""
         if game_name not in self._path_by_game:
             raise MoveNotAllowedError("There is no such game.")
-        game: Game = build(self._compose_game(game_name)["game"], "game", Game)
+        game: Game = build(self._compose_game_config(game_name)["game"], "game", Game)
         if not isinstance(game, DisplayedGame):
             raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
         names = self.load_bots(game)
@@ -161,12 +161,12 @@ class SessionStore:
         if not against or not known_specs.issuperset(against):
             raise MoveNotAllowedError("There is no such player of this game.")
         return build_table_setup(
-            self._compose_game(game_name),
+            self._compose_game_config(game_name),
             self._option_dirs,
             against,
             self.config.adviser,
             default_advisers=self.config.default_advisers,
         )
 
-    def _compose_game(self, name: str) -> dict[str, Any]:
+    def _compose_game_config(self, name: str) -> dict[str, Any]:
         return compose_plain_config([f"game={name}"], self._option_dirs)

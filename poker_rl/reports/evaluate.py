@@ -17,7 +17,7 @@ from poker_rl.evaluation.agreement_with_records import (
     measure_recorded_decisions,
     to_full_game_player,
 )
-from poker_rl.evaluation.best_response.exploitability_bounds import (
+from poker_rl.evaluation.best_response.exploitability_lower_bounds import (
     compute_lbr_bound,
     compute_trained_bound,
 )

@@ -30,7 +30,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
 from poker_rl.games.hand_history import HandHistory, hand_history_from_record
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
-from poker_rl.games.poker.phh import check_phh_support, format_phh
+from poker_rl.games.poker.phh_writer import check_phh_support, format_phh
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs

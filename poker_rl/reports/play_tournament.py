@@ -130,7 +130,11 @@ def play_tournament(
 def create_plan(
     config: TournamentConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> TournamentPlan:
-    """Return the plan of a new tournament; it names the snapshot of each trained player."""
+    """Return the plan of a new tournament.
+
+    The name of each trained player includes its snapshot, so that a resumed tournament plays the
+    same one.
+    """
     if group_config is None:
         raise ConfigError("game: missing; give game=NAME players=[…], or resume=FOLDER")
     players: dict[str, Mapping[str, Any] | None] = {}

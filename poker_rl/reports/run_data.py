@@ -186,7 +186,7 @@ def read_summary_run_folders(path: Path) -> list[Path]:
             folders = [Path(row["folder"]) for row in csv.DictReader(file) if row["folder"]]
     except (LookupError, ValueError, TypeError, csv.Error):
         raise ConfigError(f"{path} is neither a run folder nor the summary of a sweep") from None
-    # If `outputs` was moved, runs are found by their path relative to the summary.
+    # If `outputs` was moved, the listed paths are wrong, but GAME/ALGO/NAME below it is right.
     moved = [path.parent.parent.joinpath(*folder.parts[-3:]) for folder in folders]
     return [new if new.is_dir() else old for new, old in zip(moved, folders, strict=True)]
 

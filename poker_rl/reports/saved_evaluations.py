@@ -21,7 +21,7 @@ from poker_rl.config.validation import (
     error_prefix,
     read_json,
 )
-from poker_rl.evaluation.best_response.exploitability_bounds import BOUND_PREFIX
+from poker_rl.evaluation.best_response.exploitability_lower_bounds import BOUND_PREFIX
 from poker_rl.evaluation.matches.duplicate_match import DealCount, VarianceReductionMethod
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import AGAINST, Result

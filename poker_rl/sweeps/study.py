@@ -82,7 +82,7 @@ def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
 
 
 def format_overrides(values: Mapping[str, Any]) -> list[str]:
-    """Return settings by dotted key as overrides KEY=VALUE, with all digits of numbers."""
+    """Return an override KEY=VALUE for each setting in `values`; numbers keep all their digits."""
     return [
         f"{key}={value if isinstance(value, str) else json.dumps(value)}"
         for key, value in values.items()

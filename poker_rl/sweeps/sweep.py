@@ -107,10 +107,10 @@ def read_stop_signal(stop_file: Path) -> int | None:
 
 @contextmanager
 def stop_sweep_on_signal(stop_file: Path, waits_for_jobs: bool) -> Iterator[None]:
-    """Stop the sweep in this context at a stop signal; let a second signal end the process.
+    """Stop the sweep in this context at the first stop signal; let a second one end the process.
 
-    A job in this process handles a signal first: it saves its work and raises the signal again. If
-    `waits_for_jobs`, this process waits until jobs in other processes have ended.
+    A job in this process handles a signal first: it saves its run and raises the signal again. If
+    `waits_for_jobs` and jobs run in other processes, the sweep ends after them, else at once.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:

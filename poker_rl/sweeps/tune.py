@@ -73,7 +73,10 @@ def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
 def build_checked_root_config(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
-    """Return the root settings of a run; raise ConfigError if a key or value is not allowed."""
+    """Return the root settings of a run with the lowest value or first choice of each searched key.
+
+    Raise ConfigError if a value is not allowed, or a key is one that the study has to set.
+    """
     for key in map(option_files.parse_override_key, (*train_overrides, *search_space)):
         if key in SETTINGS_SET_BY_STUDY:
             raise ConfigError(

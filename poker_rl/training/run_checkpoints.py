@@ -38,9 +38,9 @@ class Checkpoints:
     Attributes:
         run_log: the log of the run in rank 0; None in other processes.
         last_progress: the counters at the last checkpoint; None if there is none.
-        regular_steps: number of decisions at each checkpoint that was due by `checkpoint_every`.
-            Matches against an earlier state of a player use only these snapshots, and none that
-            was saved because the run was stopped: stops must not affect results.
+        regular_steps: numbers of decisions at the checkpoints that were due by `checkpoint_every`,
+            without those that were saved because the run was stopped. Matches against an earlier
+            state of a player use only these, so that stops do not affect results.
     """
 
     def __init__(
@@ -96,8 +96,8 @@ class Checkpoints:
         """Return the path of this rank's part of the checkpoint after `decisions` decisions."""
         return self.folder / WORKERS_FOLDER / f"{decisions}_{collectives.get_rank()}.pt"
 
-    def find_snapshot_before(self, decisions: int) -> Path | None:
-        """Return the newest snapshot in `regular_steps` up to `decisions`; None without one."""
+    def find_regular_snapshot_until(self, decisions: int) -> Path | None:
+        """Return the newest snapshot of `regular_steps` at or before `decisions`; None without."""
         paths = {int(path.stem): path for path in checkpoint.list_snapshots(self.folder)}
         steps = [step for step in self.regular_steps if step <= decisions and step in paths]
         return paths[max(steps)] if steps else None

@@ -82,7 +82,8 @@ def build_and_train(
     composed: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
 ) -> None:
     """Build the algorithm and all that it needs, and train; `loggers` are added to the run's."""
-    # The manifest records sys.argv, which would be another command in jobs of a sweep or a study.
+    # The manifest records sys.argv. In a job of a sweep or a study this is the command of the whole
+    # sweep or study, so replace it by the command that trains this run alone.
     sys.argv = shlex.split(format_train_command(composed.overrides, option_dirs))
     settings, resume, opponents = collect_settings_and_opponents(composed, option_dirs)
     if resume is None and settings.get("workers") == 1:

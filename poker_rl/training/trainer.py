@@ -107,7 +107,7 @@ class Trainer:
         if self.run_log is None:
             return
         start, progress = perf_counter(), self.algorithm.progress
-        halfway_snapshot = self.checkpoints.find_snapshot_before(progress.decisions // 2)
+        halfway_snapshot = self.checkpoints.find_regular_snapshot_until(progress.decisions // 2)
         results = self.evaluator.evaluate(
             dict(self.algorithm.players()), halfway_snapshot, is_exact
         )

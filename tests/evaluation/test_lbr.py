@@ -12,7 +12,7 @@ from toy_games import kuhn, leduc
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values, play_match
 from poker_rl.evaluation.best_response import win_margins
-from poker_rl.evaluation.best_response.exploitability_bounds import (
+from poker_rl.evaluation.best_response.exploitability_lower_bounds import (
     compute_lbr_bound,
     compute_trained_bound,
 )
@@ -120,7 +120,9 @@ def expected(play, state, seat, place):
     if table["over"]:
         return play.compute_payoffs(state, seat, places)[0]
     if table["to_act"] == seat:
-        action = play.choose_actions(state, seat)[play.get_view_rows(int(table["street"]))[place]]
+        action = play.choose_actions(state, seat)[
+            play.get_hand_rows_in_view(int(table["street"]))[place]
+        ]
         return expected(play, play.get_child_state(state, int(action)), seat, place)
     (probs,) = play.compute_mean_player_probs(state, places)
     return sum(

@@ -10,7 +10,7 @@ from open_spiel.python.algorithms import exploitability as their_exploitability
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import nash_conv
 from poker_rl.games import get_tree, load_game
-from poker_rl.integrations import openspiel
+from poker_rl.integrations import games_to_openspiel
 
 LIARS_DICE = ["game.name=liars_dice", "+game.params.dice_sides=3"]
 GOOFSPIEL = ["game.name=goofspiel", "+game.params={num_cards: 3, imp_info: true}"]
@@ -61,7 +61,7 @@ def test_their_game_has_their_nash_conv(theirs, overrides):
 
 
 def test_our_game_has_our_nash_conv():
-    game = openspiel.load_game("kuhn", ["game.ante=2"])
+    game = games_to_openspiel.load_game("kuhn", ["game.ante=2"])
     tree = get_tree(game.game)
     policy = sample_policy(tree)
     assert their_nash_conv(game, tree, policy) == pytest.approx(nash_conv(tree, policy))
@@ -73,7 +73,7 @@ def test_our_game_has_our_nash_conv():
 
 
 def test_solvers_of_openspiel_solve_our_game():
-    game = openspiel.load_game("kuhn")
+    game = games_to_openspiel.load_game("kuhn")
     python_solver, solver = cfr.CFRPlusSolver(game), pyspiel.CFRPlusSolver(game)
     for _ in range(10):
         python_solver.evaluate_and_update_policy()
@@ -112,4 +112,4 @@ def test_games_that_do_not_fit_are_errors(overrides, message):
     with pytest.raises(ConfigError, match=message):
         load_game("openspiel", *overrides)
     with pytest.raises(ConfigError, match="game: limit_holdem_2to9"):
-        openspiel.load_game("limit_holdem_2to9")
+        games_to_openspiel.load_game("limit_holdem_2to9")

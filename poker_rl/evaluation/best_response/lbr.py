@@ -156,10 +156,11 @@ class ResponderPlay:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.list_boards_by_street(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
-        # The player's actions and the payoffs are means over its hands without a card of the final
-        # board. The responder chooses its actions by the board cards of the present street alone.
+        # On every street, the player's mean policy and the payoffs leave out its hands that share a
+        # card with the final board. The responder does not know that board: it chooses its actions
+        # by the board cards of the present street alone.
         last_street = len(self._boards) - 1
-        view, rows = self._get_responder_view(last_street), self.get_view_rows(last_street)
+        view, rows = self._get_responder_view(last_street), self.get_hand_rows_in_view(last_street)
         self._is_disjoint, self._win_margins = view.is_disjoint[rows], view.win_margins[rows]
 
     def play_seat(self, seat: int) -> float:
@@ -177,7 +178,7 @@ class ResponderPlay:
             self._views_by_street[street] = self._responder.build_view(board, self._own_hands)
         return self._views_by_street[street]
 
-    def get_view_rows(self, street: int) -> np.ndarray:
+    def get_hand_rows_in_view(self, street: int) -> np.ndarray:
         """Return the row that each of the G hands has in the `ResponderView` of a street, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
@@ -194,7 +195,7 @@ class ResponderPlay:
             payoffs_out[hand_rows] = self.compute_payoffs(state, seat, hand_rows)
             return
         if table["to_act"] == seat:
-            view_rows = self.get_view_rows(table["street"])[hand_rows]
+            view_rows = self.get_hand_rows_in_view(table["street"])[hand_rows]
             actions = self.choose_actions(state, seat)[view_rows]
         else:
             # One random number for all hands: most of them then face the same action, so that fewer

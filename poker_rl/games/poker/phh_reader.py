@@ -21,7 +21,7 @@ from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
-from poker_rl.games.poker.phh import build_phh_stakes, check_phh_support
+from poker_rl.games.poker.phh_writer import build_phh_stakes, check_phh_support
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
@@ -95,11 +95,11 @@ def read_decisions(
         raise ConfigError(f"{path} has no hand of {game.name} (left out: {reasons})")
     names = {name for hand in hands for name in hand.players}
 
-    def is_chosen(hand: RecordedHand, seat: int) -> bool:
+    def is_reviewed(hand: RecordedHand, seat: int) -> bool:
         labels = (f"p{seat + 1}", str(seat + 1)) if player not in names else ()
         return hand.has_cards[seat] and player in (None, hand.players[seat], *labels)
 
-    mask = [is_chosen(hand, seat) for hand in hands for seat in hand.records["to_act"].tolist()]
+    mask = [is_reviewed(hand, seat) for hand in hands for seat in hand.records["to_act"].tolist()]
     if not any(mask):
         raise ConfigError(
             f"{path} has no decision of {player or 'a player'} with known cards; players:"

@@ -168,9 +168,8 @@ class ReplayBuffer:
         own_min_size = int(min(self.items_added.min(), self.capacity))
         return -collectives.max_over_processes(-own_min_size)
 
-    @property
-    def has_items(self) -> bool:
-        """True if any replica in any process of the run has an item."""
+    def any_process_has_items(self) -> bool:
+        """Return whether any replica has an item; all processes of a run call this together."""
         return collectives.max_over_processes(int(self.items_added.max())) > 0
 
     @property

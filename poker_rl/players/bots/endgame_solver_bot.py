@@ -162,7 +162,7 @@ class EndgameSolverBot(Bot):
         policy = np.zeros((len(street.legal_mask), *own_policy.probs.shape[1:]))
         policy[own_decisions] = own_policy.probs
         rows = np.maximum(own_policy.row_of_hand, 0)
-        opt_out_values = _compute_best_response_values(*arrays, policy, rows, ranges, own_seat)
+        opt_out_values = _compute_best_response_to(*arrays, policy, rows, ranges, own_seat)
         possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
         row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
@@ -196,18 +196,18 @@ class EndgameSolverBot(Bot):
 
 
 @jit
-def _compute_best_response_values(lines, terminal_arrays, policy, row_of_hand, ranges, own_seat):
-    """Return what a best response to the policy of `own_seat` wins with each of H hands, [H].
+def _compute_best_response_to(lines, terminal_arrays, policy, row_of_hand, ranges, policy_seat):
+    """Return what a best response to the policy of `policy_seat` wins with each of H hands, [H].
 
-    These are counterfactual values in chips: the payoffs against each hand of `own_seat` are
-    weighted by `ranges[own_seat]`. The module `betting_lines` explains the other arguments.
+    These are counterfactual values in chips: the payoffs against each hand of `policy_seat` are
+    weighted by `ranges[policy_seat]`. The module `betting_lines` explains the other arguments.
     """
     reach = np.empty((len(lines[1]), *ranges.shape))
     reach[0] = ranges
     fill_reach(lines, policy, row_of_hand, reach)
     values = np.zeros(reach.shape)
-    other_values = values[:, 1 - own_seat]
-    fill_terminal_values(terminal_arrays, 1 - own_seat, reach, other_values)
+    other_values = values[:, 1 - policy_seat]
+    fill_terminal_values(terminal_arrays, 1 - policy_seat, reach, other_values)
     propagate_best_response_values(lines[0], lines[1], lines[3], values)
     return other_values[0]
 
@@ -231,7 +231,7 @@ def _run_discounted_cfr(
         hands: indices of the R hands that share no card with the board, among all H hands.
         ranges: the range of each seat, [2, H]; 0 for hands that share a card with the board.
         opt_out_values: the other seat's value of opting out with each hand, as returned by
-            `_compute_best_response_values`, [H].
+            `_compute_best_response_to`, [H].
         See `EndgameSolverBot` for the settings, and `betting_lines` for the other arguments.
     """
     shape = legal_mask.shape[0], len(hands), legal_mask.shape[1]

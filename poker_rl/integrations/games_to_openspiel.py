@@ -21,7 +21,7 @@ from poker_rl.integrations import to_game
 MAX_MOVES = 1000  # OpenSpiel gets this limit for games whose number of moves is not known
 
 
-class SpielGame(pyspiel.Game):
+class GameForOpenSpiel(pyspiel.Game):
     """Game of this program with the interface of an OpenSpiel game.
 
     Args:
@@ -75,7 +75,7 @@ class SpielGame(pyspiel.Game):
 class SpielState(pyspiel.State):
     """State of a game with the interface of an OpenSpiel state."""
 
-    def __init__(self, game: SpielGame) -> None:
+    def __init__(self, game: GameForOpenSpiel) -> None:
         super().__init__(game)
         self._cards: list[int] = []
         self._records: np.ndarray | None = None  # set when all cards have been dealt
@@ -156,4 +156,4 @@ class SpielObserver:
         return str(player) if records is None else self._game.infoset_name(records[0])
 
 
-load_game = SpielGame  # as with `pyspiel.load_game`
+load_game = GameForOpenSpiel  # as with `pyspiel.load_game`

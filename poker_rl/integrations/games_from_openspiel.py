@@ -36,7 +36,7 @@ class TabulatedTree(NamedTuple):
 
 
 @dataclass(kw_only=True, frozen=True)
-class OpenSpielGame(Game):
+class GameFromOpenSpiel(Game):
     """Game of OpenSpiel with a small tree, perfect recall and payoffs that sum to 0.
 
     Raises:
