@@ -23,7 +23,7 @@ ONLY_IN = {
     "onnxruntime": ("reports.export_weights",),
     "pettingzoo": ("integrations.",),
     "pokerkit": ("games.poker.phh_reader",),
-    "pyspiel": ("integrations.games_to_openspiel",),
+    "pyspiel": ("integrations.",),
     "safetensors": ("storage.checkpoint",),
     "stable_baselines3": ("integrations.sb3_env",),
     "rich": ("reports.watch_run",),

@@ -108,7 +108,7 @@ def test_exported_hands_are_read_back(definition, tmp_path):
         hole_cards = slice(2 * len(won))  # board cards that nobody saw are not in the file
         decks = (records["deck"][:, hole_cards] for records in (recorded.records, expected))
         np.testing.assert_array_equal(*decks)
-        assert replay_hands.compute_payoffs(full_game, recorded) == won
+        assert replay_hands.compute_final_payoffs(full_game, recorded) == won
 
 
 def test_hands_that_a_game_can_not_express_are_counted_and_named():

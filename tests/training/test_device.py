@@ -70,4 +70,4 @@ def test_hardware_options(get_refusal, capsys):
     out = capsys.readouterr().out
     for line in ("device: cuda", "precision: high  # TF32", "threads: auto  # all cores"):
         assert f"\n{line}" in out
-    assert "\n  tables: 32768  # of each instance; memory" in out
+    assert "\n  tables: 32768  # tables of each instance; memory" in out
