@@ -33,15 +33,15 @@ from poker_rl.algos.algorithm import build_algorithm
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_files
-from poker_rl.config.process_setup import count_cores
 from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.target_classes import load_class
+from poker_rl.config.threads_and_compile_cache import count_cores
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
+from poker_rl.training.compose_run_config import build_root_config
 from poker_rl.training.device import prepare_process
-from poker_rl.training.run_config import build_root_config
 
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
 TIME_LIMIT_S, CHECK_LIMIT_S, GPU_LIMIT_S, CPU_LIMIT_S = 450, 120, 40, 100

@@ -40,10 +40,10 @@ from poker_rl.config.validation import (
 )
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch, TraversalDecisions
+from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.memory_checks import check_memory
-from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
 from poker_rl.nets.net_interface import get_value_net_config
 from poker_rl.players.network_player import RegretMatchingPlayer

@@ -36,7 +36,8 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.acting_networks import ActingNetworks
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.insertion_rules import CircularInsertion
+from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.cuda_graphs import ParallelBranch
 from poker_rl.learning.gradient_steps import CapturedUpdates, OptimizerName, ReplayOptimizer
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment

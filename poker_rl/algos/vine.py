@@ -45,10 +45,11 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.games.tables import tables_from_records
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.insertion_rules import CircularInsertion
+from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
+from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import build_adam, set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import NEXT_PENDING, DecisionsToMake
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair

@@ -39,9 +39,9 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.advantages import compute_gae
+from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch, concatenate_batches
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.nets.replicas import WeightEMA

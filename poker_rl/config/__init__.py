@@ -5,8 +5,8 @@ that selects an option, such as `algo=ppo`, or changes a setting, such as `algo.
 settings belong to no group. Functions raise `ConfigError` for wrong settings, arguments and files.
 """
 
-from poker_rl.config.process_setup import set_threads
 from poker_rl.config.schedules import ScheduleOverDecisions
+from poker_rl.config.threads_and_compile_cache import set_threads
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeFloat,

@@ -7,7 +7,7 @@ import os
 
 import numba
 
-from poker_rl.config.process_setup import enable_compile_cache
+from poker_rl.config.threads_and_compile_cache import enable_compile_cache
 
 if "NUMBA_LOOP_VECTORIZE" not in os.environ:
     # Loop vectorization takes a tenth of the compile time and does not speed up short loops.

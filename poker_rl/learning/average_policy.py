@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from poker_rl.config.schedules import ScheduleOverOwnSteps
 from poker_rl.config.validation import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
 from poker_rl.learning import collectives
-from poker_rl.learning.buffers.replay_buffer import Column, InsertionRule, ReplayBuffer
+from poker_rl.learning.buffers.insertion_rules import InsertionRule
+from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.gradient_steps import CapturedUpdates, OptimizerName, ReplayOptimizer
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.nets.action_probs import masked_log_softmax

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_as_config_errors
 from poker_rl.games.game import Game
 from poker_rl.learning.buffers.replay_buffer import Column
+from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.learner_timer import LearnerTimer
-from poker_rl.learning.minibatches import DeduplicatedInputs
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import DecisionsToMake, Rollout, Seating
 from poker_rl.nets.action_probs import masked_softmax

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.hand_history import TablePacker
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.insertion_rules import CircularInsertion
+from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.gradient_steps import (
     build_adam,
     load_optimizer_moments,

@@ -37,8 +37,8 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.storage.disk import prepare_output_file
 from poker_rl.storage.terminal_output import escape_control_characters, print_line
+from poker_rl.training.compose_run_config import resolve_game_and_player
 from poker_rl.training.device import prepare_process
-from poker_rl.training.run_config import resolve_game_and_player
 
 FULL_BAR_WIDTH = 30  # length of the bar of a probability of 1, in characters
 

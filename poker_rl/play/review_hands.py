@@ -35,8 +35,8 @@ from poker_rl.reports.table_formats import (
 )
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.terminal_output import print_line
+from poker_rl.training.compose_run_config import resolve_game_and_player
 from poker_rl.training.device import prepare_process
-from poker_rl.training.run_config import resolve_game_and_player
 
 OUTPUT_SUFFIXES = (".csv", ".html")
 PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # worst decisions in terminal and HTML

@@ -41,8 +41,8 @@ from poker_rl.reports.saved_evaluations import EvaluateConfig, Evaluation, print
 from poker_rl.reports.table_formats import build_long_rows
 from poker_rl.storage.checkpoint import list_snapshots
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
+from poker_rl.training.compose_run_config import read_run_config
 from poker_rl.training.device import prepare_process
-from poker_rl.training.run_config import read_run_config
 from poker_rl.training.signals import let_ctrl_c_kill_process
 
 SETTINGS_EXCLUDED_BY_SEATS = (  # settings that can't be combined with the setting `seats`

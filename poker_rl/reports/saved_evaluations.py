@@ -44,7 +44,7 @@ from poker_rl.reports.table_formats import (
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_folder import read_config_and_manifest
 from poker_rl.storage.terminal_output import print_line
-from poker_rl.training.run_config import read_run_config
+from poker_rl.training.compose_run_config import read_run_config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -32,8 +32,8 @@ from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label, 
 from poker_rl.storage.terminal_output import print_error, print_line
 from poker_rl.sweeps import job_outcomes
 from poker_rl.sweeps.job_launcher import find_launcher, launch_jobs
+from poker_rl.training.compose_run_config import CHANGEABLE_SETTINGS, replace_opponents_by_copies
 from poker_rl.training.device import count_torchrun_processes
-from poker_rl.training.run_config import CHANGEABLE_SETTINGS, replace_opponents_by_copies
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal, list_stop_signals
 from poker_rl.training.start_run import run_training_job

@@ -36,6 +36,11 @@ from poker_rl.storage import run_folder
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import copy_into_folder, exclusive_lock, remove_partial_files
 from poker_rl.storage.terminal_output import announce_compilation, format_os_error, print_line
+from poker_rl.training.compose_run_config import (
+    CHANGEABLE_SETTINGS,
+    build_root_config,
+    collect_settings_and_opponents,
+)
 from poker_rl.training.device import (
     choose_faster_device,
     count_torchrun_processes,
@@ -44,11 +49,6 @@ from poker_rl.training.device import (
 )
 from poker_rl.training.loggers import Logger
 from poker_rl.training.run_checkpoints import Checkpoints, warm_start_from_run
-from poker_rl.training.run_config import (
-    CHANGEABLE_SETTINGS,
-    build_root_config,
-    collect_settings_and_opponents,
-)
 from poker_rl.training.run_log import RunLog
 from poker_rl.training.run_outcome import DivergedError, RunInterruptedError, RunOutcome
 from poker_rl.training.trainer import Trainer

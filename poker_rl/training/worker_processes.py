@@ -22,7 +22,7 @@ from torch import distributed as dist
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]  # its __all__ lacks them
 from torch.distributed.rendezvous import rendezvous
 
-from poker_rl.config.process_setup import count_cores
+from poker_rl.config.threads_and_compile_cache import count_cores
 from poker_rl.config.validation import ConfigError
 from poker_rl.learning import collectives
 from poker_rl.learning.collectives import ProcessLostError, ShmAllReduce, use_shm_all_reduce

@@ -21,7 +21,7 @@ from poker_rl.config import ConfigError
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.learning import HAND_ENDED, NEXT_PENDING, RolloutBatch
-from poker_rl.learning.buffers.replay_buffer import ExponentialReservoir
+from poker_rl.learning.buffers.insertion_rules import ExponentialReservoir
 from poker_rl.nets import MLPConfig
 
 

@@ -15,7 +15,8 @@ from poker_rl.config.schedules import Constant
 from poker_rl.evaluation import exploitability
 from poker_rl.games import Tables, get_tree
 from poker_rl.learning import HAND_ENDED, NEXT_PENDING, compute_gae
-from poker_rl.learning.minibatches import DeduplicatedInputs, iterate_minibatches, sample_uniform
+from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
+from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.nets import MLPConfig, NetDimensions, sparse_layers
 from poker_rl.players import load_player

@@ -20,7 +20,8 @@ from poker_rl.games import GameTree, Tables, get_tree
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.learning import LearnerServices, NetworkAssignment
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.buffers.insertion_rules import CircularInsertion
+from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 
 BOARD = "2c 7d 9h Js 4c"
 

@@ -10,7 +10,8 @@ from torch import nn
 
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.learning import Column
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.buffers.insertion_rules import CircularInsertion
+from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.cuda_graphs import ParallelBranch
 from poker_rl.learning.gradient_steps import (
     MIN_CHUNK,

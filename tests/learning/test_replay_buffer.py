@@ -8,14 +8,13 @@ import pytest
 import torch
 
 from poker_rl.config import ConfigError
-from poker_rl.learning.buffers.replay_buffer import (
+from poker_rl.learning.buffers.insertion_rules import (
     CircularInsertion,
-    Column,
     ExponentialReservoir,
     FlooredReservoir,
-    ReplayBuffer,
     UniformReservoir,
 )
+from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.memory_checks import _measure_free_bytes, _read_cgroup_limits, check_memory
 from poker_rl.training.device import ProcessRank, prepare_process
 

@@ -363,7 +363,9 @@ def test_what_is_refused_late_is_refused_untouched(run, monkeypatch):
     tiny.train(run, budget=200, figures=False)
     before = contents(run)
     with monkeypatch.context() as patch:
-        patch.setattr("poker_rl.training.run_checkpoints.Checkpoints.load_state_on_all_ranks", damaged)
+        patch.setattr(
+            "poker_rl.training.run_checkpoints.Checkpoints.load_state_on_all_ranks", damaged
+        )
         with pytest.raises(ConfigError, match="damaged"):
             tiny.train(run, budget=300, figures=False)
     assert contents(run) == before

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import hash_bytes, jit
+from poker_rl.learning.deduplicated_inputs import find_distinct_rows
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.memory_checks import check_memory
-from poker_rl.learning.minibatches import find_distinct_rows
 
 ALWAYS_MERGE_BELOW = 100_000  # a buffer with fewer rows merges equal ones at every addition
 MAX_UNMERGED_FRACTION = 1 / 8  # share of new rows above which a larger buffer merges

@@ -1,9 +1,5 @@
 """Circular replay buffers and reservoirs, with separate items for each network replica.
 
-The insertion rule decides which items stay: the newest (`CircularInsertion`), a uniform sample of
-all items (`UniformReservoir`, Vitter's algorithm R), or a sample that favors newer items
-(`FlooredReservoir`, arXiv:1603.01121; `ExponentialReservoir`, Osborne et al., ACL 2014).
-
 Items are rows of bytes on the networks' device, and batches are sampled there. Boolean columns are
 packed, eight values to a byte: an observation of heads-up limit hold'em takes 36 bytes.
 """
@@ -11,7 +7,6 @@ packed, eight values to a byte: an observation of heads-up limit hold'em takes 3
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,76 +14,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-from poker_rl.config.validation import ConfigError, PositiveShare
+from poker_rl.config.validation import ConfigError
 from poker_rl.learning import collectives
+from poker_rl.learning.buffers.insertion_rules import InsertionRule
 from poker_rl.learning.memory_checks import check_memory
 
 WORD_TYPES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
 BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
-
-
-class InsertionRule:
-    """Rule that fills the free slots of a buffer, then lets new items replace random old ones.
-
-    In a full buffer, an item is stored with the probability of `compute_insertion_probs`.
-    """
-
-    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return the probability that each of N items is stored in the full buffer, [N].
-
-        `item_number` [N]: how many items were added to the same replica before each item.
-        """
-        raise NotImplementedError
-
-    def assign_slots(
-        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
-    ) -> np.ndarray:
-        """Return slots of N new items, [N]; an item with a slot >= `capacity` is dropped."""
-        # With a uniform number u, an item is stored if u < p; u / p then selects its slot.
-        insertion_prob = self.compute_insertion_probs(item_number, capacity)
-        slot = generator.random(len(item_number)) * (capacity / insertion_prob)
-        return np.where(item_number < capacity, item_number, slot.astype(np.int64))
-
-
-@dataclass(kw_only=True, frozen=True)
-class CircularInsertion(InsertionRule):
-    """Rule that keeps the newest items: each new item replaces the oldest one."""
-
-    def assign_slots(
-        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
-    ) -> np.ndarray:
-        return item_number % capacity
-
-
-@dataclass(kw_only=True, frozen=True)
-class UniformReservoir(InsertionRule):
-    """Rule that keeps a uniform sample: the i-th item is stored with probability capacity / i."""
-
-    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        return capacity / (item_number + 1)
-
-
-@dataclass(kw_only=True, frozen=True)
-class FlooredReservoir(InsertionRule):
-    """Rule that stores the i-th item with probability max(capacity / i, min_insertion_prob)."""
-
-    min_insertion_prob: PositiveShare
-
-    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        return np.maximum(capacity / (item_number + 1), self.min_insertion_prob)
-
-
-@dataclass(kw_only=True, frozen=True)
-class ExponentialReservoir(InsertionRule):
-    """Rule that stores each item with the same probability p after the buffer is full.
-
-    The age of a stored item, in items added since, is geometric with mean capacity / p.
-    """
-
-    insertion_prob: PositiveShare
-
-    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        return np.full(len(item_number), self.insertion_prob)
 
 
 class Column(NamedTuple):
