@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 
@@ -335,12 +336,13 @@ def format_solver_section(games: dict[str, list[SavedRow]]) -> Iterator[str]:
     """Yield the paragraphs of the page's section on the solvers."""
     cells = {(game, row.learner): row for game, rows in games.items() for row in rows}
     yield "## Solvers"
-    yield (
+    text = (
         "Each value is the exploitability (for three players NashConv) in antes a hand, with the"
-        " seconds in\nparentheses. The commands are `poker-rl train game=… algo=…` with the games"
+        " seconds in parentheses. The commands are `poker-rl train game=… algo=…` with the games"
         f" {', '.join(f'`{game}`' for game in games)};"
         " [rows.csv](benchmark/rows.csv) has all commands."
     )
+    yield fill(text, 100)
     lines = [["solver", *(GAMES[game] for game in games)]]
     for algo in SOLVERS:
         found = [cells.get((game, algo)) for game in games]

@@ -153,7 +153,7 @@ def read_plan(folder: Path) -> TournamentPlan:
     """Return the plan in a tournament's folder; raise ConfigError if it has no valid plan."""
     path = folder / PLAN_FILE
     if not path.exists():
-        raise ConfigError(f"{folder} is no tournament's, there is no {PLAN_FILE}")
+        raise ConfigError(f"{folder} is not the folder of a tournament, it has no {PLAN_FILE}")
     plan = read_plain_yaml(path)
     game_and_players = {key: plan.pop(key, None) for key in ("game", "players")}
     if not all(isinstance(value, dict) for value in game_and_players.values()):

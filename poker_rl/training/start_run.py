@@ -228,16 +228,14 @@ def check_resumed_budget(run_log: RunLog, progress: Mapping[str, int], old_budge
     unit, budget, algo = run_log.unit, run_log.budget, run_log.config["algo"]
     is_done = run_log.manifest["status"] == "finished" and progress[unit] >= budget
     key = find_exhausted_learning_rate(algo, "algo", old_budget)
+    done = f"budget: the run has already done {progress[unit]:,} of {budget:,} {unit}; "
     if key is not None and (is_done or budget > old_budget):
         raise ConfigError(
-            f"budget: {key} of this run falls to 0 within its {old_budget:,} {unit}, so a larger"
-            " budget would teach it nothing; start a new run with warm_start=FOLDER"
+            f"{done if is_done else 'budget: '}{key} falls to 0 within {old_budget:,} {unit}, so a"
+            " larger budget would teach it nothing; start a new run with warm_start=FOLDER"
         )
     if is_done:
-        raise ConfigError(
-            f"budget: the run has already done {progress[unit]:,} of {budget:,} {unit}; give a"
-            " larger budget to resume"
-        )
+        raise ConfigError(f"{done}give a larger budget to resume")
 
 
 def format_train_command(overrides: Sequence[str], option_dirs: Sequence[Path]) -> str:

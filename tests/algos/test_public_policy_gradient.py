@@ -50,9 +50,8 @@ def test_advantages_on_all_boards_are_exact(game):
     tree = get_tree(game)
     policy = any_policy(tree, 1)
     sampled_tree = SampledPublicTree(game, merge_suits=False, board_count=100, exploration=0.0)
-    board_decisions = sampled_tree.evaluate_policy(
-        TabularPlayer(game, policy), np.random.default_rng(0)
-    )
+    player, generator = TabularPlayer(game, policy), np.random.default_rng(0)
+    board_decisions = sampled_tree.evaluate_policy(player, generator)
     values = [compute_counterfactual_values(tree, policy, seat) for seat in range(2)]
     met, weights = np.zeros(tree.infoset_count, int), np.zeros(tree.infoset_count)
     for decisions in board_decisions:
@@ -90,11 +89,9 @@ def test_the_mean_over_sampled_boards_is_exact():
     generator = np.random.default_rng(3)
 
     def measure(count):
-        sampled_tree = SampledPublicTree(
-            game, merge_suits=False, board_count=count, exploration=0.5
-        )
-        board_decisions = sampled_tree.evaluate_policy(player, generator)
-        return next(board.advantages for board in board_decisions if board.street_index == 0)
+        sampled_tree = SampledPublicTree(game, False, count, exploration=0.5)
+        boards = sampled_tree.evaluate_policy(player, generator)
+        return next(board.advantages for board in boards if board.street_index == 0)
 
     samples = np.array([measure(2) for _ in range(400)])
     error = samples.std(0) / 20

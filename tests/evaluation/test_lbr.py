@@ -120,9 +120,8 @@ def expected(play, state, seat, place):
     if table["over"]:
         return play.compute_payoffs(state, seat, places)[0]
     if table["to_act"] == seat:
-        action = play.choose_actions(state, seat)[
-            play.get_hand_rows_in_view(int(table["street"]))[place]
-        ]
+        row = play.get_hand_rows_in_view(int(table["street"]))[place]
+        action = play.choose_actions(state, seat)[row]
         return expected(play, play.get_child_state(state, int(action)), seat, place)
     (probs,) = play.compute_mean_player_probs(state, places)
     return sum(

@@ -105,7 +105,7 @@ def test_what_changed_is_refused_by_name(get_refusal):
     Path("results").mkdir()
     Path("results/results.csv").write_text("of something else")
     message = get_refusal(*replace_settings(own, "out=results"))
-    assert message == "out: results is no tournament's, there is no tournament.yaml"
+    assert message == "out: results is not the folder of a tournament, it has no tournament.yaml"
     assert [path.name for path in Path("results").iterdir()] == ["results.csv"]
     (table,) = Path("there/tables").iterdir()
     table.write_text('{"players": ["call"]}')

@@ -186,8 +186,7 @@ def test_wrong_settings_create_no_files(arguments, message, get_refusal):
 def test_an_unknown_metric_is_refused(capsys, monkeypatch):
     for metric in ("loss/missing", "exploitable"):  # after some training, and before it
         assert run_command(*replace_settings(TUNE, f"metric={metric}", "out=a/b")) == 2
-        message = capsys.readouterr().err
-        assert f"metric: a run records no {metric}; it records " in message
+        assert f"metric: a run records no {metric}; it records " in capsys.readouterr().err
         assert not list(Path("a").iterdir())
         monkeypatch.delattr(Trainer, "train_until_budget", raising=False)
 
