@@ -119,7 +119,7 @@ PUBLISHED = (
 PAGE_HEAD = """\
 # Every learner on every small game
 
-This page shows how close each learner comes to an equilibrium on four small games. The measure is
+This page shows how close each learner is to an equilibrium on four small games. The measure is
 the exact exploitability of the **final checkpoint**, in antes a hand; in the game with three
 players it is NashConv, which is three times the exploitability.
 

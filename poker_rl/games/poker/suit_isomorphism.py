@@ -19,7 +19,7 @@ def sort_suits(definitions, tables):
 
     Suits are ordered by the ranks that they have among the hole cards of the seat to act, then
     among the board cards of each street in turn. If the first street has board cards, they are not
-    told apart from hole cards here, so some equivalent situations stay different.
+    distinguished from hole cards here, so some equivalent situations stay different.
     """
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
