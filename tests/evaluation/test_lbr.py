@@ -50,7 +50,7 @@ def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypat
         win_margins, "SAMPLED_BOARD_COUNT", 300
     )  # before the flop; more take longer
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
-    won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=1)
+    won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=2)
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
     assert least - won.half_width <= won.value <= most + won.half_width
     assert won.half_width < 500
@@ -114,20 +114,30 @@ def by_every_deal(definition, policy):
     return worth, compute_best_response_values(tree, policy).mean()
 
 
-def expected(play, state, seat, place):
-    """Return what one hand of the responder wins, averaged over the player's actions."""
-    table, places = state.record[0], np.array([place])
-    if table["over"]:
-        return play.compute_payoffs(state, seat, places)[0]
-    if table["to_act"] == seat:
-        row = play.get_hand_rows_in_view(int(table["street"]))[place]
-        action = play.choose_actions(state, seat)[row]
-        return expected(play, play.get_child_state(state, int(action)), seat, place)
-    (probs,) = play.compute_mean_player_probs(state, places)
-    return sum(
-        probs[action] * expected(play, play.get_child_state(state, int(action)), seat, place)
-        for action in np.flatnonzero(probs)
-    )
+class ChosenActions(ResponderPlay):
+    """Plays one hand through every sequence of the player's actions, one sequence a call."""
+
+    def mean_winnings(self, seat, place):
+        """Return what one hand of the responder wins, averaged over the player's actions."""
+        mean, self.sequence = 0.0, []
+        while True:
+            self.depth, probability = 0, 1.0
+            (won,) = self.play_hands(seat, np.array([place]))
+            for actions in self.sequence:
+                probability *= actions[-1][1]
+            mean += probability * won
+            while self.sequence and len(self.sequence[-1]) == 1:
+                self.sequence.pop()
+            if not self.sequence:
+                return mean
+            self.sequence[-1].pop()
+
+    def sample_player_actions(self, state, hand_rows):
+        if self.depth == len(self.sequence):
+            (probs,) = self.compute_mean_player_probs(state, hand_rows)
+            self.sequence.append([(action, probs[action]) for action in np.flatnonzero(probs)])
+        self.depth += 1
+        return np.array([self.sequence[self.depth - 1][-1][0]])
 
 
 # One card each and no board, and who has put in more acts first: a check leaves the other to call.
@@ -149,9 +159,9 @@ def test_a_hand_wins_on_average_the_mean_over_all_deals(definition):
     found = []
     for board in combinations(range(definition.deck_size), sum(definition.board_cards)):
         cards = np.array(board, np.int64)
-        play = ResponderPlay(responder, cards, np.flatnonzero(ranges.mask_compatible_hands(cards)))
+        play = ChosenActions(responder, cards, np.flatnonzero(ranges.mask_compatible_hands(cards)))
         for seat, place in product((0, 1), range(definition.deck_size - len(cards))):
-            found.append(expected(play, responder.get_root_state(seat), seat, place))
+            found.append(play.mean_winnings(seat, place))
     assert np.mean(found) == pytest.approx(by_every_deal(definition, policy)[0], abs=1e-6)
 
 

@@ -10,16 +10,27 @@ that it may hold. The responder plays several hands on each board, and their mea
 the confidence interval. The win margin of two hands is the probability that the first one wins a
 showdown minus the probability that it loses. It is computed over all boards that may still come or,
 before a flop, over a sample of them.
+
+As in AIVAT (Burch et al., arXiv:1612.06915), the winnings leave out luck, which keeps their mean
+and narrows the interval. They are the sum of all changes of a hand's value by decisions; the module
+`responder_states` defines this value. Where the player decides, the change is averaged over all its
+actions. Board cards change the value by 0 on average, so these changes are left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from math import comb
 
 import numpy as np
 
+from poker_rl.evaluation.best_response.responder_states import (
+    OwnDecision,
+    PlayerDecision,
+    PublicState,
+    ResponderView,
+    sum_state_values,
+)
 from poker_rl.evaluation.best_response.win_margins import compute_win_margins
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
@@ -27,36 +38,11 @@ from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player, sample_from_probs
-from poker_rl.players.range_policy import RangePolicyQuery, RepresentativeHands
+from poker_rl.players.range_policy import RangePolicyQuery
 
 MAX_HANDS_PER_BOARD = 64
 # Raise sizes that the responder considers in games without listed bet sizes: half pot and pot.
 POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)
-
-
-@dataclass
-class PublicState:
-    """Public state, with cached arrays for H hands of the player and R hands of the responder."""
-
-    record: np.ndarray  # record of a table in this state, [1]; its cards are ignored
-    reach: np.ndarray  # probability that the player's own actions lead here with each hand, [H]
-    # Next states by action. States that follow a new board card are not stored here.
-    children: dict[int, PublicState] = field(default_factory=dict)
-    # The player's action probabilities with each of its hands, [A, H]; None until computed.
-    action_probs: np.ndarray | None = None
-    # The responder's best action with each of its hands, [R]; None until computed.
-    best_actions: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
-class ResponderView:
-    """Arrays of one board for R hands of the responder and H hands of the player."""
-
-    representative_hands: RepresentativeHands  # the hands for which the player's policy is computed
-    # [R, H]: 1 if the player's hand shares no card with the responder's hand or the board, else 0
-    is_disjoint: np.ndarray
-    # [R, H]: probability that the responder's hand wins a showdown minus probability that it loses
-    win_margins: np.ndarray
 
 
 class LocalBestResponse:
@@ -86,8 +72,8 @@ class LocalBestResponse:
         board_cards = cards[: sum(self.game.board_cards)]
         possible_hands = np.flatnonzero(self.ranges.mask_compatible_hands(board_cards))
         own_hands = self.generator.permutation(possible_hands)[:hand_count]
-        play = ResponderPlay(self, board_cards, own_hands)
-        return float(np.mean([play.play_seat(seat) for seat in (0, 1)]))
+        play, all_rows = ResponderPlay(self, board_cards, own_hands), np.arange(len(own_hands))
+        return float(np.mean([play.play_hands(seat, all_rows) for seat in (0, 1)]))
 
     @property
     def max_hand_count(self) -> int:
@@ -156,19 +142,19 @@ class ResponderPlay:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.list_boards_by_street(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
-        # On every street, the player's mean policy and the payoffs leave out its hands that share a
-        # card with the final board. The responder does not know that board: it chooses its actions
-        # by the board cards of the present street alone.
+        # On every street the player's actions are sampled without its hands that share a card with
+        # the final board. The responder does not know that board: it chooses its actions, and
+        # values them, by the board cards of the present street alone.
         last_street = len(self._boards) - 1
-        view, rows = self._get_responder_view(last_street), self.get_hand_rows_in_view(last_street)
-        self._is_disjoint, self._win_margins = view.is_disjoint[rows], view.win_margins[rows]
+        view, rows = self._get_responder_view(last_street), self._get_hand_rows_in_view(last_street)
+        self._is_disjoint = view.is_disjoint[rows]
 
-    def play_seat(self, seat: int) -> float:
-        """Play all hands of the responder in a seat; return their mean winnings in chips."""
-        payoffs = np.empty(len(self._own_hands))
-        root = self._responder.get_root_state(seat)
-        self._play_from_state(root, seat, np.arange(len(self._own_hands)), payoffs)
-        return float(payoffs.mean())
+    def play_hands(self, seat: int, hand_rows: np.ndarray) -> np.ndarray:
+        """Play hands of the responder in a seat; return the chips that each of them wins, [n]."""
+        winnings, root = np.zeros(len(self._own_hands)), self._responder.get_root_state(seat)
+        self._play_from_state(root, seat, hand_rows, np.zeros(len(hand_rows)), winnings)
+        won: np.ndarray = winnings[hand_rows]
+        return won
 
     def _get_responder_view(self, street: int) -> ResponderView:
         board = self._boards[street]
@@ -178,33 +164,64 @@ class ResponderPlay:
             self._views_by_street[street] = self._responder.build_view(board, self._own_hands)
         return self._views_by_street[street]
 
-    def get_hand_rows_in_view(self, street: int) -> np.ndarray:
+    def _get_hand_rows_in_view(self, street: int) -> np.ndarray:
         """Return the row that each of the G hands has in the `ResponderView` of a street, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 
+    @cached_property
+    def _resampled_preflop_view(self) -> ResponderView:
+        """The `ResponderView` of the empty board with G hands, from another sample of boards."""
+        return self._responder.build_view(self._responder.boards.root, self._own_hands)
+
     def _play_from_state(
-        self, state: PublicState, seat: int, hand_rows: np.ndarray, payoffs_out: np.ndarray
+        self,
+        state: PublicState,
+        seat: int,
+        hand_rows: np.ndarray,
+        values: np.ndarray,
+        winnings: np.ndarray,
     ) -> None:
         """Play the responder's hands `hand_rows` [n] from a public state to the end of the hand.
 
-        Write the chips that each of them wins into its entry of `payoffs_out` [G].
+        `winnings` [G] include their values in this state, `values` [n]. Add all later changes of
+        these values by decisions to `winnings`.
         """
         table = state.record[0]
         if table["over"]:
-            payoffs_out[hand_rows] = self.compute_payoffs(state, seat, hand_rows)
             return
+        view_rows = self._get_hand_rows_in_view(table["street"])[hand_rows]
         if table["to_act"] == seat:
-            view_rows = self.get_hand_rows_in_view(table["street"])[hand_rows]
-            actions = self.choose_actions(state, seat)[view_rows]
+            own_decision = self.evaluate_own_decision(state, seat)
+            actions = own_decision.actions[view_rows]
+            next_values = own_decision.values[view_rows]
+            winnings[hand_rows] += next_values - values
         else:
-            # One random number for all hands: most of them then face the same action, so that fewer
-            # public states have to be evaluated.
-            uniform = np.full(len(hand_rows), self._responder.generator.random())
-            actions = sample_from_probs(self.compute_mean_player_probs(state, hand_rows), uniform)
+            decision = self._evaluate_player_decision(state, seat)
+            actions = self.sample_player_actions(state, hand_rows)
+            next_values = decision.values[view_rows, np.searchsorted(decision.actions, actions)]
+            winnings[hand_rows] += decision.mean_values[view_rows] - values
         for action in np.unique(actions):
-            child = self.get_child_state(state, int(action))
-            self._play_from_state(child, seat, hand_rows[actions == action], payoffs_out)
+            is_taken = actions == action
+            rows, child = hand_rows[is_taken], self.get_child_state(state, int(action))
+            child_values = next_values[is_taken]
+            if self._receives_first_board_cards(state, child):
+                # The values come from the sample of boards by which the actions were chosen. Those
+                # from an independent sample are correct on average.
+                resampled = self._compute_values(child, seat, self._resampled_preflop_view)
+                winnings[rows] += resampled[rows] - child_values
+            if child.record[0]["street"] != table["street"]:
+                view = self._get_responder_view(child.record[0]["street"])
+                child_rows = self._get_hand_rows_in_view(child.record[0]["street"])[rows]
+                child_values = self._compute_values(child, seat, view)[child_rows]
+            self._play_from_state(child, seat, rows, child_values, winnings)
+
+    def _receives_first_board_cards(self, state: PublicState, child: PublicState) -> bool:
+        """Return whether the first cards of the board are dealt between a state and the next."""
+        table, next_table = state.record[0], child.record[0]
+        is_dealt = next_table["over"] or len(self._boards[next_table["street"]].cards)
+        had_board = len(self._boards[table["street"]].cards)
+        return bool(is_dealt and not had_board and next_table["live"] > 1)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
         """Return the state after an action; needs `state.action_probs` if the player takes it."""
@@ -225,51 +242,64 @@ class ResponderPlay:
             state.action_probs = self._responder.range_policy.compute_probs(*query)[0]
         return state.action_probs
 
-    def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
-        """Return the responder's best action with each of its hands, [R]; cache it in `state`."""
-        if state.best_actions is not None:
-            return state.best_actions
-        step, record = self._responder.compute_next_record, state.record
-        view = self._get_responder_view(int(record[0]["street"]))
-        chips_in = record[0]["paid"][:2].astype(np.float64)
-        reach_sum = view.is_disjoint @ state.reach
-        record_after_call = step(record, CALL)
-        table = record_after_call[0]
-        if not table["over"] and table["paid"][table["to_act"]] < table["price"]:
-            record_after_call = step(record_after_call, CALL)
-        expected_margin = view.win_margins @ state.reach
-        actions = [CALL]
-        action_values = [expected_margin * compute_showdown_stake(record_after_call)]
-        for action in self._responder.list_considered_raises(record):
-            raised_state = self.get_child_state(state, action)
-            calling_reach = state.reach * (1 - self._get_action_probs(raised_state)[FOLD])
-            folding_reach = reach_sum - view.is_disjoint @ calling_reach
-            stake = compute_showdown_stake(step(raised_state.record, CALL))
-            called_value = stake * (view.win_margins @ calling_reach)
-            actions.append(action)
-            action_values.append(folding_reach * chips_in[1 - seat] + called_value)
-        if chips_in[seat] < chips_in[1 - seat]:
-            actions.append(FOLD)
-            action_values.append(-chips_in[seat] * reach_sum)
-        state.best_actions = np.array(actions)[np.argmax(action_values, 0)]
-        return state.best_actions
+    def _compute_values(self, state: PublicState, seat: int, view: ResponderView) -> np.ndarray:
+        """Return the value of a state for each of the R hands of a view, in chips, [R]."""
+        game, reach = self._responder.game, state.reach[None]
+        value_sums = sum_state_values(game, view, state.record, reach, seat)[:, 0]
+        values: np.ndarray = value_sums / view.sum_reach(state.reach)
+        return values
+
+    def evaluate_own_decision(self, state: PublicState, seat: int) -> OwnDecision:
+        """Return the responder's decision in a state; cache it in `state`."""
+        if state.own_decision is None:
+            game, record = self._responder.game, state.record
+            view = self._get_responder_view(int(record[0]["street"]))
+            paid, reach_sums = record[0]["paid"].astype(np.float64), view.sum_reach(state.reach)
+
+            def sum_values(record: np.ndarray, reach: np.ndarray) -> np.ndarray:
+                sums: np.ndarray = sum_state_values(game, view, record, reach[None], seat)[:, 0]
+                return sums
+
+            record_after_call = self._responder.compute_next_record(record, CALL)
+            actions, action_values = [CALL], [sum_values(record_after_call, state.reach)]
+            for action in self._responder.list_considered_raises(record):
+                raised_state = self.get_child_state(state, action)
+                calling_reach = state.reach * (1 - self._get_action_probs(raised_state)[FOLD])
+                folding_sums = reach_sums - view.sum_reach(calling_reach)
+                called_values = sum_values(raised_state.record, calling_reach)
+                actions.append(action)
+                action_values.append(folding_sums * paid[1 - seat] + called_values)
+            if paid[seat] < paid[1 - seat]:
+                actions.append(FOLD)
+                action_values.append(-paid[seat] * reach_sums)
+            best_actions = np.array(actions)[np.argmax(action_values, 0)]
+            best_values = np.max(action_values, 0) / reach_sums
+            state.own_decision = OwnDecision(best_actions, best_values)
+        return state.own_decision
+
+    def _evaluate_player_decision(self, state: PublicState, seat: int) -> PlayerDecision:
+        """Return the player's decision in a state; cache it in `state`."""
+        if state.player_decision is None:
+            view = self._get_responder_view(int(state.record[0]["street"]))
+            reach = state.reach * self._get_action_probs(state)
+            actions = np.flatnonzero(reach.any(1))
+            game, reach = self._responder.game, reach[actions]
+            tables = tables_from_records(game, np.repeat(state.record, len(actions)))
+            tables.step(actions)
+            value_sums = sum_state_values(game, view, tables.records, reach, seat)
+            mean_values = value_sums.sum(1) / view.sum_reach(state.reach)
+            values = value_sums / view.sum_reach(reach)
+            state.player_decision = PlayerDecision(actions, values, mean_values)
+        return state.player_decision
+
+    def sample_player_actions(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
+        """Sample an action of the player against each of the responder's `hand_rows`, [n]."""
+        # One random number for all hands: most of them then face the same action, so that fewer
+        # public states have to be evaluated.
+        uniform = np.full(len(hand_rows), self._responder.generator.random())
+        return sample_from_probs(self.compute_mean_player_probs(state, hand_rows), uniform)
 
     def compute_mean_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
         """Return the player's policy against each of `hand_rows`, [n, A], a mean over its hands."""
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))
-
-    def compute_payoffs(self, state: PublicState, seat: int, hand_rows: np.ndarray) -> np.ndarray:
-        """Return the chips that each of `hand_rows` wins, [n], a mean over the player's hands."""
-        if state.record[0]["live"] == 1:
-            tables = tables_from_records(self._responder.game, state.record)
-            return np.full(len(hand_rows), tables.payoffs()[0, seat])
-        reach_sum = self._is_disjoint[hand_rows] @ state.reach
-        expected_margin = self._win_margins[hand_rows] @ state.reach
-        payoffs: np.ndarray = compute_showdown_stake(state.record) * expected_margin / reach_sum
-        return payoffs
-
-
-def compute_showdown_stake(record: np.ndarray) -> float:
-    """Return the chips that the loser of a heads-up showdown pays to the winner."""
-    return float(record[0]["paid"][:2].min())

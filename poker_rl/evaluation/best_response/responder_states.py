@@ -1,0 +1,98 @@
+"""Public states, and their values for a responder to a player of heads-up poker.
+
+The responder knows the player's policy. The value of a state is what the responder wins on average
+if from then on the player only calls and the responder only calls or, where it faces a bet, folds
+if this is better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from poker_rl.games.game import Game
+from poker_rl.games.poker.record_dtypes import CALL
+from poker_rl.games.tables import tables_from_records
+from poker_rl.players.range_policy import RepresentativeHands
+
+
+@dataclass
+class PublicState:
+    """Public state, with cached arrays for H hands of the player and R hands of the responder."""
+
+    record: np.ndarray  # record of a table in this state, [1]; its cards are ignored
+    reach: np.ndarray  # probability that the player's own actions lead here with each hand, [H]
+    # Next states by action. States that follow a new board card are not stored here.
+    children: dict[int, PublicState] = field(default_factory=dict)
+    # The player's action probabilities with each of its hands, [A, H]; None until computed.
+    action_probs: np.ndarray | None = None
+    own_decision: OwnDecision | None = None  # None until computed
+    player_decision: PlayerDecision | None = None  # None until computed
+
+
+@dataclass(frozen=True)
+class OwnDecision:
+    """Decision of the responder in a public state, with each of its R hands."""
+
+    actions: np.ndarray  # the best actions, [R]
+    values: np.ndarray  # values of these actions for the responder in chips, [R]
+
+
+@dataclass(frozen=True)
+class PlayerDecision:
+    """Decision of the player in a public state, against each of the responder's R hands."""
+
+    actions: np.ndarray  # the actions that the player takes with any of its hands, ascending, [n]
+    values: np.ndarray  # value after each action for the responder in chips, [R, n]
+    mean_values: np.ndarray  # mean over the player's actions, [R]
+
+
+@dataclass(frozen=True)
+class ResponderView:
+    """Arrays of one board for R hands of the responder and H hands of the player."""
+
+    representative_hands: RepresentativeHands  # the hands for which the player's policy is computed
+    # [R, H]: 1 if the player's hand shares no card with the responder's hand or the board, else 0
+    is_disjoint: np.ndarray
+    # [R, H]: probability that the responder's hand wins a showdown minus probability that it loses
+    win_margins: np.ndarray
+
+    def sum_reach(self, reach: np.ndarray) -> np.ndarray:
+        """Sum probabilities [H] or [B, H] of the player's possible hands, [R] or [R, B].
+
+        A sum of 0 is replaced by the smallest positive number, so that it can be divided by.
+        """
+        sums: np.ndarray = np.maximum(self.is_disjoint @ reach.T, np.finfo(np.float64).tiny)
+        return sums
+
+
+def sum_state_values(
+    game: Game, view: ResponderView, records: np.ndarray, reach: np.ndarray, seat: int
+) -> np.ndarray:
+    """Return the values of B public states for each of R hands of the responder, in chips, [R, B].
+
+    They are not averaged but summed over the player's hands, weighted by `reach` [B, H]. The
+    responder sits in `seat`; `records` [B] has one table in each state.
+    """
+    paid, reach_sums = records["paid"].astype(np.float64), view.sum_reach(reach)
+    values: np.ndarray = view.win_margins @ reach.T * compute_called_stakes(game, records)
+    may_fold = (records["over"] == 0) & (records["to_act"] == seat)
+    may_fold &= paid[:, seat] < paid[:, 1 - seat]
+    np.maximum(values, -paid[:, seat] * reach_sums, out=values, where=may_fold)
+    has_won = records["live"] == 1  # the player has folded
+    np.copyto(values, paid[:, 1 - seat] * reach_sums, where=has_won)
+    return values
+
+
+def compute_called_stakes(game: Game, records: np.ndarray) -> np.ndarray:
+    """Return what the loser of a showdown pays in chips if all bets at B tables are called, [B]."""
+    tables, row = tables_from_records(game, records.copy()), np.arange(len(records))
+    while True:
+        after = tables.records
+        faces_bet = after["paid"][row, after["to_act"]] < after["price"]
+        rows = np.flatnonzero(faces_bet & (after["over"] == 0))
+        if not len(rows):
+            stakes: np.ndarray = after["paid"][:, :2].min(1).astype(np.float64)
+            return stakes
+        tables.step(np.full(len(rows), CALL), rows)
