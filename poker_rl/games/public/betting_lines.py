@@ -11,6 +11,7 @@ hand's class. It is arbitrary for hands that share a card with the board, becaus
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,12 +58,17 @@ def build_street_lines(game: Game) -> list[StreetLines]:
 
 
 def enumerate_street_lines(
-    game: Game, entering_records: np.ndarray, street_index: int, max_lines: int = MAX_LINES
+    game: Game,
+    entering_records: np.ndarray,
+    street_index: int,
+    max_lines: int = MAX_LINES,
+    get_action_mask: Callable[[Tables], np.ndarray] = Tables.legal_mask,
 ) -> tuple[StreetLines, np.ndarray]:
     """Return the betting lines of one street, and a table for each line that enters the next one.
 
-    `entering_records` has a table for each line after which this street begins. Raise ConfigError
-    if the street has more than `max_lines` lines.
+    `entering_records` has a table for each line after which this street begins. `get_action_mask`
+    returns the actions to enumerate at B tables, [B, A]. Raise ConfigError if the street has more
+    than `max_lines` lines.
     """
     tables = Tables(game, 0, 0)
     level_records, levels, legal_masks, line_count = entering_records, [], [], 0
@@ -73,7 +79,7 @@ def enumerate_street_lines(
             (level_records["over"] == 0) & (level_records["street"] == street_index)
         )
         tables.load_records(level_records[decision_rows])
-        legal_masks.append(tables.legal_mask())
+        legal_masks.append(get_action_mask(tables))
         row, action = np.nonzero(legal_masks[-1])
         if line_count + len(level_records) + len(row) > max_lines:
             raise ConfigError(

@@ -15,6 +15,9 @@ safe, but need not be better than the trained player. The bot solves a mixture o
 with probability `range_share` the other seat gets a hand of its range and can't opt out; otherwise
 it gets a random hand and may opt out. Because of the mixture and the finite number of iterations,
 the solution is only approximately safe.
+
+Where any amount may be bet, only a few sizes of raises are considered. If the other seat makes
+another raise, the street is solved again with this raise included; see `endgame_lines`.
 """
 
 # mypy can't check functions that numba compiles, because their arguments have no annotations.
@@ -22,15 +25,16 @@ the solution is only approximately safe.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, PositiveInt, Probability
+from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt, Probability
 from poker_rl.games.game import Game, jit
+from poker_rl.games.poker.no_limit_poker import NoLimitPoker
+from poker_rl.games.poker.record_dtypes import RAISE
 from poker_rl.games.public.betting_lines import (
-    StreetLines,
-    enumerate_street_lines,
     fill_reach,
     fill_terminal_values,
     normalize_positive,
@@ -44,6 +48,11 @@ from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.endgame_lines import (
+    EndgameLines,
+    enumerate_endgame_lines,
+    find_nearest,
+)
 from poker_rl.players.player import compute_checked_probs
 from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.range_policy import RangePolicyQuery
@@ -55,13 +64,11 @@ NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
 
 @dataclass(frozen=True)
 class EndgameSolution:
-    """Solution of the last street for one seat; a line is a sequence of actions on the street."""
+    """Solution of the last street for one seat."""
 
-    start_move: int  # number of actions before the street
-    street: StreetLines
-    line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
-    # Probabilities of A actions after the D lines where a seat acts, with each of H hands.
-    policy: np.ndarray  # [D, H, A] float32
+    lines: EndgameLines
+    # Probabilities of K choices after the D lines where a seat acts, with each of H hands.
+    policy: np.ndarray  # [D, H, K] float32
 
 
 @dataclass(kw_only=True)
@@ -71,13 +78,19 @@ class EndgameSolverBot(Bot):
     policy: str  # spec of the player of the earlier streets, which determines both seats' ranges
     iterations: PositiveInt  # number of iterations of discounted CFR
     range_share: Probability  # probability that the other seat has a hand of its range, else any
+    # Sizes of raises, as in `NoLimitPoker`, if the game allows any amount; else null.
+    bet_sizes: list[PositiveFloat | Literal["all_in"]] | None
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         poker_game = check_heads_up(game)
-        if poker_game.raise_size_options == []:
-            problem = f"{game.name} has too many bet sizes to solve a street"
-            raise ConfigError(f"{problem}; bet_sizes has to list them")
+        self._sized_game: Game | None = None
+        if isinstance(poker_game, NoLimitPoker) and not poker_game.bet_sizes:
+            if not self.bet_sizes:
+                raise ConfigError(f"bet_sizes: not given; {game.name} allows bets of any amount")
+            self._sized_game = replace(poker_game, bet_sizes=self.bet_sizes)
+        elif self.bet_sizes is not None:
+            raise ConfigError(f"bet_sizes: has to be null, since {game.name} has few bet sizes")
         self._player = load_base_player(self.policy, game, self)
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
         self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
@@ -113,54 +126,75 @@ class EndgameSolverBot(Bot):
         deck_position = records["to_act"][:, None] * game.hole_cards + np.arange(game.hole_cards)
         hole_cards = np.take_along_axis(records["deck"], deck_position.astype(np.int64), axis=1)
         hand = self._ranges.hand_index[tuple(np.sort(hole_cards, axis=1).T)]
-        probs = np.empty((len(records), self._game.action_count))
+        probs = np.zeros((len(records), self._game.action_count))
         for state, row in enumerate(first_row):
             rows = np.flatnonzero(state_of_row.ravel() == state)
-            solution = self._get_solution(records[row : row + 1])
-            street_line = 0
-            for action in line[row, solution.start_move : records["moves"][row]].tolist():
-                street_line = solution.line_after_action[street_line, action]
-            decision = int(np.searchsorted(solution.street.decision_lines, street_line))
-            probs[rows] = solution.policy[decision, hand[rows]]
+            solution, decision = self._find_decision(records[row : row + 1])
+            choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
+            policy = solution.policy[decision, hand[rows]][:, choices]
+            probs[rows[:, None], solution.lines.actions[decision, choices]] = policy
         return probs
 
-    def _get_solution(self, record: np.ndarray) -> EndgameSolution:
-        """Return the solution, from the cache or new, for the seat to act at the table `record`."""
-        states = int(record["moves"][0]) + 1
-        tables = Tables(self._game, states, 0)
-        tables.deal(decks=np.repeat(record["deck"], states, axis=0))
-        tables.replay(np.repeat(record["line"], states, axis=0), np.arange(states))
+    def _find_decision(self, record: np.ndarray) -> tuple[EndgameSolution, int]:
+        """Return a solution that has the decision at the table `record` [1], and its index in it.
+
+        The solution is for the seat to act. If it is not in the cache, it is computed.
+        """
+        moves = int(record["moves"][0])
+        tables = Tables(self._game, moves + 1, 0)
+        tables.deal(decks=np.repeat(record["deck"], moves + 1, axis=0))
+        tables.replay(np.repeat(record["line"], moves + 1, axis=0), np.arange(moves + 1))
         start_move = int(np.argmax(tables.records["street"] == self._last_street))
-        game, actions = self._poker_game, record["line"][0, :start_move].astype(np.int64)
+        game, actions = self._poker_game, record["line"][0, :moves].astype(np.int64)
         board_cards = record["deck"][0, game.seats * game.hole_cards : game.cards_dealt]
         own_seat = int(record["to_act"][0])
-        key = bytes([own_seat]) + actions.tobytes() + board_cards.tobytes()
-        if key not in self._solutions:
-            cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
-            if cached_bytes > MAX_CACHED_BYTES:
-                self._solutions.clear()
-            past_tables, cards = tables.records[: start_move + 1], board_cards.astype(np.int64)
-            self._solutions[key] = self._solve_last_street(own_seat, past_tables, actions, cards)
-        return self._solutions[key]
+        line, move, included_moves = 0, start_move, start_move
+        while True:
+            key = bytes([own_seat, start_move]) + actions[:included_moves].tobytes()
+            key += board_cards.tobytes()
+            if key not in self._solutions:
+                cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
+                if cached_bytes > MAX_CACHED_BYTES:
+                    self._solutions.clear()
+                self._solutions[key] = self._solve_last_street(
+                    own_seat,
+                    tables.records[: start_move + 1],
+                    actions[:included_moves],
+                    board_cards.astype(np.int64),
+                )
+            lines = self._solutions[key].lines
+            line, move = 0, start_move
+            while move < moves and (line, actions[move]) in lines.line_after_action:
+                line = lines.line_after_action[line, actions[move]]
+                move += 1
+            if move == moves:
+                return self._solutions[key], int(np.searchsorted(lines.street.decision_lines, line))
+            included_moves = move + 1  # solve the street again with this action in it
 
     def _solve_last_street(
         self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> EndgameSolution:
-        """Solve the last street for `own_seat`, after the M actions [M] on the earlier streets.
+        """Solve the last street for `own_seat`.
 
-        `past_tables` [M + 1] has the table before each of these actions, and then the table at the
-        start of the last street.
+        `past_tables` [M + 1] has the table before each of the M actions on the earlier streets, and
+        the table at the start of the last street. `actions` has these M actions, and then those
+        that have to be possible on the last street.
         """
-        ranges = self._compute_ranges(past_tables[:-1], actions, board_cards)
-        street, _ = enumerate_street_lines(self._game, past_tables[-1:].copy(), self._last_street)
+        past_actions, included_actions = np.split(actions, [len(past_tables) - 1])
+        ranges = self._compute_ranges(past_tables[:-1], past_actions, board_cards)
+        lines = enumerate_endgame_lines(
+            self._game, self._sized_game, past_tables[-1:], included_actions
+        )
+        street = lines.street
         terminal_arrays = pack_terminal_arrays(street, self._ranges, board_cards)
         arrays = pack_line_arrays(street), terminal_arrays
         board = self._boards.list_boards_by_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
         query = self._player, street.decision_records[own_decisions], [board], lambda rows: None
         ((own_policy,),) = self._range_query.iterate_board_policies(*query)
-        policy = np.zeros((len(street.legal_mask), *own_policy.probs.shape[1:]))
-        policy[own_decisions] = own_policy.probs
+        own_probs = lines.map_to_choices(own_decisions, own_policy.probs)
+        policy = np.zeros((len(street.legal_mask), *own_probs.shape[1:]))
+        policy[own_decisions] = own_probs
         rows = np.maximum(own_policy.row_of_hand, 0)
         opt_out_values = _compute_best_response_to(*arrays, policy, rows, ranges, own_seat)
         possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
@@ -169,10 +203,7 @@ class EndgameSolverBot(Bot):
         game = *arrays, street.legal_mask, possible_hands, row_of_hand
         other_seat = ranges, own_seat, self.range_share, opt_out_values
         probs = _run_discounted_cfr(*game, *other_seat, self.iterations)
-        children = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
-        line_after_action = {child: line for line, child in enumerate(children)}
-        policy = probs[:, row_of_hand].astype(np.float32)
-        return EndgameSolution(len(actions), street, line_after_action, policy)
+        return EndgameSolution(lines, probs[:, row_of_hand].astype(np.float32))
 
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
@@ -188,7 +219,11 @@ class EndgameSolverBot(Bot):
             query = self._player, past_tables[moves], [boards[street]], lambda rows: None
             for (policy,) in self._range_query.iterate_board_policies(*query):
                 for move, probs in zip(moves, policy.probs, strict=True):
-                    prob_of_hand = probs[policy.row_of_hand, actions[move]]
+                    action, played = int(actions[move]), np.flatnonzero(probs.any(0))
+                    if action >= RAISE and played[-1] >= RAISE:
+                        # The player may never make just this raise; take the nearest that it makes.
+                        action = played[find_nearest(played, action)]
+                    prob_of_hand = probs[policy.row_of_hand, action]
                     prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
                     reach[past_tables["to_act"][move]] *= prob_of_hand
         ranges: np.ndarray = reach / reach.sum(1, keepdims=True)

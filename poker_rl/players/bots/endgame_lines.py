@@ -1,0 +1,100 @@
+"""Betting lines of one street for a search during play, with a short list of raises.
+
+Where any amount may be bet, a street has far too many betting lines. So only raises of a few listed
+sizes are enumerated, and in addition all actions that have been played in this hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from poker_rl.games.game import Game
+from poker_rl.games.poker.record_dtypes import RAISE
+from poker_rl.games.public.betting_lines import StreetLines, enumerate_street_lines
+from poker_rl.games.tables import Tables
+from poker_rl.players.bet_sizes_player import compute_raise_targets
+
+MAX_SIZED_RAISES = 2  # after so many raises on the street, only the largest raise is enumerated
+
+
+@dataclass(frozen=True)
+class EndgameLines:
+    """The betting lines of a street, with choices in place of actions.
+
+    Choice k at a decision is its k-th enumerated action. `street.action` and the columns of
+    `street.legal_mask` are choices. K is the largest number of choices at one of the D decisions.
+    """
+
+    street: StreetLines
+    actions: np.ndarray  # the action of each choice; arbitrary where there are fewer, [D, K]
+    line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
+
+    def map_to_choices(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:
+        """Convert policies over A actions at n of the decisions to choices, [n, R, A] -> [n, R, K].
+
+        The probability of a raise that is not enumerated is added to that of the nearest raise.
+        """
+        choice_probs = np.zeros((*probs.shape[:2], self.actions.shape[1]))
+        played = np.flatnonzero(probs.any((0, 1)))
+        for i, decision in enumerate(decisions):
+            actions = self.actions[decision, self.street.legal_mask[decision]]
+            for action in played[probs[i][:, played].any(0)]:
+                choice_probs[i, :, find_nearest(actions, action)] += probs[i, :, action]
+        return choice_probs
+
+
+def enumerate_endgame_lines(
+    game: Game, sized_game: Game | None, record: np.ndarray, played_actions: np.ndarray
+) -> EndgameLines:
+    """Enumerate the betting lines of a street that has just begun at the table `record` [1].
+
+    Args:
+        sized_game: the same game with the listed sizes of raises; None: enumerate all raises.
+        played_actions: actions of this street that are enumerated after each other in any case.
+    """
+    start, street_index = int(record["moves"][0]), int(record["street"][0])
+
+    def mask_actions(tables: Tables) -> np.ndarray:
+        mask = tables.legal_mask()
+        if sized_game is None:
+            return mask
+        records = tables.records
+        depth = int(records["moves"].max(initial=start)) - start  # equal at all tables
+        line = records["line"][:, start : start + depth]
+        targets = compute_raise_targets(sized_game, records)
+        # After some raises, only the largest is possible.
+        is_capped = (line >= RAISE).sum(1) >= MAX_SIZED_RAISES
+        targets[is_capped] *= targets[is_capped] == targets[is_capped].max(1, keepdims=True)
+        mask[:, RAISE:] = False
+        row, size = np.nonzero(targets)
+        mask[row, targets[row, size]] = True
+        if depth < len(played_actions):
+            is_played = (line == played_actions[:depth]).all(1)
+            mask[is_played, played_actions[depth]] = True
+        return mask
+
+    street, _ = enumerate_street_lines(
+        game, record.copy(), street_index, get_action_mask=mask_actions
+    )
+    pairs = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
+    line_after_action = {pair: line for line, pair in enumerate(pairs)}
+    mask = street.legal_mask
+    choice_of_action = mask.cumsum(1) - 1
+    counts = mask.sum(1)
+    actions = np.zeros((len(mask), counts.max()), np.int64)
+    decision, action = np.nonzero(mask)
+    actions[decision, choice_of_action[decision, action]] = action
+    parent_decision = np.searchsorted(street.decision_lines, street.parent_line)
+    choices = choice_of_action[parent_decision, street.action]  # arbitrary for the first line
+    is_choice = np.arange(actions.shape[1]) < counts[:, None]
+    street = replace(street, action=choices, legal_mask=is_choice)
+    return EndgameLines(street, actions, line_after_action)
+
+
+def find_nearest(actions: np.ndarray, action: int) -> int:
+    """Return the index in `actions` [n] of an action or, if it is a raise, of the nearest raise."""
+    distances = np.abs(np.log(np.maximum(actions, 1) / max(action, 1)))
+    is_alternative = (actions == action) | ((actions >= RAISE) & (action >= RAISE))
+    return int(np.where(is_alternative, distances, np.inf).argmin())
