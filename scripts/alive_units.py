@@ -14,7 +14,7 @@ import sys
 import numpy as np
 import torch
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game, load_game
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import ReplicatedMLP

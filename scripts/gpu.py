@@ -41,7 +41,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
 from poker_rl.training.compose_run_config import build_root_config
-from poker_rl.training.device import prepare_process
+from poker_rl.training.rank_and_device import prepare_process
 
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
 TIME_LIMIT_S, CHECK_LIMIT_S, GPU_LIMIT_S, CPU_LIMIT_S = 450, 120, 40, 100

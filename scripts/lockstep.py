@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from poker_rl.config.build import build
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.cards import card_name
 from poker_rl.games.hand_strength import SHORT_DECK_RANKS, THREE_CARD_HAND
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE

@@ -24,9 +24,9 @@ from typing import Any
 
 import torch
 
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR
 from poker_rl.config.target_classes import load_class
-from poker_rl.config.validation import ConfigError
 from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player_loader import (

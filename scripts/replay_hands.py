@@ -23,8 +23,8 @@ import numpy as np
 
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import list_option_dirs
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.poker.phh_reader import (
     RecordedHand,

@@ -37,8 +37,8 @@ import torch
 from matplotlib.figure import Figure
 
 from poker_rl.config.build import build
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width, play_deals
 from poker_rl.evaluation.plots.plotting import CurveLine, Panel, create_figure_and_axes, draw_panel
 from poker_rl.evaluation.plots.run_figures import read_curves

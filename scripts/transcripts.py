@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from poker_rl.config.build import build
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import NO_LIMIT_TABLE_DTYPE, RAISE

@@ -29,14 +29,14 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import ScheduleOverDecisions
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
     Probability,
 )
+from poker_rl.config.schedules import ScheduleOverDecisions
 from poker_rl.learning import collectives
 from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Protocol
 import torch
 
 from poker_rl.config.build import build
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.target_classes import resolve_target
 from poker_rl.config.threads_and_compile_cache import set_one_thread_by_default
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
 from poker_rl.learning.gradient_steps import load_optimizer_moments

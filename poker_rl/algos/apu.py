@@ -48,8 +48,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import Schedule, ScheduleOverOwnSteps, StepUnit
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeFloat,
     PassCount,
@@ -58,6 +57,7 @@ from poker_rl.config.validation import (
     PositiveShare,
     Probability,
 )
+from poker_rl.config.schedules import Schedule, ScheduleOverOwnSteps, StepUnit
 from poker_rl.games.hand_history import TablePacker
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment

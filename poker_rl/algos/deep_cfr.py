@@ -29,8 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import Schedule, ScheduleOverDecisions
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeFloat,
     PassCount,
@@ -38,6 +37,7 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
+from poker_rl.config.schedules import Schedule, ScheduleOverDecisions
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch, TraversalDecisions
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs

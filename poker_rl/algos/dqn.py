@@ -27,14 +27,14 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import Schedule, ScheduleOverUpdates, StepUnit
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     PassCount,
     PositiveFloat,
     PositiveInt,
     Probability,
 )
+from poker_rl.config.schedules import Schedule, ScheduleOverUpdates, StepUnit
 from poker_rl.learning.acting_networks import ActingNetworks
 from poker_rl.learning.buffers.insertion_rules import CircularInsertion
 from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from poker_rl.algos.ppo import PPO
-from poker_rl.config.validation import ConfigError, Probability
+from poker_rl.config.input_checks import ConfigError, Probability
 from poker_rl.learning.learner_services import LearnerContext
 
 

@@ -35,8 +35,7 @@ import torch
 
 from poker_rl.algos import ppo_loss
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import ScheduleOverInstanceDecisions
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeFloat,
     NonNegativeInt,
@@ -45,6 +44,7 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
+from poker_rl.config.schedules import ScheduleOverInstanceDecisions
 from poker_rl.learning import collectives
 from poker_rl.learning.advantages import compute_gae_and_completeness
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages

@@ -27,14 +27,14 @@ from poker_rl.algos.sampled_public_tree import (
     SampledPublicTree,
     sample_in_proportion,
 )
-from poker_rl.config.schedules import ScheduleOverDecisions
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
     Probability,
 )
+from poker_rl.config.schedules import ScheduleOverDecisions
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.validation import PositiveFloat, PositiveInt, Probability
+from poker_rl.config.input_checks import PositiveFloat, PositiveInt, Probability
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.gradient_steps import OptimizerName, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment

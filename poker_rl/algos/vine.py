@@ -34,8 +34,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import ScheduleOverDecisions
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeFloat,
     PassCount,
@@ -44,6 +43,7 @@ from poker_rl.config.validation import (
     PositiveShare,
     Probability,
 )
+from poker_rl.config.schedules import ScheduleOverDecisions
 from poker_rl.games.tables import tables_from_records
 from poker_rl.learning.buffers.insertion_rules import CircularInsertion
 from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer

@@ -30,14 +30,14 @@ import torch
 from torch import Tensor
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import ScheduleOverInstanceDecisions
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     PassCount,
     PositiveFloat,
     PositiveInt,
     Probability,
 )
+from poker_rl.config.schedules import ScheduleOverInstanceDecisions
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step

@@ -13,6 +13,7 @@ from textwrap import fill
 from typing import NoReturn
 
 from poker_rl.config.build import convert_fields
+from poker_rl.config.input_checks import ConfigError, suggest_allowed
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
     describe_options,
@@ -24,7 +25,6 @@ from poker_rl.config.option_files import (
     to_plain_dict,
 )
 from poker_rl.config.plugins import check_packages
-from poker_rl.config.validation import ConfigError, suggest_allowed
 from poker_rl.storage.terminal_output import print_error, print_line
 
 SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value

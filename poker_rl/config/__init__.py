@@ -5,9 +5,7 @@ that selects an option, such as `algo=ppo`, or changes a setting, such as `algo.
 settings belong to no group. Functions raise `ConfigError` for wrong settings, arguments and files.
 """
 
-from poker_rl.config.schedules import ScheduleOverDecisions
-from poker_rl.config.threads_and_compile_cache import set_threads
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeFloat,
     NonNegativeInt,
@@ -19,6 +17,8 @@ from poker_rl.config.validation import (
     Seed,
     SolverIterationCount,
 )
+from poker_rl.config.schedules import ScheduleOverDecisions
+from poker_rl.config.threads_and_compile_cache import set_threads
 
 __all__ = [
     "ConfigError",

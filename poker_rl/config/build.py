@@ -15,9 +15,7 @@ from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from poker_rl.config.schedules import Constant, Schedule
-from poker_rl.config.target_classes import get_field_annotation, resolve_target
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     MAX_INTEGER,
     ConfigError,
     NonNegativeFloat,
@@ -26,6 +24,8 @@ from poker_rl.config.validation import (
     memory_errors_as_config_errors,
     suggest_allowed,
 )
+from poker_rl.config.schedules import Constant, Schedule
+from poker_rl.config.target_classes import get_field_annotation, resolve_target
 
 SCALAR_DESCRIPTIONS = {
     bool: "true or false",

@@ -24,15 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.config.option_files import (
-    list_option_dirs,
-    parse_override_key,
-    read_comments,
-    suggest_option,
-    to_plain_dict,
-)
-from poker_rl.config.overrides import parse_overrides
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeInt,
     PositiveFloat,
@@ -43,6 +35,14 @@ from poker_rl.config.validation import (
     shorten_text,
     suggest_allowed,
 )
+from poker_rl.config.option_files import (
+    list_option_dirs,
+    parse_override_key,
+    read_comments,
+    suggest_option,
+    to_plain_dict,
+)
+from poker_rl.config.overrides import parse_overrides
 
 # Message of Hydra 1.3 or 1.4 on an override GROUP=NAME if no selected option uses this group.
 NO_MATCH_ERROR = re.compile(r"(?:Could not override|No earlier Group Default for) '([^']+)'")

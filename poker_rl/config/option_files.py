@@ -15,8 +15,8 @@ import yaml  # type: ignore[import-untyped]
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 
+from poker_rl.config.input_checks import ConfigError, error_prefix, read_yaml_text, suggest_allowed
 from poker_rl.config.plugins import list_plugins
-from poker_rl.config.validation import ConfigError, error_prefix, read_yaml_text, suggest_allowed
 
 # The installed package contains the folder conf; in a checkout, conf is beside it.
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]

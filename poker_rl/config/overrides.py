@@ -14,9 +14,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
+from poker_rl.config.input_checks import ConfigError, error_prefix, shorten_text
 from poker_rl.config.option_files import load_option, read_plain_yaml
 from poker_rl.config.target_classes import get_field_annotation
-from poker_rl.config.validation import ConfigError, error_prefix, shorten_text
 
 QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 # Regex for one word in the value of an override, such as a or 'b c' in [a,'b c'].

@@ -18,7 +18,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 
 
 @dataclass(frozen=True)

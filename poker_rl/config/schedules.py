@@ -19,8 +19,7 @@ from dataclasses import dataclass, fields
 from math import sqrt
 from typing import Annotated, Any, NamedTuple, Protocol, get_args
 
-from poker_rl.config.target_classes import get_field_annotation, resolve_target
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeFloat,
     PositiveFloat,
@@ -29,6 +28,7 @@ from poker_rl.config.validation import (
     error_prefix,
     format_value,
 )
+from poker_rl.config.target_classes import get_field_annotation, resolve_target
 
 STEP_RANGE = Range(1)
 StepCount = Annotated[float, STEP_RANGE]

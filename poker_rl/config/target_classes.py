@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from poker_rl.config import plugins
-from poker_rl.config.validation import ConfigError, error_prefix, format_value
+from poker_rl.config.input_checks import ConfigError, error_prefix, format_value
 
 PACKAGE_NAME = "poker_rl"
 

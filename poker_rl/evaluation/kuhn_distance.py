@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import EXACT, Result
 from poker_rl.games.game import Game

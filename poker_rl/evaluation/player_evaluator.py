@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, PositiveInt, Range, error_prefix
+from poker_rl.config.input_checks import ConfigError, PositiveInt, Range, error_prefix
 from poker_rl.evaluation.exact.exploitability import (
     compute_best_response_gains,
     compute_seat_values,

@@ -7,7 +7,7 @@ highest of the nine ranks.
 
 from __future__ import annotations
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 
 MAX_RANKS = 13
 MAX_SUITS = 4

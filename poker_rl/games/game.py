@@ -43,7 +43,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from poker_rl.config.validation import PositiveInt
+from poker_rl.config.input_checks import PositiveInt
 
 _njit: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.sequence_form import build_sequence_form
 from poker_rl.games.tables import Tables, tables_from_records

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 

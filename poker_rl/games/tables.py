@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.table_loops import (
     compile_loop,

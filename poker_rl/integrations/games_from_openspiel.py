@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, PositiveInt, suggest_allowed
+from poker_rl.config.input_checks import ConfigError, PositiveInt, suggest_allowed
 from poker_rl.games import tabulated_rules
 from poker_rl.games.game import Game
 

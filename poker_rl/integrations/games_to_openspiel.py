@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.integrations import to_game

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.nn.functional import linear
 
-from poker_rl.config.validation import ConfigError, error_prefix, open_regular_file
+from poker_rl.config.input_checks import ConfigError, error_prefix, open_regular_file
 from poker_rl.games.game import Game
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.players.bots.basic_bots import Bot

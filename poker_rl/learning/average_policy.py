@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from poker_rl.config.input_checks import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
 from poker_rl.config.schedules import ScheduleOverOwnSteps
-from poker_rl.config.validation import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
 from poker_rl.learning import collectives
 from poker_rl.learning.buffers.insertion_rules import InsertionRule
 from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer

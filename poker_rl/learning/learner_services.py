@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_as_config_errors
+from poker_rl.config.input_checks import ConfigError, PositiveInt, memory_errors_as_config_errors
 from poker_rl.games.game import Game
 from poker_rl.learning.buffers.replay_buffer import Column
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
-from poker_rl.learning.learner_timer import LearnerTimer
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import DecisionsToMake, Rollout, Seating
+from poker_rl.learning.time_in_networks import LearnerTimer
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetConfig, NetDimensions, get_value_net_config

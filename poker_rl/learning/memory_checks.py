@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game_tree import GameTree
 
 _processes_on_machine = 1

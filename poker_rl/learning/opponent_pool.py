@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from poker_rl.config.validation import ConfigError, PositiveInt, Probability
+from poker_rl.config.input_checks import ConfigError, PositiveInt, Probability
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.opponents import SnapshotPool
 from poker_rl.nets.replicas import count_replicas, expand_replicas

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.tables import Tables
 from poker_rl.learning import collectives
 from poker_rl.players.player import (

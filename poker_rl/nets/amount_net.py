@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from poker_rl.config.validation import ConfigError, PositiveInt
+from poker_rl.config.input_checks import ConfigError, PositiveInt
 from poker_rl.nets.net_interface import Features, NetConfig, NetDimensions, get_value_net_config
 
 FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.validation import ConfigError, PositiveInt
+from poker_rl.config.input_checks import ConfigError, PositiveInt
 from poker_rl.nets.net_interface import Features, NetDimensions
 from poker_rl.nets.sparse_layers import (
     LegalActions,

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.big2 import big2_rules
 from poker_rl.games.big2.combinations import DECK_SIZE
 from poker_rl.games.game import Game, jit

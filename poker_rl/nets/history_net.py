@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.validation import ConfigError, PositiveInt
+from poker_rl.config.input_checks import ConfigError, PositiveInt
 from poker_rl.nets.dense import ACTIVATIONS, ActivationName, InitScheme, ReplicatedMLP, build_mlp
 from poker_rl.nets.lstm_prefix_tree import run_prefix_lstm
 from poker_rl.nets.net_interface import FeatureKind, NetDimensions

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.validation import ConfigError, NonNegativeFloat
+from poker_rl.config.input_checks import ConfigError, NonNegativeFloat
 from poker_rl.nets.net_interface import FeatureKind, NetDimensions
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
-from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
+from poker_rl.config.input_checks import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
     compute_hand_grid_of_table,
@@ -32,13 +32,13 @@ from poker_rl.games.poker.position_notation import (
 )
 from poker_rl.games.poker.record_dtypes import CALL
 from poker_rl.games.tables import tables_from_records
-from poker_rl.play.move_groups import MoveGroup, format_chips_in_unit, group_moves
+from poker_rl.play.bet_size_groups import MoveGroup, format_chips_in_unit, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.storage.disk import prepare_output_file
 from poker_rl.storage.terminal_output import escape_control_characters, print_line
 from poker_rl.training.compose_run_config import resolve_game_and_player
-from poker_rl.training.device import prepare_process
+from poker_rl.training.rank_and_device import prepare_process
 
 FULL_BAR_WIDTH = 30  # length of the bar of a probability of 1, in characters
 

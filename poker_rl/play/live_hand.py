@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.variance_reduction.aivat import compute_luck_adjusted_payoff
 from poker_rl.games.hand_history import HandHistory, hand_history_from_record, replay_hand
 from poker_rl.games.table_view import DisplayedGame, LegalMove, TableView

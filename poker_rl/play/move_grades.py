@@ -19,8 +19,8 @@ from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.table_view import DisplayedGame
+from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, MoveStep, view_to_dict
-from poker_rl.play.move_groups import group_moves
 from poker_rl.play.table_setup import NamedPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 

@@ -25,7 +25,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.network_access import RequestGuard
 from poker_rl.play.range_explorer import explore_ranges

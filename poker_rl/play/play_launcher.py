@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.input_checks import ConfigError, Range, Seed, error_prefix
 from poker_rl.config.option_files import list_user_option_dirs
-from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
 from poker_rl.play.session import Session
 from poker_rl.play.session_file import read_session
 from poker_rl.play.table_setup import TableSetup, build_table_setup, rebuild_table_setup
@@ -29,7 +29,7 @@ from poker_rl.storage.disk import (
 )
 from poker_rl.storage.terminal_output import print_line
 from poker_rl.training.compose_run_config import read_run_config
-from poker_rl.training.device import prepare_process
+from poker_rl.training.rank_and_device import prepare_process
 
 if TYPE_CHECKING:
     import uvicorn

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid,
     describe_seat,

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
+from poker_rl.config.input_checks import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
     MAX_TABLES_PER_QUERY,
     allow_all_amounts,
@@ -36,7 +36,7 @@ from poker_rl.reports.table_formats import (
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.terminal_output import print_line
 from poker_rl.training.compose_run_config import resolve_game_and_player
-from poker_rl.training.device import prepare_process
+from poker_rl.training.rank_and_device import prepare_process
 
 OUTPUT_SUFFIXES = (".csv", ".html")
 PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # worst decisions in terminal and HTML

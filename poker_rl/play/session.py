@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import get_result_scale_and_unit
 from poker_rl.evaluation.matches.match_statistics import StyleCounter, is_holdem
 from poker_rl.evaluation.starting_hand_grid import (
@@ -29,6 +29,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh_writer import check_phh_support, format_phh
 from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import (
     LiveHand,
     MoveNotAllowedError,
@@ -41,7 +42,6 @@ from poker_rl.play.live_hand import (
     view_to_dict,
 )
 from poker_rl.play.move_grades import compute_probs, explain_grades, review_decisions
-from poker_rl.play.move_groups import group_moves
 from poker_rl.play.session_file import SessionFile, read_session, summarize_session
 from poker_rl.play.table_setup import TableSetup
 from poker_rl.players.player import Player

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.compose import FILE_NAME_PATTERN
-from poker_rl.config.validation import MIB, ConfigError, open_regular_file
+from poker_rl.config.input_checks import MIB, ConfigError, open_regular_file
 from poker_rl.evaluation.matches.duplicate_match import (
     MIN_DEALS,
     compute_half_width,

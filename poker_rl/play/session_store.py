@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import list_options_by_group, read_first_comment
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.live_hand import MoveNotAllowedError

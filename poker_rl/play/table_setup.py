@@ -12,7 +12,7 @@ from typing import Any
 
 from poker_rl.config.build import build
 from poker_rl.config.compose import FILE_NAME_PATTERN, compose_plain_config
-from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.games.table_view import DisplayedGame
 from poker_rl.players.player import Player

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.poker.betting import compute_raise_to
 from poker_rl.games.poker.record_dtypes import RAISE

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from itertools import chain, count
 from pathlib import Path
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.players.player_loader import is_run_snapshot, parse_bot_name, resolve_file_and_player
 
 OPPONENTS_FOLDER = "opponents"

@@ -14,8 +14,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 import torch
 
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.target_classes import load_class
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.tables import tables_from_records
 

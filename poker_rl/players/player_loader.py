@@ -26,9 +26,9 @@ from typing import Any
 import torch
 
 from poker_rl.config.build import build
+from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.config.option_files import list_option_dirs, load_option, read_plain_yaml
 from poker_rl.config.threads_and_compile_cache import set_one_thread_by_default
-from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.players.bet_sizes_player import BetSizesPlayer, is_restricted_to_bet_sizes
 from poker_rl.players.player import GreedyWrapper, Player, get_class_path, player_from_dict

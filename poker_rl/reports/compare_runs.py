@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.evaluation.plots.plotting import (
     CurveLine,
     Panel,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.colors import is_color_like
 
-from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveFloat
+from poker_rl.config.input_checks import ConfigError, NonNegativeFloat, PositiveFloat
 from poker_rl.evaluation.plots.plotting import CurveLine, format_short_number
 from poker_rl.evaluation.result import format_number
 from poker_rl.reports.run_data import (

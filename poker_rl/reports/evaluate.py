@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from poker_rl.config.build import build
-from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
     allow_all_amounts,
     measure_recorded_decisions,
@@ -42,7 +42,7 @@ from poker_rl.reports.table_formats import build_long_rows
 from poker_rl.storage.checkpoint import list_snapshots
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 from poker_rl.training.compose_run_config import read_run_config
-from poker_rl.training.device import prepare_process
+from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.signals import let_ctrl_c_kill_process
 
 SETTINGS_EXCLUDED_BY_SEATS = (  # settings that can't be combined with the setting `seats`

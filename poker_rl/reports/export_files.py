@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeInt,
     PositiveInt,
@@ -40,7 +40,7 @@ from poker_rl.reports.table_formats import to_csv
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.terminal_output import print_line
 from poker_rl.training.compose_run_config import resolve_game_and_player
-from poker_rl.training.device import prepare_process
+from poker_rl.training.rank_and_device import prepare_process
 
 ALLOWED_SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"

@@ -17,8 +17,8 @@ import yaml  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
 from poker_rl import __version__
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.plugins import check_packages
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records

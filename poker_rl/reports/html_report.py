@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.input_checks import ConfigError, Range, Seed, error_prefix
 from poker_rl.config.schedules import convert_horizons_to_steps
-from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.plots.plotting import FILE_STYLE, METADATA
 from poker_rl.evaluation.result import Result

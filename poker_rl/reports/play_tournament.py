@@ -20,8 +20,7 @@ import numpy as np
 import yaml  # type: ignore[import-untyped]
 
 from poker_rl.config.build import build, convert_fields
-from poker_rl.config.option_files import find_differing_key, read_plain_yaml
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     MIB,
     ConfigError,
     PositiveInt,
@@ -30,6 +29,7 @@ from poker_rl.config.validation import (
     error_prefix,
     open_regular_file,
 )
+from poker_rl.config.option_files import find_differing_key, read_plain_yaml
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, play_deals
 from poker_rl.evaluation.matches.tournament_ranking import (
     TableKind,
@@ -58,7 +58,7 @@ from poker_rl.storage.disk import (
     write_text_atomically,
 )
 from poker_rl.storage.terminal_output import create_progress_bar, print_line
-from poker_rl.training.device import prepare_process
+from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.signals import let_ctrl_c_kill_process
 from poker_rl.training.worker_processes import run_tasks
 

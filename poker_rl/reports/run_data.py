@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from poker_rl.config.input_checks import MIB, ConfigError, open_regular_file
 from poker_rl.config.option_files import normalize_numbers
-from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.evaluation.plots.run_figures import list_players_and_measures, read_curves
 from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import (

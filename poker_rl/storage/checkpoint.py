@@ -20,13 +20,13 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.plugins import check_packages
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     MIB,
     ConfigError,
     memory_errors_as_config_errors,
     open_regular_file,
 )
+from poker_rl.config.plugins import check_packages
 from poker_rl.storage.disk import atomic_replacement, name_path_in_errors
 
 STATE_FILE = "state.pt"

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 
 PARTIAL_SUFFIX = ".part"  # suffix of a file that is not yet complete
 

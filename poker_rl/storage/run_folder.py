@@ -34,9 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 
-from poker_rl.config.option_files import flatten_dict
-from poker_rl.config.plugins import list_plugins
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     MIB,
     ConfigError,
     error_prefix,
@@ -44,6 +42,8 @@ from poker_rl.config.validation import (
     read_json,
     read_yaml_text,
 )
+from poker_rl.config.option_files import flatten_dict
+from poker_rl.config.plugins import list_plugins
 from poker_rl.storage.disk import check_folder_path, list_complete_files, write_text_atomically
 
 if TYPE_CHECKING:

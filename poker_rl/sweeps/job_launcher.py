@@ -16,9 +16,9 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig
 
 from poker_rl.config.compose import compose_with_hydra, get_config_loader
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import find_option_file, read_first_comment
 from poker_rl.config.overrides import quote_text
-from poker_rl.config.validation import ConfigError
 
 # These overrides keep Hydra from writing its own logs and files in a sweep.
 NO_LOGS = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from poker_rl.config.validation import ConfigError, read_json
+from poker_rl.config.input_checks import ConfigError, read_json
 from poker_rl.storage.disk import atomic_replacement, write_text_atomically
 from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
 from poker_rl.storage.terminal_output import escape_control_characters, print_line

@@ -19,9 +19,9 @@ from typing import Any, BinaryIO, Literal
 from optuna import Study, TrialPruned, distributions
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from poker_rl.config import validation
+from poker_rl.config import input_checks
 from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.storage.disk import exclusive_lock
 from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
 from poker_rl.storage.terminal_output import announce_compilation, print_error, print_line
@@ -44,13 +44,13 @@ class TuneConfig:
     tune: str | None
     train_overrides: list[str]
     search_space: dict[str, Any]
-    seeds: list[validation.Seed]
+    seeds: list[input_checks.Seed]
     metric: str
     direction: Literal["minimize", "maximize"]
-    trials: validation.PositiveInt
-    startup_trials: validation.NonNegativeInt
+    trials: input_checks.PositiveInt
+    startup_trials: input_checks.NonNegativeInt
     pruner: Literal["median", "hyperband", "none"]
-    warmup_share: validation.Probability
+    warmup_share: input_checks.Probability
     out: str | None
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
         except ValueError as error:
             raise ConfigError(f"search_space.{key}: {error}") from None
         except (KeyError, TypeError):
-            problem = f"search_space.{key}: {validation.format_value(values)}; allowed: {EXAMPLE}"
+            problem = f"search_space.{key}: {input_checks.format_value(values)}; allowed: {EXAMPLE}"
             raise ConfigError(f"{problem} or {{choices: [a, b]}}") from None
     return search_space
 

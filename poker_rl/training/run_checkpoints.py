@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import find_differing_key
 from poker_rl.config.target_classes import load_class
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
 from poker_rl.storage import checkpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ import torch
 from poker_rl.algos.algorithm import Algorithm, build_algorithm
 from poker_rl.config.build import build
 from poker_rl.config.compose import ComposedConfig, RootConfig
+from poker_rl.config.input_checks import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.config.option_files import list_user_option_dirs
 from poker_rl.config.schedules import convert_horizons_to_steps, find_exhausted_learning_rate
-from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import select_first_result_by_player
 from poker_rl.games.game import Game
@@ -41,13 +41,13 @@ from poker_rl.training.compose_run_config import (
     build_root_config,
     collect_settings_and_opponents,
 )
-from poker_rl.training.device import (
+from poker_rl.training.loggers import Logger
+from poker_rl.training.rank_and_device import (
     choose_faster_device,
     count_torchrun_processes,
     find_process_rank,
     prepare_process,
 )
-from poker_rl.training.loggers import Logger
 from poker_rl.training.run_checkpoints import Checkpoints, warm_start_from_run
 from poker_rl.training.run_log import RunLog
 from poker_rl.training.run_outcome import DivergedError, RunInterruptedError, RunOutcome

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import results_to_metrics
 from poker_rl.players.player import NonFiniteProbsError

@@ -22,12 +22,12 @@ from torch import distributed as dist
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]  # its __all__ lacks them
 from torch.distributed.rendezvous import rendezvous
 
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.threads_and_compile_cache import count_cores
-from poker_rl.config.validation import ConfigError
 from poker_rl.learning import collectives
 from poker_rl.learning.collectives import ProcessLostError, ShmAllReduce, use_shm_all_reduce
 from poker_rl.storage.disk import name_path_in_errors
-from poker_rl.training.device import ProcessRank
+from poker_rl.training.rank_and_device import ProcessRank
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
 

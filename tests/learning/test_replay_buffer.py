@@ -16,7 +16,7 @@ from poker_rl.learning.buffers.insertion_rules import (
 )
 from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.memory_checks import _measure_free_bytes, _read_cgroup_limits, check_memory
-from poker_rl.training.device import ProcessRank, prepare_process
+from poker_rl.training.rank_and_device import ProcessRank, prepare_process
 
 CPU = torch.device("cpu")
 NUMBER = {"number": Column(torch.int64)}

@@ -15,9 +15,9 @@ from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.evaluation.matches.duplicate_match import get_result_scale_and_unit
 from poker_rl.games import Tables, get_tree
+from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.move_grades import grade_move
-from poker_rl.play.move_groups import group_moves
 from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_file import summarize_sessions_by_table

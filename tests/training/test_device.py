@@ -8,7 +8,7 @@ from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.games import Game
-from poker_rl.training.device import choose_faster_device
+from poker_rl.training.rank_and_device import choose_faster_device
 
 SMALL = ["train", "game=kuhn", "algo=reinforce", "budget=2", "evaluation.deals=30"]
 

@@ -23,7 +23,7 @@ from tiny import same
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import worker_processes
-from poker_rl.training.device import ProcessRank, prepare_process
+from poker_rl.training.rank_and_device import ProcessRank, prepare_process
 from poker_rl.training.run_checkpoints import remove_old_worker_files
 from poker_rl.training.worker_processes import run_tasks
 

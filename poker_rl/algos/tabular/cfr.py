@@ -31,7 +31,7 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.config.validation import Range, SolverIterationCount
+from poker_rl.config.input_checks import Range, SolverIterationCount
 from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.sequence_form import (

@@ -17,7 +17,7 @@ from dataclasses import InitVar, dataclass
 import numpy as np
 
 from poker_rl.algos.tabular.cfr import TabularSolver
-from poker_rl.config.validation import PositiveInt, SolverIterationCount
+from poker_rl.config.input_checks import PositiveInt, SolverIterationCount
 from poker_rl.games.game import Game, jit, random_uniform
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.sequence_form import compute_mean_max_regret, fill_regret_matching

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from poker_rl.algos.tabular.cfr import AveragingExponent, TabularSolver, compute_discount
-from poker_rl.config.validation import SolverIterationCount
+from poker_rl.config.input_checks import SolverIterationCount
 from poker_rl.games.game import Game
 from poker_rl.games.public.betting_lines import (
     fill_reach,

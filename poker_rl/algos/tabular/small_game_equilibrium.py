@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poker_rl.algos.algorithm import load_algorithm
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import count_nodes, get_tree
 from poker_rl.players.player import Player

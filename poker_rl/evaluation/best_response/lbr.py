@@ -31,7 +31,7 @@ from poker_rl.evaluation.best_response.responder_states import (
     ResponderView,
     sum_state_values,
 )
-from poker_rl.evaluation.best_response.win_margins import compute_win_margins
+from poker_rl.evaluation.best_response.showdown_win_margins import compute_win_margins
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.ranges import Ranges

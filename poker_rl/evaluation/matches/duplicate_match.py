@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, Range
+from poker_rl.config.input_checks import ConfigError, Range
 from poker_rl.evaluation.exact.exploitability import compute_seat_values
 from poker_rl.evaluation.result import AGAINST, EXACT, Result
 from poker_rl.games.game import Game

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import (
     check_seat_count,
     compute_half_width,

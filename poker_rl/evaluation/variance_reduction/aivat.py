@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.variance_reduction.pot_equity_value import (
     HOLE_CARDS_UNKNOWN,
     compute_expected_chips_and_equity,

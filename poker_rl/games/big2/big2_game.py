@@ -8,7 +8,7 @@ from math import factorial
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.big2 import big2_rules
 from poker_rl.games.big2.combinations import (
     ACTION_COUNT,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import NonNegativeInt
+from poker_rl.config.input_checks import NonNegativeInt
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.poker_game import (
     PokerGame,

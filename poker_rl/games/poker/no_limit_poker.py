@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from poker_rl.config.validation import PositiveFloat
+from poker_rl.config.input_checks import PositiveFloat
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.poker_game import PokerGame, StackSize, list_by_seat, require
 from poker_rl.games.poker.record_dtypes import (

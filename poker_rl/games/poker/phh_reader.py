@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from poker_rl.config.input_checks import MIB, ConfigError, open_regular_file
 from poker_rl.config.plugins import check_packages
-from poker_rl.config.validation import MIB, ConfigError, open_regular_file
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker

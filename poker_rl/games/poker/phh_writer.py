@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS, card_name
 from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory, replay_hand

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, NonNegativeInt, Range
+from poker_rl.config.input_checks import ConfigError, NonNegativeInt, Range
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.hand_strength import SHORT_DECK, SHORT_DECK_RANKS

@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.display.view import DisplayedPoker

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveFloat
+from poker_rl.config.input_checks import ConfigError, NonNegativeInt, PositiveFloat
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker

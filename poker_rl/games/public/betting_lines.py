@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
 from poker_rl.games.sequence_form import fill_regret_matching

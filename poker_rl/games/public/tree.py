@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.betting_lines import build_street_lines

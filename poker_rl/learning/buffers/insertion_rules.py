@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import PositiveShare
+from poker_rl.config.input_checks import PositiveShare
 
 
 class InsertionRule:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning.deduplicated_inputs import find_distinct_rows
 from poker_rl.learning.learner_services import LearnerServices

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.learning import collectives
 from poker_rl.learning.buffers.insertion_rules import InsertionRule
 from poker_rl.learning.memory_checks import check_memory

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
 from poker_rl.games.tables import Tables, tables_from_records

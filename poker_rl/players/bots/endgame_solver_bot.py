@@ -30,7 +30,7 @@ from typing import Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt, Probability
+from poker_rl.config.input_checks import ConfigError, PositiveFloat, PositiveInt, Probability
 from poker_rl.games.game import Game, jit
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.record_dtypes import RAISE

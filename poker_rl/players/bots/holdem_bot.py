@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, Probability
+from poker_rl.config.input_checks import ConfigError, Probability
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, Range
+from poker_rl.config.input_checks import ConfigError, Range
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE

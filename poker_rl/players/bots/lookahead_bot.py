@@ -24,7 +24,7 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, Probability, Range, Seed
+from poker_rl.config.input_checks import ConfigError, Probability, Range, Seed
 from poker_rl.games.game import Game, hash_bytes, jit, random_uniform
 from poker_rl.games.tables import Tables
 from poker_rl.players.bots.basic_bots import Bot

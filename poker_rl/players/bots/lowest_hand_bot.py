@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.big2.big2_game import Big2
 from poker_rl.games.big2.combinations import (
     ACTION_SIZES,

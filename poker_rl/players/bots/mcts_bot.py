@@ -23,7 +23,7 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.config.validation import NonNegativeFloat, Probability, Range, Seed
+from poker_rl.config.input_checks import NonNegativeFloat, Probability, Range, Seed
 from poker_rl.games.game import hash_bytes, jit, random_below, random_bits
 from poker_rl.games.poker.betting import (
     CALL,

@@ -23,7 +23,7 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.config.validation import (
+from poker_rl.config.input_checks import (
     ConfigError,
     NonNegativeFloat,
     PositiveFloat,

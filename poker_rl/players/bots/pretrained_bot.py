@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.player_loader import load_snapshot_players

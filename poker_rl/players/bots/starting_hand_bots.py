@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, Probability
+from poker_rl.config.input_checks import ConfigError, Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.validation import Probability
+from poker_rl.config.input_checks import Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, jit
 from poker_rl.games.hand_strength import evaluate_best_five

@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, ClassVar, Literal
 
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.storage.run_folder import flatten_hparams, read_manifest
 from poker_rl.storage.terminal_output import print_error
 from poker_rl.training.loggers import Logger, Row

@@ -12,9 +12,9 @@ import torch
 
 from poker_rl.algos.algorithm import NetworkLearner
 from poker_rl.config.build import build
+from poker_rl.config.input_checks import ConfigError, memory_errors_as_config_errors
 from poker_rl.config.target_classes import resolve_target
 from poker_rl.config.threads_and_compile_cache import count_cores, set_threads
-from poker_rl.config.validation import ConfigError, memory_errors_as_config_errors
 from poker_rl.games.game import Game
 from poker_rl.learning import memory_checks
 from poker_rl.nets.encoders import ObservationEncoder
