@@ -98,7 +98,6 @@ def test_a_batch_gets_the_same_as_each_table_alone(name):
     [
         ("nolimit_holdem", "^bet_sizes: not given; nolimit_holdem allows bets of any amount"),
         ("limit_holdem_3p", "is not poker for two players"),
-        ("big2", "is not poker for two players"),
     ],
 )
 def test_refused_games(name, message):
