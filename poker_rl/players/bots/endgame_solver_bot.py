@@ -20,9 +20,6 @@ Where any amount may be bet, only a few sizes of raises are considered. If the o
 another raise, the street is solved again with this raise included; see `endgame_lines`.
 """
 
-# mypy can't check functions that numba compiles, because their arguments have no annotations.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -31,23 +28,15 @@ from typing import Literal
 import numpy as np
 
 from poker_rl.config.input_checks import ConfigError, PositiveFloat, PositiveInt, Probability
-from poker_rl.games.game import Game, jit
+from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.record_dtypes import RAISE
-from poker_rl.games.public.betting_lines import (
-    fill_reach,
-    fill_terminal_values,
-    normalize_positive,
-    pack_line_arrays,
-    pack_terminal_arrays,
-    propagate_best_response_values,
-    propagate_policy_values,
-    update_regrets,
-)
+from poker_rl.games.public.betting_lines import pack_line_arrays, pack_terminal_arrays
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.endgame_cfr import compute_response_values, run_discounted_cfr
 from poker_rl.players.bots.endgame_lines import (
     EndgameLines,
     enumerate_endgame_lines,
@@ -59,7 +48,6 @@ from poker_rl.players.range_policy import RangePolicyQuery
 
 MAX_CACHED_BYTES = 2**28  # size of the solutions that are cached for later decisions
 EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no range is empty
-NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
 
 
 @dataclass(frozen=True)
@@ -148,28 +136,35 @@ class EndgameSolverBot(Bot):
         game, actions = self._poker_game, record["line"][0, :moves].astype(np.int64)
         board_cards = record["deck"][0, game.seats * game.hole_cards : game.cards_dealt]
         own_seat = int(record["to_act"][0])
-        line, move, included_moves = 0, start_move, start_move
+        included_moves = start_move
         while True:
-            key = bytes([own_seat, start_move]) + actions[:included_moves].tobytes()
-            key += board_cards.tobytes()
-            if key not in self._solutions:
-                cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
-                if cached_bytes > MAX_CACHED_BYTES:
-                    self._solutions.clear()
-                self._solutions[key] = self._solve_last_street(
-                    own_seat,
-                    tables.records[: start_move + 1],
-                    actions[:included_moves],
-                    board_cards.astype(np.int64),
-                )
-            lines = self._solutions[key].lines
-            line, move = 0, start_move
-            while move < moves and (line, actions[move]) in lines.line_after_action:
-                line = lines.line_after_action[line, actions[move]]
-                move += 1
-            if move == moves:
-                return self._solutions[key], int(np.searchsorted(lines.street.decision_lines, line))
-            included_moves = move + 1  # solve the street again with this action in it
+            past_tables = tables.records[: start_move + 1]
+            solution = self._get_solution(
+                own_seat, past_tables, actions[:included_moves], board_cards.astype(np.int64)
+            )
+            line = 0
+            for move in range(start_move, moves):
+                next_line = solution.lines.line_after_action.get((line, int(actions[move])))
+                if next_line is None:
+                    break
+                line = next_line
+            else:
+                decision = np.searchsorted(solution.lines.street.decision_lines, line)
+                return solution, int(decision)
+            included_moves = move + 1  # solve the street again, with this raise included
+
+    def _get_solution(
+        self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
+    ) -> EndgameSolution:
+        """Return the result of `_solve_last_street`, from the cache or new."""
+        key = bytes([own_seat]) + actions.tobytes() + board_cards.tobytes()
+        if key not in self._solutions:
+            cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
+            if cached_bytes > MAX_CACHED_BYTES:
+                self._solutions.clear()
+            arguments = own_seat, past_tables, actions, board_cards
+            self._solutions[key] = self._solve_last_street(*arguments)
+        return self._solutions[key]
 
     def _solve_last_street(
         self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
@@ -177,8 +172,8 @@ class EndgameSolverBot(Bot):
         """Solve the last street for `own_seat`.
 
         `past_tables` [M + 1] has the table before each of the M actions on the earlier streets, and
-        the table at the start of the last street. `actions` has these M actions, and then those
-        that have to be possible on the last street.
+        then the table at the start of the last street. `actions` has these M actions, and then
+        those of the last street that the solution has to include.
         """
         past_actions, included_actions = np.split(actions, [len(past_tables) - 1])
         ranges = self._compute_ranges(past_tables[:-1], past_actions, board_cards)
@@ -196,13 +191,13 @@ class EndgameSolverBot(Bot):
         policy = np.zeros((len(street.legal_mask), *own_probs.shape[1:]))
         policy[own_decisions] = own_probs
         rows = np.maximum(own_policy.row_of_hand, 0)
-        opt_out_values = _compute_best_response_to(*arrays, policy, rows, ranges, own_seat)
+        opt_out_values = compute_response_values(*arrays, policy, rows, ranges, own_seat)
         possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
         row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
         game = *arrays, street.legal_mask, possible_hands, row_of_hand
         other_seat = ranges, own_seat, self.range_share, opt_out_values
-        probs = _run_discounted_cfr(*game, *other_seat, self.iterations)
+        probs = run_discounted_cfr(*game, *other_seat, self.iterations)
         return EndgameSolution(lines, probs[:, row_of_hand].astype(np.float32))
 
     def _compute_ranges(
@@ -228,80 +223,3 @@ class EndgameSolverBot(Bot):
                     reach[past_tables["to_act"][move]] *= prob_of_hand
         ranges: np.ndarray = reach / reach.sum(1, keepdims=True)
         return ranges
-
-
-@jit
-def _compute_best_response_to(lines, terminal_arrays, policy, row_of_hand, ranges, policy_seat):
-    """Return what a best response to the policy of `policy_seat` wins with each of H hands, [H].
-
-    These are counterfactual values in chips: the payoffs against each hand of `policy_seat` are
-    weighted by `ranges[policy_seat]`. The module `betting_lines` explains the other arguments.
-    """
-    reach = np.empty((len(lines[1]), *ranges.shape))
-    reach[0] = ranges
-    fill_reach(lines, policy, row_of_hand, reach)
-    values = np.zeros(reach.shape)
-    other_values = values[:, 1 - policy_seat]
-    fill_terminal_values(terminal_arrays, 1 - policy_seat, reach, other_values)
-    propagate_best_response_values(lines[0], lines[1], lines[3], values)
-    return other_values[0]
-
-
-@jit
-def _run_discounted_cfr(
-    lines,
-    terminal_arrays,
-    legal_mask,
-    hands,
-    row_of_hand,
-    ranges,
-    own_seat,
-    range_share,
-    opt_out_values,
-    iterations,
-):
-    """Return the average policy at the D decisions of the street with each of R hands, [D, R, A].
-
-    Args:
-        hands: indices of the R hands that share no card with the board, among all H hands.
-        ranges: the range of each seat, [2, H]; 0 for hands that share a card with the board.
-        opt_out_values: the other seat's value of opting out with each hand, as returned by
-            `_compute_best_response_to`, [H].
-        See `EndgameSolverBot` for the settings, and `betting_lines` for the other arguments.
-    """
-    shape = legal_mask.shape[0], len(hands), legal_mask.shape[1]
-    regrets, policy_sums, policy = np.zeros(shape), np.zeros(shape), np.empty(shape)
-    # Re-solving gadget: with each hand, the other seat chooses to play the street (action 0) or to
-    # opt out and receive `opt_out_values` (action 1).
-    entry_mask = np.ones((1, 2), np.bool_)
-    entry_regrets, entry_policy = np.zeros((1, len(hands), 2)), np.empty((1, len(hands), 2))
-    reach = np.empty((len(lines[1]), *ranges.shape))
-    reach[0] = ranges
-    values = np.empty((len(lines[1]), ranges.shape[1]))
-    any_hand_prob = (1 - range_share) / len(hands)
-    for t in range(1, iterations + 1):
-        positive_discount = t**1.5 / (t**1.5 + 1)
-        weights = positive_discount, NEGATIVE_DISCOUNT, float(t**2)
-        normalize_positive(entry_regrets, entry_mask, entry_policy)
-        for r in range(len(hands)):
-            range_prob = range_share * ranges[1 - own_seat, hands[r]]
-            reach[0, 1 - own_seat, hands[r]] = range_prob + any_hand_prob * entry_policy[0, r, 0]
-        for seat in range(2):
-            normalize_positive(regrets, legal_mask, policy)
-            fill_reach(lines, policy, row_of_hand, reach)
-            values[:] = 0
-            fill_terminal_values(terminal_arrays, seat, reach, values)
-            propagate_policy_values(lines, policy, row_of_hand, seat, values)
-            arrays = reach, values, regrets, policy_sums
-            update_regrets(lines, hands, policy, seat, weights, *arrays)
-            if seat != own_seat:
-                for r in range(len(hands)):
-                    entry_values = values[0, hands[r]], opt_out_values[hands[r]]
-                    mean = entry_policy[0, r, 0] * entry_values[0]
-                    mean += entry_policy[0, r, 1] * entry_values[1]
-                    for k in range(2):
-                        regret = entry_regrets[0, r, k] + entry_values[k] - mean
-                        discount = positive_discount if regret > 0 else NEGATIVE_DISCOUNT
-                        entry_regrets[0, r, k] = regret * discount
-    normalize_positive(policy_sums, legal_mask, policy)
-    return policy
