@@ -214,7 +214,7 @@ class Row:
 
 def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
     """Return the row of rows.csv for a learner on a game: means over its runs, and commands."""
-    table = build_comparison(group, row.game)
+    table = compare_seeds(group, row.game)
     (group,) = table.groups
     seeds = ",".join(str(run.config["seed"]) for run in group.runs)
     many = "-m " if len(group.runs) > 1 else ""
@@ -233,7 +233,7 @@ def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
 
 def iterate_measurements(row: Row, group: RunGroup) -> Iterator[CsvRow]:
     """Yield a row of <game>.csv for each measurement in each run of a learner."""
-    (name,) = build_comparison(group, row.game).measures
+    (name,) = compare_seeds(group, row.game).measures
     for run in group.runs:
         decisions, antes = run.get_curve(name, "decisions")
         if not len(decisions):
@@ -250,7 +250,7 @@ def iterate_measurements(row: Row, group: RunGroup) -> Iterator[CsvRow]:
             }
 
 
-def build_comparison(group: RunGroup, game: str) -> Comparison:
+def compare_seeds(group: RunGroup, game: str) -> Comparison:
     """Return a comparison of a learner's runs, which computes means over their seeds."""
     return Comparison(group.runs, CompareConfig(tags=[get_measure_of_game(game)]))
 

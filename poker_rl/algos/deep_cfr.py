@@ -249,7 +249,8 @@ def traverse_hands(
         state_values = (weights * action_values).sum(1, keepdims=True)
         values[nonterminal] = state_values[:, 0]
         regrets = (action_values - state_values) * mask
-        probs[is_traverser] = regrets[is_traverser]  # the targets of the traverser's decisions
+        # `levels` holds `probs` as the targets; those of the traverser's decisions are regrets.
+        probs[is_traverser] = regrets[is_traverser]
         return values
 
     def select_decisions(of_traverser: bool) -> TraversalDecisions:

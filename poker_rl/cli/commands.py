@@ -75,7 +75,7 @@ poker-rl list [GROUP …] [--config-dir FOLDER]
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Parser of a command's --help, --config-dir and words; errors are raised as ConfigErrors."""
+    """Parser of a command's --help, --config-dir and other arguments; raises ConfigErrors."""
 
     def __init__(self, words_name: str) -> None:
         super().__init__(add_help=False, allow_abbrev=False)

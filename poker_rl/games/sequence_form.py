@@ -207,11 +207,11 @@ def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):
 
 @jit
 def add_leaf_values(sequences, group, reach, counterfactual_values):
-    """Add the counterfactual value of each column of a group to the last edge of the column's seat.
+    """Add the counterfactual value of each column of a group to the last edge of its own seat.
 
     A column of the leaf arrays is a pair of a leaf and a seat, see `SequenceForm`. Its value is the
-    seat's payoff times the reach of the last edges of all other seats, `leaf_edge[1:]`; the seat's
-    own last edge is `leaf_edge[0]`.
+    seat's payoff times the reach of the other seats' last edges, `leaf_edge[1:]`. It is added to
+    the seat's own last edge, `leaf_edge[0]`.
     """
     first_leaf = sequences.first_leaf_of_group[group]
     stop_leaf = sequences.first_leaf_of_group[group + 1]

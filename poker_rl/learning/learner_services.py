@@ -45,7 +45,7 @@ class LearnerContext:
 
 @dataclass(kw_only=True)
 class NetworkAssignment:
-    """Settings of all network learners that assign agents to seats and networks to decisions."""
+    """Settings that all network learners share: the seats of agents, and which network decides."""
 
     network_sharing: NetworkSharing  # one network, or one per seat, agent or betting node
     instances: PositiveInt  # independent copies of the whole learner, trained in parallel

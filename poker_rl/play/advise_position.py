@@ -185,7 +185,7 @@ class PositionAdvice:
         )
 
     def _format_prob_bars(self) -> str:
-        """Return a line for each group of legal actions: name, probability and bar."""
+        """Return a line for each group of legal actions: name, probability, value and bar."""
         groups = group_moves(self.game, self.records[:1], self.probs, self.values)
         names = [self._name_group(group) for group in groups]
         width, has_values = max(map(len, names)), not np.isnan(self.values).all()

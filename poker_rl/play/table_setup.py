@@ -112,9 +112,9 @@ def build_table_setup(
         option_dirs: folders of YAML options, such as `conf`.
         against: specs of the opponents. A single opponent plays in all seats but the person's; []
             stands for the first player in `default_opponents` that can play the game.
-        adviser: spec of the adviser. None stands for the first opponent that is no bot, or else the
-            first player in `default_advisers` that can play the game. With None and no
-            `default_advisers`, the table has no adviser.
+        adviser: spec of the adviser. None stands for no adviser or, if there are
+            `default_advisers`, for the first opponent that is no bot, or else the first of these
+            that can play the game.
     """
     game: DisplayedGame = build(game_config["game"], "game", Game)
     if not FILE_NAME_PATTERN.fullmatch(game.name):

@@ -26,7 +26,7 @@ from lockstep import (
 )
 from random_games import NAMES, game, sample_definitions
 from toy_games import kuhn, label, leduc
-from transcripts import HEADER_TEXTS, describe_moves
+from game_transcripts import HEADER_TEXTS, describe_moves
 
 from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards

@@ -19,7 +19,7 @@ from torch import nn
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import play_match
 from poker_rl.games import Tables, load_game
-from poker_rl.integrations.mlp_player import POLICY_MODULE, MaskablePPOPlayer, MLPPlayer
+from poker_rl.integrations.players_from_pytorch import POLICY_MODULE, MaskablePPOPlayer, MLPPlayer
 from poker_rl.players import load_player
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import release
+import release_player as release
 import reproduce_apu
 import torch
 from commands import list_runs, run_command
@@ -30,7 +30,7 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch):
     Path("player").mkdir()
     for place in ("PRETRAINED_FOLDER", "SHIPPED_OPTION_DIR"):
         monkeypatch.setattr(release, place, Path())
-    monkeypatch.setattr("sys.argv", ["release.py", str(run), "mine"])
+    monkeypatch.setattr("sys.argv", ["release_player.py", str(run), "mine"])
     release.main()
     about, target, file = Path("player/mine.yaml").read_text().splitlines()
     assert about.startswith("# kuhn, by poker-rl train ")

@@ -20,7 +20,7 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.ranges import BLOCKED_STRENGTH, Ranges, compute_strengths
 
 MAX_ENUMERATED_BOARDS = 1500  # a flop of hold'em has 1,176 possible final boards
-SAMPLED_BOARD_COUNT = 2000  # number of boards to sample if there are more than that
+SAMPLED_BOARD_COUNT = 2000  # boards to sample if more than MAX_ENUMERATED_BOARDS are possible
 
 
 def compute_win_margins(

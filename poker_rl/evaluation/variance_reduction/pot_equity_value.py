@@ -68,8 +68,8 @@ def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, me
     """Write each seat's equity into `means_out` [B, seats], which must hold zeros.
 
     It is the mean share of the pot over the boards that can still come, or over a sample of them.
-    With `use_payoffs`, the mean payoffs of finished hands in chips are written instead. The decks
-    and random states in `tables` are overwritten.
+    With `use_payoffs`, the mean payoffs of finished hands in chips are written instead. If hole
+    cards are unknown, live seats have equal shares. Decks and random states are overwritten.
     """
     seat_payoffs = np.empty(means_out.shape[1], np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)

@@ -43,7 +43,7 @@ DEFINITION_DTYPE = np.dtype(
         ("seat_cells", "i2"),  # number of features of a seat's actions in an observation
         ("seat_slots", "i1"),  # seats in an observation, at least those of the game
         ("hole_offset", "i2"),  # offset of the hole cards in an observation
-        ("board_offset", "i2", MAX_BOARD_CARDS),  # offset of each board card's block
+        ("board_offset", "i2", MAX_BOARD_CARDS),  # offset of each board card's features
         ("chip", "f4"),  # value of a chip in an observation: 1 / the most that a seat can put in
         ("chip_offset", "i2"),  # offset of the chip features, which games with stacks have
         ("stack", "i4", MAX_SEATS),  # chips of each seat before the hand, without dead antes
@@ -85,7 +85,7 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("folded", "i1", MAX_SEATS),
         ("deck", "i1", MAX_DECK_SIZE),
         ("hand", "i1", MAX_HOLE_CARDS + MAX_BOARD_CARDS),  # scratch memory of `payoffs`
-        ("rank", "i4", MAX_SEATS),  # scratch memory of `payoffs` and `history`
+        ("rank", "i4", MAX_SEATS),  # scratch memory of the functions `payoffs`, `history`
         # Index of the observation feature that each blind and each action sets.
         ("mark", "i2", MAX_MOVES + MAX_SEATS),
         ("line", "i2" if no_limit else "u1", MAX_MOVES),  # actions so far

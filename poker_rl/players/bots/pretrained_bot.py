@@ -23,7 +23,7 @@ class PretrainedBot(Bot):
     """Bot that plays as the only player of a snapshot in `poker_rl/released`, on the CPU.
 
     The setting `file` is the name of the snapshot. It stores weights in 16 bits, which halves its
-    size; computations use 32 bits. `scripts/release.py` makes such files.
+    size; computations use 32 bits. `scripts/release_player.py` makes such files.
     """
 
     file: str

@@ -49,7 +49,7 @@ class TensorBoard(Logger):
                 writer.flush()
 
     def figure(self, name: str, path: Path, step: int) -> None:
-        """Write the figure in the PNG file at `path`."""
+        """Log the figure whose PNG file is at `path`."""
         from matplotlib.image import imread
 
         image = imread(path)

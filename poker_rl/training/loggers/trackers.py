@@ -26,7 +26,9 @@ from poker_rl.storage.terminal_output import print_error
 from poker_rl.training.loggers import Logger, Row
 
 RUN_STATUSES = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}  # of MLflow
-TIMEOUT_S = 60.0  # longest wait at the end of a run; starting a library can take 20 s
+TIMEOUT_S = (
+    60.0  # longest wait for a tracker at the end of a run; starting a library takes up to 20 s
+)
 
 
 class Tracker(Logger, ABC):
@@ -40,7 +42,7 @@ class Tracker(Logger, ABC):
     """
 
     package: ClassVar[str]  # name of the library and of the extra that installs it
-    last_step = -1  # step of the last row that the tracker has already; `open_run` sets it
+    last_step = -1  # step of the last row that the tracker has already; `open_run` may set it
     _run: Any
     _thread: Thread | None = None
     _is_dropped = False

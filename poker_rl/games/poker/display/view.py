@@ -260,8 +260,8 @@ def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> 
     """Return the names of the usual raises, keyed by the chips that they raise to.
 
     Usual are the smallest legal raise, to `low` chips, the largest, to `high` chips, and the sizes
-    in `BET_SIZE_NAMES` between them. If two sizes raise to the same chips, the
-    larger one gives the name.
+    in `BET_SIZE_NAMES` between them. If two sizes raise to the same chips, the larger one gives the
+    name.
     """
     size_names = {low: "minimum"}
     for size, name in BET_SIZE_NAMES.items():

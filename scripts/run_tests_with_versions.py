@@ -1,6 +1,6 @@
 """Run the tests with other versions of the dependencies.
 
-    python scripts/check_versions.py lowest --python 3.11 -n auto
+    python scripts/run_tests_with_versions.py lowest --python 3.11 -n auto
 
 The first argument is `pinned`, `newest` or `lowest`. `pinned` installs the versions in
 constraints.txt, and `newest` the newest ones that pyproject.toml allows. `lowest` installs the

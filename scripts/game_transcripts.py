@@ -1,6 +1,6 @@
 """Write tests/games/transcripts: random hands, for people to read and tests to replay.
 
-    python scripts/transcripts.py [game ...]
+    python scripts/game_transcripts.py [game ...]
 
 Run it only after an intended change of the rules, and check the changes with git.
 """
@@ -97,7 +97,7 @@ def main() -> None:
         try:
             game = build(load_option("game", name), "game")
         except ConfigError as error:
-            sys.exit(f"transcripts.py: {error}")
+            sys.exit(f"game_transcripts.py: {error}")
         path = FOLDER / f"{name}.txt"
         path.write_text(create_transcript(game, MAX_HANDS, MAX_LINES, seed=1))
         print(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
