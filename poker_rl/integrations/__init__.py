@@ -2,10 +2,10 @@
 
 `pettingzoo` has an environment in which every seat is an agent; `gymnasium` has environments in
 which one seat learns against fixed players, and `sb3_env` adapts them for Stable-Baselines3.
-`players_from_pytorch` turns trained networks into players. `games_to_openspiel` converts games of this
-program for OpenSpiel, and `games_from_openspiel` games of OpenSpiel for this program. If Gymnasium
-is installed (`pip install 'poker-rl[gym]'`), importing this package registers every game with it,
-under an id such as `poker_rl/Leduc-v0`.
+`players_from_pytorch` turns trained networks into players. `games_to_openspiel` converts games of
+this program for OpenSpiel, and `games_from_openspiel` games of OpenSpiel for this program. If
+Gymnasium is installed (`pip install 'poker-rl[gym]'`), importing this package registers every game
+with it, under an id such as `poker_rl/Leduc-v0`.
 """
 
 from collections.abc import Sequence

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
+from game_transcripts import HEADER_TEXTS, describe_moves
 from lockstep import (
     GAMES,
     LIMIT_STACKS,
@@ -26,7 +27,6 @@ from lockstep import (
 )
 from random_games import NAMES, game, sample_definitions
 from toy_games import kuhn, label, leduc
-from game_transcripts import HEADER_TEXTS, describe_moves
 
 from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards
