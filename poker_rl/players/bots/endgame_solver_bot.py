@@ -52,11 +52,12 @@ EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no
 
 @dataclass(frozen=True)
 class EndgameSolution:
-    """Solution of the last street for one seat."""
+    """Solution of the last street for one seat, which decides after D of the lines."""
 
     lines: EndgameLines
-    # Probabilities of K choices after the D lines where a seat acts, with each of H hands.
-    policy: np.ndarray  # [D, H, K] float32
+    decisions: np.ndarray  # the seat's decisions, as indices in `lines.street.decision_lines`, [D]
+    policy: np.ndarray  # probabilities of K choices with each of R possible hands, [D, R, K]
+    row_of_hand: np.ndarray  # index of each hand among the possible hands, else 0, [H]
 
 
 @dataclass(kw_only=True)
@@ -119,8 +120,9 @@ class EndgameSolverBot(Bot):
             rows = np.flatnonzero(state_of_row.ravel() == state)
             solution, decision = self._find_decision(records[row : row + 1])
             choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
-            policy = solution.policy[decision, hand[rows]][:, choices]
-            probs[rows[:, None], solution.lines.actions[decision, choices]] = policy
+            own_decision = np.searchsorted(solution.decisions, decision)
+            policy = solution.policy[own_decision, solution.row_of_hand[hand[rows]]]
+            probs[rows[:, None], solution.lines.actions[decision, choices]] = policy[:, choices]
         return probs
 
     def _find_decision(self, record: np.ndarray) -> tuple[EndgameSolution, int]:
@@ -198,7 +200,8 @@ class EndgameSolverBot(Bot):
         game = *arrays, street.legal_mask, possible_hands, row_of_hand
         other_seat = ranges, own_seat, self.range_share, opt_out_values
         probs = run_discounted_cfr(*game, *other_seat, self.iterations)
-        return EndgameSolution(lines, probs[:, row_of_hand].astype(np.float32))
+        solution = probs[own_decisions].astype(np.float32)
+        return EndgameSolution(lines, own_decisions, solution, row_of_hand)
 
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
