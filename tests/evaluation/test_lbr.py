@@ -50,7 +50,7 @@ def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypat
         showdown_win_margins, "SAMPLED_BOARD_COUNT", 300
     )  # before the flop; more take longer
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
-    won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=2)
+    won = compute_lbr_bound(HOLDEM, player, "it", 960, seed=2)
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
     assert least - won.half_width <= won.value <= most + won.half_width
     assert won.half_width < 500
