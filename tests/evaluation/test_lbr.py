@@ -161,6 +161,20 @@ def test_a_hand_wins_on_average_the_mean_over_all_deals(definition):
     assert np.mean(found) == pytest.approx(by_every_deal(definition, policy), abs=1e-6)
 
 
+ONE_CARD_FIRST = replace(leduc(), name="one_card_first", board_cards=[1, 1])
+
+
+@pytest.mark.parametrize("definition", [leduc(), NO_LIMIT_LEDUC, ONE_CARD_FIRST])
+def test_sampled_boards_do_not_raise_the_bound(definition, monkeypatch):
+    """Against `call` no response wins more, also if actions are chosen by a single board."""
+    for name in ("MAX_ENUMERATED_BOARDS", "SAMPLED_BOARD_COUNT"):
+        monkeypatch.setattr(showdown_win_margins, name, 1)
+    player = loader(definition)("call")
+    won = [LocalBestResponse(definition, player, s).play_random_board(4) for s in range(300)]
+    policy = np.eye(definition.action_count)[np.full(get_tree(definition).infoset_count, CALL)]
+    assert np.mean(won) < by_every_deal(definition, policy) + 4 * np.std(won) / len(won) ** 0.5
+
+
 def test_win_margins_average_over_boards():
     """Two aces win 81.95 % of the pots from two kings.
 

@@ -1,5 +1,7 @@
 """The bot that solves the last street."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from random_games import game
@@ -8,10 +10,14 @@ from toy_games import kuhn, leduc
 from poker_rl.algos.tabular.public_cfr import PublicCFR
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
+from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players import load_player, sample_from_probs
 from poker_rl.players.bots import endgame_solver_bot
+from poker_rl.players.bots.endgame_lines import enumerate_endgame_lines
 from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot
+
+DEEP, SIZES = replace(game("nolimit_leduc"), stacks=40), [0.5, 1.0, "all_in"]
 
 
 def solver(definition, policy, **settings):
@@ -43,6 +49,39 @@ def test_two_sizes_of_raises_and_those_that_are_made_are_enough():
     before = exploitability(definition, load_player("call", definition))
     player = solver(definition, "call", bet_sizes=[1.0, "all_in"])
     assert exploitability(definition, player) < 0.51 * before
+
+
+def play_line(deck, *actions):
+    tables = Tables(DEEP, 1, 0)
+    tables.deal(decks=np.array([deck]))
+    for action in actions:
+        tables.step(np.array([action]))
+    return tables.records
+
+
+def test_listed_sizes_until_two_raises_then_the_largest():
+    sized, start = replace(DEEP, bet_sizes=SIZES), play_line([4, 0, 5], CALL, CALL)
+    lines = enumerate_endgame_lines(DEEP, sized, start, np.array([7]))
+
+    def list_actions(*actions):
+        line = 0
+        for action in actions:
+            line = lines.line_after_action[line, action]
+        decision = np.searchsorted(lines.street.decision_lines, line)
+        return lines.actions[decision, lines.street.legal_mask[decision]].tolist()
+
+    assert list_actions() == [CALL, 2, 3, 7, 40]  # a pot of two chips
+    assert list_actions(3) == [FOLD, CALL, 6, 9, 40]
+    assert list_actions(3, 9) == [FOLD, CALL, 40]
+    probs = np.full((1, 1, 41), 1 / 40) * (np.arange(41) > FOLD)
+    shares = lines.map_to_choices(np.array([0]), probs)[0, 0] * 40
+    assert shares == pytest.approx([1, 1, 2, 12, 24])  # raises to 2, 3-4, 5-16 and 17-40
+
+
+def test_a_dominated_hand_folds_after_its_own_odd_bet():
+    player = solver(DEEP, "uniform", bet_sizes=SIZES)
+    jack = play_line([0, 2, 5], CALL, CALL, 10, 24)  # a king on the board, a queen is opposite
+    assert player.action_probs(jack)[0, FOLD] > 0.9
 
 
 def test_an_equilibrium_stays_an_equilibrium(monkeypatch):

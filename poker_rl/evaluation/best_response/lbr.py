@@ -9,7 +9,7 @@ Unlike in the paper, the player is dealt no cards: values and probabilities are 
 that it may hold. The responder plays several hands on each board, and their mean is one sample of
 the confidence interval. The win margin of two hands is the probability that the first one wins a
 showdown minus the probability that it loses. It is computed over all boards that may still come or,
-before a flop, over a sample of them.
+if there are too many, as before a flop, over a sample of them.
 
 As in AIVAT (Burch et al., arXiv:1612.06915), the winnings leave out luck, which keeps their mean
 and narrows the interval. They are the sum of all changes of a hand's value by decisions; the module
@@ -31,7 +31,10 @@ from poker_rl.evaluation.best_response.responder_states import (
     ResponderView,
     sum_state_values,
 )
-from poker_rl.evaluation.best_response.showdown_win_margins import compute_win_margins
+from poker_rl.evaluation.best_response.showdown_win_margins import (
+    compute_win_margins,
+    samples_boards,
+)
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.ranges import Ranges
@@ -142,6 +145,7 @@ class ResponderPlay:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.list_boards_by_street(board_cards)
         self._views_by_street: dict[int, ResponderView] = {}
+        self._resampled_views: dict[int, ResponderView] = {}
         # On every street the player's actions are sampled without its hands that share a card with
         # the final board. The responder does not know that board: it chooses its actions, and
         # values them, by the board cards of the present street alone.
@@ -169,10 +173,12 @@ class ResponderPlay:
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 
-    @cached_property
-    def _resampled_preflop_view(self) -> ResponderView:
-        """The `ResponderView` of the empty board with G hands, from another sample of boards."""
-        return self._responder.build_view(self._responder.boards.root, self._own_hands)
+    def _resample_view(self, street: int) -> ResponderView:
+        """Return the `ResponderView` of a street for the G hands, from a new sample of boards."""
+        if street not in self._resampled_views:
+            view = self._responder.build_view(self._boards[street], self._own_hands)
+            self._resampled_views[street] = view
+        return self._resampled_views[street]
 
     def _play_from_state(
         self,
@@ -205,10 +211,10 @@ class ResponderPlay:
             is_taken = actions == action
             rows, child = hand_rows[is_taken], self.get_child_state(state, int(action))
             child_values = next_values[is_taken]
-            if self._receives_first_board_cards(state, child):
-                # The values come from the sample of boards by which the actions were chosen. Those
-                # from an independent sample are correct on average.
-                resampled = self._compute_values(child, seat, self._resampled_preflop_view)
+            if self._ends_sampled_values(state, child):
+                # The actions were chosen by values from a sample of boards. Those from an
+                # independent sample are correct on average.
+                resampled = self._compute_values(child, seat, self._resample_view(table["street"]))
                 winnings[rows] += resampled[rows] - child_values
             if child.record[0]["street"] != table["street"]:
                 view = self._get_responder_view(child.record[0]["street"])
@@ -216,12 +222,16 @@ class ResponderPlay:
                 child_values = self._compute_values(child, seat, view)[child_rows]
             self._play_from_state(child, seat, rows, child_values, winnings)
 
-    def _receives_first_board_cards(self, state: PublicState, child: PublicState) -> bool:
-        """Return whether the first cards of the board are dealt between a state and the next."""
-        table, next_table = state.record[0], child.record[0]
-        is_dealt = next_table["over"] or len(self._boards[next_table["street"]].cards)
-        had_board = len(self._boards[table["street"]].cards)
-        return bool(is_dealt and not had_board and next_table["live"] > 1)
+    def _ends_sampled_values(self, state: PublicState, child: PublicState) -> bool:
+        """Return whether values of `state` are from a sample of boards, and those of `child` not.
+
+        So it is where board cards are dealt or the board decides the hand.
+        """
+        street, next_table = int(state.record[0]["street"]), child.record[0]
+        card_count, next_board = len(self._boards[street].cards), self._boards[next_table["street"]]
+        is_new = next_table["over"] or len(next_board.cards) > card_count
+        is_sampled = samples_boards(self._responder.game, card_count)
+        return bool(is_sampled and is_new and next_table["live"] > 1)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
         """Return the state after an action; needs `state.action_probs` if the player takes it."""

@@ -70,10 +70,10 @@ class ResponderView:
 def sum_state_values(
     game: Game, view: ResponderView, records: np.ndarray, reach: np.ndarray, seat: int
 ) -> np.ndarray:
-    """Return the values of B public states for each of R hands of the responder, in chips, [R, B].
+    """Return values of B public states for R hands of the responder, in chips, [R, B].
 
-    They are not averaged but summed over the player's hands, weighted by `reach` [B, H]. The
-    responder sits in `seat`; `records` [B] has one table in each state.
+    They are summed over the player's hands, weighted by `reach` [B, H], not averaged. The responder
+    sits in `seat`; `records` [B] has one table in each state.
     """
     paid, reach_sums = records["paid"].astype(np.float64), view.sum_reach(reach)
     values: np.ndarray = view.win_margins @ reach.T * compute_called_stakes(game, records)

@@ -23,6 +23,13 @@ MAX_ENUMERATED_BOARDS = 1500  # a flop of hold'em has 1,176 possible final board
 SAMPLED_BOARD_COUNT = 2000  # boards to sample if more than MAX_ENUMERATED_BOARDS are possible
 
 
+def samples_boards(game: PokerGame, board_card_count: int) -> bool:
+    """Return whether too many boards can follow to enumerate them all."""
+    remaining_cards = game.deck_size - board_card_count
+    final_boards = comb(remaining_cards, sum(game.board_cards) - board_card_count)
+    return final_boards > MAX_ENUMERATED_BOARDS
+
+
 def compute_win_margins(
     game: PokerGame,
     ranges: Ranges,
@@ -38,7 +45,7 @@ def compute_win_margins(
     """
     remaining_cards = np.setdiff1d(np.arange(game.deck_size), board_cards)
     cards_to_come = sum(game.board_cards) - len(board_cards)
-    if comb(len(remaining_cards), cards_to_come) > MAX_ENUMERATED_BOARDS:
+    if samples_boards(game, len(board_cards)):
         samples = generator.permuted(np.tile(remaining_cards, (SAMPLED_BOARD_COUNT, 1)), axis=1)
         completions = samples[:, :cards_to_come]
     else:

@@ -22,6 +22,9 @@ from poker_rl.games.public.betting_lines import (
 )
 
 NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
+# Weight in the average policy of decisions that the seat's own play never reaches; at others, this
+# much is added to the probability of reaching them.
+UNREACHED_WEIGHT = 1e-4
 
 
 @jit
@@ -88,6 +91,11 @@ def run_discounted_cfr(
             propagate_policy_values(lines, policy, row_of_hand, seat, values)
             arrays = reach, values, regrets, policy_sums
             update_regrets(lines, hands, policy, seat, weights, *arrays)
+            for d in range(shape[0]):
+                for r in range(shape[1]):
+                    weight = UNREACHED_WEIGHT * weights[2] * ranges[own_seat, hands[r]]
+                    for k in range(shape[2]):
+                        policy_sums[d, r, k] += weight * policy[d, r, k]
             if seat != own_seat:
                 for r in range(len(hands)):
                     entry_values = values[0, hands[r]], opt_out_values[hands[r]]

@@ -1,7 +1,7 @@
 """Betting lines of one street for a search during play, with a short list of raises.
 
 Where any amount may be bet, a street has far too many betting lines. So only raises of a few listed
-sizes are enumerated, and in addition all actions that have been played in this hand.
+sizes are enumerated, and in addition the raises of other sizes that were played on this street.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class EndgameLines:
     """
 
     street: StreetLines
-    actions: np.ndarray  # the action of each choice; arbitrary where there are fewer, [D, K]
+    actions: np.ndarray  # the action of each choice; 0 in unused columns, [D, K]
     line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
 
     def map_to_choices(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:

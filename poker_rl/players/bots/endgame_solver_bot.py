@@ -16,8 +16,8 @@ with probability `range_share` the other seat gets a hand of its range and can't
 it gets a random hand and may opt out. Because of the mixture and the finite number of iterations,
 the solution is only approximately safe.
 
-Where any amount may be bet, only a few sizes of raises are considered. If the other seat makes
-another raise, the street is solved again with this raise included; see `endgame_lines`.
+Where any amount may be bet, only a few sizes of raises are considered. After a raise of another
+size, by either seat, the street is solved again with this raise included; see `endgame_lines`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class EndgameSolverBot(Bot):
                 raise ConfigError(f"bet_sizes: not given; {game.name} allows bets of any amount")
             self._sized_game = replace(poker_game, bet_sizes=self.bet_sizes)
         elif self.bet_sizes is not None:
-            raise ConfigError(f"bet_sizes: has to be null, since {game.name} has few bet sizes")
+            raise ConfigError(
+                f"bet_sizes: has to be null, since {game.name} does not allow raises of any amount"
+            )
         self._player = load_base_player(self.policy, game, self)
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
         self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
@@ -223,6 +225,7 @@ class EndgameSolverBot(Bot):
                         action = played[find_nearest(played, action)]
                     prob_of_hand = probs[policy.row_of_hand, action]
                     prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
-                    reach[past_tables["to_act"][move]] *= prob_of_hand
+                    seat = past_tables["to_act"][move]
+                    reach[seat] *= prob_of_hand / (reach[seat] @ prob_of_hand)
         ranges: np.ndarray = reach / reach.sum(1, keepdims=True)
         return ranges
