@@ -29,10 +29,7 @@ from poker_rl.config.option_files import SHIPPED_OPTION_DIR
 from poker_rl.config.target_classes import load_class
 from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer
-from poker_rl.players.player_loader import (
-    PLAYER_NAME_PATTERN,
-    load_game_and_player_states,
-)
+from poker_rl.players.player_loader import PLAYER_NAME_PATTERN, load_game_and_player_states
 from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
 from poker_rl.storage.run_folder import describe_snapshot_origin, read_config_and_manifest
 

@@ -420,35 +420,23 @@ def test_a_closed_output():
 
 
 MISTAKES = [
-    # Commands and arguments.
     ("trian", "trian: no such command", "did you mean train? allowed: advise"),
     ("train --seed 3", "unrecognized arguments: --seed", "a setting has no dashes: seed=…"),
     ("train .", ".: can't be read", "a run folder is given as run=., or resume=. to train on"),
-    # Options of groups.
     ("train game=khun", "game=khun: no such option", "did you mean kuhn? allowed: big2, "),
     ("train algo=cfr net=mlp_small", "net: no selected option takes one", "without networks"),
-    # Keys.
     ("train gmae=kuhn", "gmae: no such setting", "did you mean game? allowed: algo, budget"),
-    (
-        "train hydra.run.dir=x",
-        "hydra.run.dir: has no effect here",
-        "a sweep (-m) takes",
-    ),
-    # Values.
+    ("train hydra.run.dir=x", "hydra.run.dir: has no effect here", "a sweep (-m) takes"),
     ("train algo.gamma=0.9,1", "algo.gamma=0.9,1: several values need -m", "a list is key=[a,b]"),
     ("train algo.lr=fast", 'algo.lr: "fast" is neither a number nor a schedule', "{start, end, "),
     ("train budget_unit=hands", "algo.lr.horizon: can't follow the budget", "give a number of"),
-    # Sizes.
     ("train algo=nfsp algo.replay_capacity=1e13", "algo.replay_capacity: 10,000,000,000,000", ""),
-    # Players and runs.
     ("train opponents=[unifrm]", "opponents: no player is called unifrm", "did you mean uniform?"),
     ("train opponents=[call,call]", "opponents: a player is named twice", ""),
     ("train opponents=[call] opponent_weights=[1,2]", "opponent_weights: 2 for 1 opponents", ""),
     ("train algo=cfr opponents=[uniform]", "opponents: CFR takes none", ""),
     ("train resume=outputs/none", "resume: outputs/none is no run folder", ""),
-    # Sweeps.
     ("train -m hydra/launcher=jobli seed=1,2", "hydra/launcher=jobli: no such option", "joblib"),
-    # Evaluations and tournaments.
     ("evaluate", "run: missing", "give run=FOLDER, or game=NAME and player=NAME or seats=[…]"),
     ("evaluate game=kuhn_3p seats=[call,raise]", "seats: 2 given, but kuhn_3p has 3 seats", ""),
     ("tournament players=[call,raise]", "game: missing", "give game=NAME players=[…], or resume"),

@@ -30,12 +30,7 @@ ONLY_IN = {
     "trackio": ("training.loggers.trackers",),
     "wandb": ("training.loggers.trackers",),
     "hydra": ("config.compose", "sweeps.job_launcher", "config.overrides"),
-    "omegaconf": (
-        "config.build",
-        "config.compose",
-        "config.option_files",
-        "sweeps.job_launcher",
-    ),
+    "omegaconf": ("config.build", "config.compose", "config.option_files", "sweeps.job_launcher"),
 }
 NEVER_IN_GAMES = {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}
 

@@ -177,11 +177,7 @@ class NetworkLearner(ABC):
 
 
 def load_algorithm(
-    name: str,
-    game: Game,
-    *overrides: str,
-    seed: int = 0,
-    device: torch.device = CPU,
+    name: str, game: Game, *overrides: str, seed: int = 0, device: torch.device = CPU
 ) -> Algorithm:
     """Build the untrained algorithm of `poker-rl train algo=NAME`, for self-play.
 

@@ -125,7 +125,4 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         self._baselines[:] = state["baseline"].numpy()
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        return {
-            "policy": self._policy_network,
-            "optimizer": self._optimizer,
-        }
+        return {"policy": self._policy_network, "optimizer": self._optimizer}

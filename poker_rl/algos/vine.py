@@ -96,10 +96,7 @@ class Vine(NetworkLearner):
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )
         self.services = services = LearnerServices(
-            context,
-            assignment,
-            tables_per_instance=self.tables,
-            include_forced_moves=False,
+            context, assignment, tables_per_instance=self.tables, include_forced_moves=False
         )
         self._actor = services.build_network(context.game.action_count, self.output_init_scale)
         self._critic = services.build_critic(1)

@@ -221,9 +221,7 @@ class PositionAdvice:
 
 
 def print_advice(
-    config: AdviseConfig,
-    group_config: Mapping[str, Any] | None,
-    option_dirs: Sequence[Path],
+    config: AdviseConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Print a player's policy at a position; save a figure of the hand grid if requested."""
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, group_config)

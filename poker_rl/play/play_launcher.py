@@ -62,9 +62,7 @@ class PlayConfig:
 
 
 def start_play(
-    config: PlayConfig,
-    group_config: Mapping[str, Any] | None,
-    option_dirs: Sequence[Path],
+    config: PlayConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Play in the terminal, or serve the page, until the user stops it."""
     if config.ui == "page" and any(find_spec(name) is None for name in PAGE_PACKAGES):

@@ -60,9 +60,7 @@ class ReviewConfig:
 
 
 def review_hands(
-    config: ReviewConfig,
-    group_config: Mapping[str, Any] | None,
-    option_dirs: Sequence[Path],
+    config: ReviewConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Grade the decisions in recorded hands; print the worst, and write a CSV or HTML file."""
     if config.hands is None:

@@ -53,10 +53,7 @@ PLAYER_NAME_PATTERN = re.compile(r"\w{1,60}")  # such a name is safe in a file n
 
 
 def load_player(
-    spec: str,
-    game: Game,
-    device: torch.device = CPU,
-    option_folders: Sequence[Path] | None = None,
+    spec: str, game: Game, device: torch.device = CPU, option_folders: Sequence[Path] | None = None
 ) -> Player:
     """Load the player that a spec names.
 

@@ -9,7 +9,6 @@ from evaluations import Policies, loader, random_policies
 from random_games import game
 from toy_games import kuhn, leduc
 
-from poker_rl.config import ConfigError
 from poker_rl.evaluation import compute_seat_values, play_match
 from poker_rl.evaluation.best_response import showdown_win_margins
 from poker_rl.evaluation.best_response.exploitability_lower_bounds import (
@@ -191,12 +190,6 @@ def test_win_margins_average_over_boards():
     (after,) = showdown_win_margins.compute_win_margins(HOLDEM, ranges, one, flop, none)
     assert after[kings] == pytest.approx(1 - (2 * 1 + 16) / 990)
     assert after[place[48, 51]] == 0  # one card cannot be held twice
-
-
-@pytest.mark.parametrize("name", ["limit_holdem_3p", "limit_holdem_2to9", "big2"])
-def test_what_is_not_poker_for_two_is_refused(name):
-    with pytest.raises(ConfigError, match=f"{name} is not poker for two players"):
-        LocalBestResponse(game(name), loader(leduc())("call"), 0)
 
 
 def test_the_best_of_trained_responses_plays_a_second_match():

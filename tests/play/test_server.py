@@ -8,14 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from servers import (
-    make_app,
-    make_sessions,
-    make_table_setup,
-    play_on,
-    start_server,
-    stop_server,
-)
+from servers import make_app, make_sessions, make_table_setup, play_on, start_server, stop_server
 from starlette.testclient import TestClient
 
 from poker_rl.play.network_access import RESPONSE_HEADERS, create_listener

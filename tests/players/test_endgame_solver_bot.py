@@ -133,17 +133,13 @@ def test_a_batch_gets_the_same_as_each_table_alone(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "policy", "message"),
     [
-        ("nolimit_holdem", "^bet_sizes: not given; nolimit_holdem allows bets of any amount"),
-        ("limit_holdem_3p", "is not poker for two players"),
+        ("nolimit_holdem", "uniform", "bet_sizes: not given; nolimit_holdem allows bets of any"),
+        ("limit_holdem_3p", "uniform", "limit_holdem_3p is not poker for two players"),
+        ("limit_holdem", "lhe_endgame", "policy: lhe_endgame searches itself$"),
     ],
 )
-def test_refused_games(name, message):
-    with pytest.raises(ConfigError, match=message):
-        solver(game(name), "uniform")
-
-
-def test_refuses_itself():
-    with pytest.raises(ConfigError, match=r"^policy: lhe_endgame searches itself$"):
-        solver(game("limit_holdem"), "lhe_endgame")
+def test_refusals(name, policy, message):
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        solver(game(name), policy)
