@@ -227,7 +227,6 @@ def test_each_number_of_seats_is_as_likely():
         counts = np.bincount(seats, minlength=10)[2:]
         # Five standard deviations of a binomial count: sqrt(80,000 * 1/8 * 7/8) = 94.
         assert (np.abs(counts - 10_000) < 5 * 94).all()
-    # The next number does not depend on the last.
     pairs = np.bincount(before * 10 + seats, minlength=100)
     assert (np.abs(pairs[pairs > 0] - 1250) < 5 * 35).all()
     assert (pairs > 0).sum() == 64

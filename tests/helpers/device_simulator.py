@@ -304,7 +304,6 @@ def simulate_device():
         # `Module.to` makes new parameters, as of another class they have to be
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         stack.callback(torch.__future__.set_overwrite_module_params_on_conversion, before)
-        # The modes are those of a thread.
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         stack.enter_context(patch.object(torch, "Generator", _Generator))
         stack.enter_context(_Drawing())

@@ -141,7 +141,6 @@ def test_processes_of_one_machine_share_its_memory():
     """Memory that one process may use is too much for each of two."""
     whole = _measure_free_bytes(CPU)
     check_memory("replay: 1 item", 3 * whole // 5, CPU)
-    # Of three processes two are on this machine.
     prepare_process("cpu", 1, 0, ProcessRank(3, local_count=2))
     with pytest.raises(ConfigError, match=r"for each of 2 processes$"):
         check_memory("replay: 1 item", 3 * whole // 5, CPU)

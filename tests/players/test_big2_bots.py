@@ -64,7 +64,6 @@ def test_values_of_actions_are_mean_payoffs(uniform_leduc):
     found = player.action_probs(tree.infoset_records[some])
     np.testing.assert_allclose(found.sum(1), 1)
     assert not found[~legal].any()
-    # A hand of Leduc wins 13 chips at most, about 5 as a rule.
     off = np.log(found[legal] / goal[some][legal])
     assert np.abs(off).max() < 5 * 5 / np.sqrt(3000) / temperature
 

@@ -220,7 +220,6 @@ def test_greedy_takes_the_most_probable_action(tmp_path):
     assert np.array_equal(greedy.action_probs(records), probs == probs.max(1, keepdims=True))
     loaded = type(greedy).from_dict(greedy.to_dict(), LEDUC, CPU)
     assert np.array_equal(loaded.action_probs(records), greedy.action_probs(records))
-    # a player of that name, as DQN has, is still itself
     drawn = load(f"{tmp_path}:greedy", LEDUC).action_probs(records)
     assert np.array_equal(drawn, taken.action_probs(records))
     # of two actions equally likely the first

@@ -48,7 +48,6 @@ def test_chen_choices():
     assert capped == pytest.approx([0.05, 0.95, 0])
     free = get_probs("chen", f"4c4d Js7h {CHEN_FLOP}", CALL, CALL, CALL)
     assert free == pytest.approx([0, 0.95, 0.05])
-    # The same hand on every street.
     river = [CALL] * 7
     assert get_probs("chen", f"4c4d AsQh {CHEN_FLOP}", *river, deviation_prob=0) == [0, 0, 1]
 
@@ -154,7 +153,6 @@ HANDS = {  # own cards and the board, by what to do when facing a bet
     # A pair below the top one; draws
     "call": "As2h, QsQh Kd9c4h, Qs9h Kd9c4h, 4s2h KdKc4h, 2h7h Kh9h4c, 2s7h Kh9h4h, 8s7h 5d9cKh,"
     " As2h 3d5cKh, AsQh JdTc4h, Qs6s 5d7c8h2d",
-    # Top pair or better
     "raise": "2s2h, Ks3h Kd9c4h, AsAh Kd9c4h, 9s4s Kd9c4h, 8s7h 6d9cTh, 2h7h Kh9h4h, Ks2h KdKc4h,"
     " 2s2h KdKcKh, As9h 4h5h6h7h8h, As2d 7c7d7h7s8h",
 }

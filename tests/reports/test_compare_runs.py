@@ -143,7 +143,6 @@ def test_what_is_not_finished_is_left_out_of_the_means(capsys):
     # 0.2, 0.4 and 1: 0.53 ± 4.303 * 0.416 / sqrt(3)
     out = said(capsys, "r", "unfinished=true")
     assert cells(out, "ppo")[1:4] == ["3 of 4", "average", "0.5 ± 1.0"]
-    # What has come so far counts, finished or not.
     out = said(capsys, "r", "x_value=40")
     assert cells(out, "ppo")[1] == "2 of 4"
     assert "not in the means: r/c, diverged at 0 decisions" in out
