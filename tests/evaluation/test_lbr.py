@@ -9,7 +9,8 @@ from evaluations import Policies, loader, random_policies
 from random_games import game
 from toy_games import kuhn, leduc
 
-from poker_rl.evaluation import compute_seat_values, play_match
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import compute_best_response_values, compute_seat_values, play_match
 from poker_rl.evaluation.best_response import showdown_win_margins
 from poker_rl.evaluation.best_response.exploitability_lower_bounds import (
     compute_lbr_bound,
@@ -49,7 +50,7 @@ def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypat
         showdown_win_margins, "SAMPLED_BOARD_COUNT", 300
     )  # before the flop; more take longer
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
-    won = compute_lbr_bound(HOLDEM, player, "it", 960, seed=2)
+    won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=2)
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
     assert least - won.half_width <= won.value <= most + won.half_width
     assert won.half_width < 500
@@ -110,7 +111,7 @@ def by_every_deal(definition, policy):
             local[infoset, max(found, key=lambda action: weight @ found[action])] = 1
         mixed = np.where((tree.infoset_seat == seat)[:, None], local, policy)
         worth += compute_seat_values(tree, mixed)[seat] / 2
-    return worth
+    return worth, compute_best_response_values(tree, policy).mean()
 
 
 def mean_winnings(play, seat, place, line=()):
@@ -157,7 +158,21 @@ def test_a_hand_wins_on_average_the_mean_over_all_deals(definition):
         play = ResponderPlay(responder, cards, np.flatnonzero(ranges.mask_compatible_hands(cards)))
         for seat, place in product((0, 1), range(definition.deck_size - len(cards))):
             found.append(mean_winnings(play, seat, place))
-    assert np.mean(found) == pytest.approx(by_every_deal(definition, policy), abs=1e-6)
+    assert np.mean(found) == pytest.approx(by_every_deal(definition, policy)[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("definition", [leduc(), game("nolimit_leduc")], ids=lambda one: one.name)
+def test_the_estimate_agrees_with_the_mean_over_all_deals(definition):
+    """Within its interval, and under the exact exploitability."""
+    (policy,) = random_policies(definition, seed=5)
+    exact, best = by_every_deal(definition, policy)
+    assert 0.3 * best < exact <= best + 1e-12
+    player = Policies(definition, [policy])
+    player.is_suit_invariant = False
+    won = compute_lbr_bound(definition, player, "random", 1000, seed=0)
+    scale = 1 / definition.unit_chips
+    assert won.value == pytest.approx(exact * scale, abs=won.half_width)
+    assert won.half_width < 0.25 * exact * scale
 
 
 ONE_CARD_FIRST = replace(leduc(), name="one_card_first", board_cards=[1, 1])
@@ -171,7 +186,7 @@ def test_sampled_boards_do_not_raise_the_bound(definition, monkeypatch):
     player = loader(definition)("call")
     won = [LocalBestResponse(definition, player, s).play_random_board(4) for s in range(300)]
     policy = np.eye(definition.action_count)[np.full(get_tree(definition).infoset_count, CALL)]
-    assert np.mean(won) < by_every_deal(definition, policy) + 4 * np.std(won) / len(won) ** 0.5
+    assert np.mean(won) < by_every_deal(definition, policy)[0] + 4 * np.std(won) / len(won) ** 0.5
 
 
 def test_win_margins_average_over_boards():
@@ -190,6 +205,12 @@ def test_win_margins_average_over_boards():
     (after,) = showdown_win_margins.compute_win_margins(HOLDEM, ranges, one, flop, none)
     assert after[kings] == pytest.approx(1 - (2 * 1 + 16) / 990)
     assert after[place[48, 51]] == 0  # one card cannot be held twice
+
+
+@pytest.mark.parametrize("name", ["limit_holdem_3p", "limit_holdem_2to9", "big2"])
+def test_what_is_not_poker_for_two_is_refused(name):
+    with pytest.raises(ConfigError, match=f"{name} is not poker for two players"):
+        LocalBestResponse(game(name), loader(leduc())("call"), 0)
 
 
 def test_the_best_of_trained_responses_plays_a_second_match():

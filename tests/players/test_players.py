@@ -10,6 +10,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 import torch
+from big2_tables import BIG2
 from commands import run_command
 from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, build_network_player, loader
 from random_games import sample_decisions
@@ -384,3 +385,9 @@ def test_the_limit_holdem_player_beats_call_and_values_its_hands():
     assert worth.shape == (100,)
     strength = loader(HOLDEM)("tight").action_probs(tables.records)[:, 2]
     assert np.corrcoef(worth, strength)[0, 1] > 0.5  # strong hands are worth more
+
+
+def test_the_big2_player_beats_uniform_by_ten_points():
+    load = loader(BIG2)
+    won = play_match(BIG2, load("big2_vine"), load("uniform"), "uniform", 100, 0)
+    assert won.value - (won.half_width or 0) > 10
