@@ -13,8 +13,9 @@ from poker_rl.games.big2.combinations import DECK_SIZE
 from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker import betting
+from poker_rl.games.poker.hand_features import HAND_FEATURE_COUNT
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.table_loops import history_loop
+from poker_rl.games.table_loops import hand_features_loop, history_loop
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.net_interface import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
@@ -51,7 +52,7 @@ class ObservationEncoder:
 
     def __init__(self, game: Game, features: Features) -> None:
         self._game = game
-        self._sorts_suits = features in ("sorted_suits", "log_chips", "table", "history")
+        self._sorts_suits = features in ("sorted_suits", "log_chips", "hand_strength", "table", "history")
         if self._sorts_suits and game.rules is not betting:
             raise ConfigError(f"net: {features} features need a game of betting, not {game.name}")
         if features == "every_card" and game.rules is not big2_rules:
@@ -113,6 +114,17 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
         tables.write_log_chip_observations(logarithms, out)
 
     return game.observation_size, encode
+
+
+def _make_hand_strength_encoder(game: Game) -> tuple[int, EncodeFunction]:
+    has_chips = game.observation_dtype != np.uint8
+    size, encode_observation = ENCODER_FACTORIES["log_chips" if has_chips else "sorted_suits"](game)
+
+    def encode(tables: Tables, out: np.ndarray) -> None:
+        encode_observation(tables, out[:, :size])
+        tables.run_loop(hand_features_loop, None, out[:, size:])
+
+    return size + HAND_FEATURE_COUNT, encode
 
 
 def _make_rank_encoder(game: Game) -> tuple[int, EncodeFunction]:
@@ -242,6 +254,7 @@ ENCODER_FACTORIES: dict[FeatureKind, Callable[[Game], tuple[int, EncodeFunction]
         partial(Tables.write_observations, sorted_suits=True),
     ),
     "log_chips": _make_log_chips_encoder,
+    "hand_strength": _make_hand_strength_encoder,
     "rank": _make_rank_encoder,
     "infoset": _make_infoset_encoder,
     "table": _make_table_encoder,
