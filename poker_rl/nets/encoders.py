@@ -14,12 +14,14 @@ from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.hand_features import HAND_FEATURE_COUNT
-from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.poker_game import PokerGame, check_holdem_cards
 from poker_rl.games.table_loops import hand_features_loop, history_loop
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.net_interface import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
 HISTORY_STEPS = 48  # largest number of actions in a history; older actions are left out
+
+SUIT_SORTING_FEATURES = "sorted_suits", "log_chips", "hand_strength", "table", "history"
 
 EncodeFunction = Callable[[Tables, np.ndarray], None]
 """Function that writes the inputs for all tables [B] into an array [B, W]."""
@@ -36,6 +38,8 @@ class ObservationEncoder:
     `table`        poker: cards with sorted suits, and chips, without the action history, float32
     `log_chips`    poker with stacks: `sorted_suits` with chips on a logarithmic scale, so that
                    small pots differ as much as large ones, float32
+    `hand_strength` hold'em: `log_chips` if the game has stacks, else `sorted_suits`; and the
+                   strength of the hand on the board, see `write_hand_features`, float32
     `history`      poker: the newest HISTORY_STEPS actions, oldest first, then the features `table`
     `every_card`   Big 2: the observation, then for each card whether it is in the player's hand,
                    and which seat has played it, counted from the player's seat, uint8
@@ -52,7 +56,7 @@ class ObservationEncoder:
 
     def __init__(self, game: Game, features: Features) -> None:
         self._game = game
-        self._sorts_suits = features in ("sorted_suits", "log_chips", "hand_strength", "table", "history")
+        self._sorts_suits = features in SUIT_SORTING_FEATURES
         if self._sorts_suits and game.rules is not betting:
             raise ConfigError(f"net: {features} features need a game of betting, not {game.name}")
         if features == "every_card" and game.rules is not big2_rules:
@@ -117,6 +121,7 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 
 def _make_hand_strength_encoder(game: Game) -> tuple[int, EncodeFunction]:
+    check_holdem_cards(game, "net.features: hand_strength")
     has_chips = game.observation_dtype != np.uint8
     size, encode_observation = ENCODER_FACTORIES["log_chips" if has_chips else "sorted_suits"](game)
 

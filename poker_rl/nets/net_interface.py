@@ -13,7 +13,15 @@ from poker_rl.config.target_classes import load_class
 from poker_rl.games.game import Game
 
 FeatureKind = Literal[
-    "observation", "sorted_suits", "log_chips", "hand_strength", "rank", "infoset", "table", "history", "every_card"
+    "observation",
+    "sorted_suits",
+    "log_chips",
+    "hand_strength",
+    "rank",
+    "infoset",
+    "table",
+    "history",
+    "every_card",
 ]
 
 

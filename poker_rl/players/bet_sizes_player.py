@@ -24,7 +24,15 @@ from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
 
 # These features show past bets in chips or not at all. Others may need the indices of bet sizes,
 # but the records of the full game store chips instead of indices.
-ALLOWED_FEATURES = ("observation", "sorted_suits", "log_chips", "hand_strength", "rank", "table", "history")
+ALLOWED_FEATURES = (
+    "observation",
+    "sorted_suits",
+    "log_chips",
+    "hand_strength",
+    "rank",
+    "table",
+    "history",
+)
 
 
 class BetSizesPlayer(PlayerWrapper):

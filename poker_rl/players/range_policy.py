@@ -37,7 +37,15 @@ MAX_ROWS_PER_CALL = 4096  # tables per call of a player, so that activations fit
 # Fewest pairs of a state and a hand in a query of a network; only the last query may have fewer.
 MIN_ROWS_PER_QUERY = 2**19
 
-SEPARABLE_FEATURES = ("observation", "sorted_suits", "log_chips", "hand_strength", "rank", "table", "history")
+SEPARABLE_FEATURES = (
+    "observation",
+    "sorted_suits",
+    "log_chips",
+    "hand_strength",
+    "rank",
+    "table",
+    "history",
+)
 CPU_BLOCK_ROWS = 4096  # rows per forward pass, so that activations fit in the cache
 GPU_BLOCK_ROWS = 65_536  # with fewer rows, launching a GPU kernel takes longer than running it
 

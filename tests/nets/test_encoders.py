@@ -1,11 +1,14 @@
 """Encoders of observations: known rows, as fine as information sets, and alike in all suits."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from random_games import game as game_of
 from random_games import play, sample_decisions
 
 from poker_rl.config import ConfigError
+from poker_rl.games.hand_strength import CATEGORY_SHIFT, evaluate_hand
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.encoders import HISTORY_STEPS, ObservationEncoder, truncate_or_pad_history
@@ -75,6 +78,56 @@ def test_log_chips_are_the_logarithms_of_chips_and_the_same_cards():
     np.testing.assert_allclose(chips[is_chip], 200 * linear[is_chip], rtol=1e-3)
     with pytest.raises(ConfigError, match="log_chips needs a game with stacks, not limit_holdem"):
         ObservationEncoder(game_of("limit_holdem"), "log_chips")
+
+
+@pytest.mark.parametrize("name", ["limit_holdem_3p", "nolimit_holdem_sizes"])
+def test_hand_strength_against_every_hand_and_next_card(name):
+    game = game_of(name)
+    records = sample_decisions(game, 120)
+    base = ObservationEncoder(game, "sorted_suits" if name == "limit_holdem_3p" else "log_chips")
+    encoder = ObservationEncoder(game, "hand_strength")
+    rows = encoder(records)
+    np.testing.assert_array_equal(rows[:, : base.size], base(records))
+    assert encoder.is_suit_invariant
+    boards, flush_boards = set(), 0
+    for record, row in zip(records, rows[:, base.size :], strict=True):
+        board_count = [0, 3, 4, 5][record["street"]]
+        boards.add(board_count)
+        first_hole_card, first_board_card = 2 * record["to_act"], 2 * game.seats
+        hole = record["deck"][first_hole_card : first_hole_card + 2].tolist()
+        board = record["deck"][first_board_card : first_board_card + board_count].tolist()
+        if not board:
+            assert not row.any()
+            continue
+        flush_boards += max(np.bincount(np.array(board) % 4)) >= 3
+        unseen = [card for card in range(52) if card not in board + hole]
+        own = strength_of(board + hole)
+        others = np.array([strength_of([*board, *other]) for other in combinations(unseen, 2)])
+        share = np.mean((own > others) + 0.5 * (own == others))
+        assert row[:10].sum() == pytest.approx(10 * share, abs=1e-4)
+        assert (np.diff(row[:10]) <= 0).all()  # a feature is above 0 only if those before are 1
+        assert np.count_nonzero((row[:10] > 0) & (row[:10] < 1)) <= 1
+        assert np.flatnonzero(row[10:19]).tolist() == [own >> CATEGORY_SHIFT]
+        next_shares = np.zeros(9)
+        if board_count < 5:
+            for card in unseen:
+                next_shares[strength_of([*board, *hole, card]) >> CATEGORY_SHIFT] += 1
+            next_shares /= len(unseen)
+        np.testing.assert_allclose(row[19:], next_shares, atol=1e-5)
+    assert boards == {0, 3, 4, 5}
+    assert flush_boards  # there, hands are counted in another way
+
+
+def strength_of(cards):
+    return int(evaluate_hand(np.array(cards), len(cards), 4))
+
+
+def test_hand_strength_needs_two_hole_cards_of_a_full_deck():
+    for name in ("leduc", "nolimit_short_deck_6p"):
+        with pytest.raises(
+            ConfigError, match=r"hand_strength needs two hole cards .*, not " + name
+        ):
+            ObservationEncoder(game_of(name), "hand_strength")
 
 
 def test_of_a_long_history_the_newest_steps_are_kept():

@@ -13,9 +13,14 @@ import numpy as np
 
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import jit
-from poker_rl.games.hand_strength import CATEGORY_SHIFT, MAX_HAND_CARDS, evaluate_hand
+from poker_rl.games.hand_strength import (
+    CATEGORY_SHIFT,
+    MAX_HAND_CARDS,
+    STRAIGHT_FLUSH,
+    evaluate_hand,
+)
 
-CATEGORY_COUNT = 9  # high card to straight flush
+CATEGORY_COUNT = STRAIGHT_FLUSH + 1
 SHARE_FEATURE_COUNT = 10
 HAND_FEATURE_COUNT = SHARE_FEATURE_COUNT + 2 * CATEGORY_COUNT
 MIN_FLUSH_BOARD_CARDS = 3  # with fewer cards of a suit on the board, two hole cards make no flush
@@ -35,11 +40,13 @@ def write_hand_features(game, table, out):
     if board_count == 0:
         return
     cards, known = np.empty(MAX_HAND_CARDS, np.int64), np.int64(0)
+    first_hole_card = table.to_act * game.hole
+    hole_cards = table.deck[first_hole_card], table.deck[first_hole_card + 1]
+    for i in range(board_count):
+        cards[i] = table.deck[game.seats * game.hole + i]
+    cards[board_count], cards[board_count + 1] = hole_cards
     for i in range(board_count + 2):
-        first = game.seats * game.hole if i < board_count else table.to_act * game.hole - board_count
-        cards[i] = table.deck[first + i]
         known |= np.int64(1) << cards[i]
-    hole_cards = cards[board_count], cards[board_count + 1]
     strength = evaluate_hand(cards, board_count + 2, MAX_SUITS)
     out[SHARE_FEATURE_COUNT + (strength >> CATEGORY_SHIFT)] = 1
     tenths = SHARE_FEATURE_COUNT * compute_share_beaten(cards, board_count, known, strength)

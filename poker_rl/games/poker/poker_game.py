@@ -285,6 +285,18 @@ class PokerGame(Game):
         return [self.hole_cards] * self.seats + [count for count in self.board_cards if count]
 
 
+def check_holdem_cards(game: Game, subject: str) -> None:
+    """Raise ConfigError unless seats of a game get two hole cards of a deck of 52.
+
+    `subject` names what needs these cards, for the message.
+    """
+    holdem_cards = MAX_RANKS * MAX_SUITS, MAX_SUITS, MAX_HOLE_CARDS
+    fields = ["cards", "suits", "hole"]
+    if game.rules is not betting or game.definitions[0][fields].tolist() != holdem_cards:
+        needed = "two hole cards of thirteen ranks and four suits"
+        raise ConfigError(f"{subject} needs {needed}, not {game.name}")
+
+
 def check_length(setting: str, entries: Sequence[int], count: int, unit: str) -> None:
     """Raise ConfigError unless a setting has an entry for each of the `count` seats or streets."""
     problem = f"{len(entries)} entries; one for each {unit}, {count}, is needed"

@@ -13,10 +13,8 @@ from itertools import combinations
 
 import numpy as np
 
-from poker_rl.config.input_checks import ConfigError, Probability
-from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
+from poker_rl.config.input_checks import Probability
 from poker_rl.games.game import Game
-from poker_rl.games.poker import betting
 from poker_rl.games.poker.betting import (
     CALL,
     FOLD,
@@ -25,6 +23,7 @@ from poker_rl.games.poker.betting import (
     MAX_HOLE_CARDS,
     RAISE,
 )
+from poker_rl.games.poker.poker_game import check_holdem_cards
 from poker_rl.players.bots.basic_bots import Bot
 
 BET = RAISE
@@ -40,11 +39,7 @@ class HoldemBot(Bot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        deck = MAX_RANKS * MAX_SUITS, MAX_SUITS, MAX_HOLE_CARDS
-        fields = ["cards", "suits", "hole"]
-        if game.rules is not betting or game.definitions[0][fields].tolist() != deck:
-            needed = "two hole cards of thirteen ranks and four suits"
-            raise ConfigError(f"a bot that reads hold'em hands needs {needed}, not {game.name}")
+        check_holdem_cards(game, "a bot that reads hold'em hands")
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         """Return the probabilities of fold, call and bet at each of B tables, [B, 3]."""
