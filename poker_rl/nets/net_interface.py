@@ -24,6 +24,17 @@ FeatureKind = Literal[
     "every_card",
 ]
 
+# Features whose inputs depend either on cards or on bets, and show bets in chips, if at all
+SEPARABLE_FEATURES: tuple[FeatureKind, ...] = (
+    "observation",
+    "sorted_suits",
+    "log_chips",
+    "hand_strength",
+    "rank",
+    "table",
+    "history",
+)
+
 
 class FeatureEncoder(Protocol):
     """Interface of a plug-in's input features; `net.features: {_target_: ...}` names the class."""

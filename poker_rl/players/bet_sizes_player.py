@@ -19,20 +19,9 @@ from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.poker.betting import compute_raise_to
 from poker_rl.games.poker.record_dtypes import RAISE
+from poker_rl.nets.net_interface import SEPARABLE_FEATURES
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
-
-# These features show past bets in chips or not at all. Others may need the indices of bet sizes,
-# but the records of the full game store chips instead of indices.
-ALLOWED_FEATURES = (
-    "observation",
-    "sorted_suits",
-    "log_chips",
-    "hand_strength",
-    "rank",
-    "table",
-    "history",
-)
 
 
 class BetSizesPlayer(PlayerWrapper):
@@ -49,11 +38,11 @@ class BetSizesPlayer(PlayerWrapper):
         if not (
             isinstance(player, NetworkPlayer)
             and player.network_sharing != "per_betting_node"
-            and player.net_config.features in ALLOWED_FEATURES
+            and player.net_config.features in SEPARABLE_FEATURES
         ):
             raise ConfigError(
                 f"a player of {sized_game.name} can play {game.name} only if it is a network with"
-                f" net.features one of {', '.join(ALLOWED_FEATURES)}, without"
+                f" net.features one of {', '.join(SEPARABLE_FEATURES)}, without"
                 " network_sharing=per_betting_node"
             )
 

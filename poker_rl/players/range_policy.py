@@ -23,6 +23,7 @@ from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.dense import ACTIVATIONS, ReplicatedMLP
+from poker_rl.nets.net_interface import SEPARABLE_FEATURES
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import view_replicas
 from poker_rl.players.network_player import NetworkPlayer, get_network_index
@@ -37,15 +38,6 @@ MAX_ROWS_PER_CALL = 4096  # tables per call of a player, so that activations fit
 # Fewest pairs of a state and a hand in a query of a network; only the last query may have fewer.
 MIN_ROWS_PER_QUERY = 2**19
 
-SEPARABLE_FEATURES = (
-    "observation",
-    "sorted_suits",
-    "log_chips",
-    "hand_strength",
-    "rank",
-    "table",
-    "history",
-)
 CPU_BLOCK_ROWS = 4096  # rows per forward pass, so that activations fit in the cache
 GPU_BLOCK_ROWS = 65_536  # with fewer rows, launching a GPU kernel takes longer than running it
 

@@ -194,6 +194,7 @@ PLAYERS = {  # arguments of `build_network_player`
     "rank": (kuhn(), mlp("rank", [7])),
     "chips": (NO_LIMIT, "observation"),
     "table": (THREE_STREETS, "table"),
+    "hand strength": (game("flop_holdem"), mlp("hand_strength", [16])),
     "board at first": (AT_FIRST, "sorted_suits"),
     "LSTM": (THREE_STREETS, LSTM, "per_seat"),
     "amounts": (NO_LIMIT, AMOUNTS),
