@@ -60,7 +60,7 @@ CHECK_ROWS += [
 ]
 WIDE = "experiment=ppo_lhe net.hidden_sizes=[1024,512,1024,512]"
 EXPERIMENTS = """ppo_lhe nfsp_2000_code nfsp_lhe nfsp_lhe_paper big2_ppo_fast ppo_lhe_6p ppo_leduc
-    dual_apu_linear deep_cfr_leduc ac_leduc ac_lhe big2_ppo apu"""
+    dual_apu_linear deep_cfr_leduc ac_leduc ac_lhe big2_ppo apu ppo_nlhe public_pg_fhp"""
 CORE_ROWS = [f"experiment={name}" for name in EXPERIMENTS.split()]
 CORE_ROWS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
 # Settings for the GPU, each with the settings for one core that its speed is compared with
