@@ -11,10 +11,14 @@ on the KL to uniform play that decays (magnetic mirror descent, arXiv:2206.05825
     for each decision of the traverser, where it took the action x:
         target = r + E_pi Q(next) + lambda w (target(next) - Q(next, next action)),
                  where w is min(1, pi / b) of the next action;  r alone if the hand ended
-        d      = (target - Q(x)) / b(x)
+        d      = (target - Q(x)) / max(b(x), min_behavior_prob)
         A(a)   = Q(a) - E_pi Q - pi(x) d,  plus d if a = x
         critic : minimize  (Q(x) - target)^2
         actor  : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
+
+In this gradient, the step of an action's logit is proportional to pi(a), so an action that has
+become rare hardly ever comes back. The gradient `neurd` (neural replicator dynamics,
+arXiv:1906.00190) leaves this factor out.
 
 Both networks learn only from the traverser's decisions, since the results of the other seats are
 distorted by the traverser's exploration.
@@ -27,6 +31,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.input_checks import (
@@ -41,13 +46,29 @@ from poker_rl.learning import collectives
 from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
 from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.gradient_steps import build_adam, set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    CriticView,
+    LearnerContext,
+    LearnerServices,
+    NetworkAssignment,
+)
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.player import Player, mix_with_uniform
 
-MIN_BEHAVIOR_PROB = 0.02  # lower bound of the divisor b(x) in the correction d
+
+def compute_neurd_loss(log_pi: Tensor, advantage: Tensor, mask: Tensor, kl_weight: float) -> Tensor:
+    """Return the loss [K, B] of neural replicator dynamics, for policies with logs [K, B, A].
+
+    Its gradient by the logit of a legal action a is the mean of w minus w(a), where
+    w(a) = A(a) - kl_weight log pi(a). It is 0 where pi is the softmax of A / kl_weight, which also
+    maximizes sum_a pi(a) A(a) - kl_weight KL(pi, uniform).
+    """
+    log_pi = torch.where(mask, log_pi, 0.0)
+    weight = torch.where(mask, advantage - kl_weight * log_pi.detach(), 0.0)
+    mean_weight = weight.sum(2, keepdim=True) / mask.sum(2, keepdim=True)
+    return -(log_pi * torch.where(mask, weight - mean_weight, 0.0)).sum(2)
 
 
 @dataclass(kw_only=True)
@@ -60,8 +81,10 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
     hands_per_iteration: PositiveInt
     enumerate_deals: bool
     exploration: Probability
-    critic_view: Literal["own", "perfect_information"]
+    critic_view: CriticView
+    min_behavior_prob: Probability
     retrace_lambda: Probability
+    actor_gradient: Literal["policy", "neurd"]
     kl_uniform_coef: ScheduleOverDecisions
     actor_lr: ScheduleOverDecisions
     critic_lr: ScheduleOverDecisions
@@ -81,7 +104,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             context,
             self,
             tables_per_instance=self.hands_per_iteration,
-            show_hidden_cards=self.critic_view == "perfect_information",
+            critic_view=self.critic_view,
         )
         game = context.game
         self._actor = self.services.build_network(game.action_count, self.output_init_scale)
@@ -151,7 +174,12 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         with self.services.timer.time_networks(), torch.no_grad():
             action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()
         target, advantage = compute_retrace_targets_and_advantages(
-            batch, policy, action_values, self.retrace_lambda, MIN_BEHAVIOR_PROB, self.reward_scale
+            batch,
+            policy,
+            action_values,
+            self.retrace_lambda,
+            self.min_behavior_prob,
+            self.reward_scale,
         )
         columns = target, advantage, batch.action, batch.mask
         targets, advantages, actions, mask = map(self.services.to_tensor, columns)
@@ -179,7 +207,10 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 pi = log_pi.exp()
                 entropy = -masked_expectation(pi, log_pi, mask[rows])
                 divergence = max_entropy[rows] - entropy  # KL(pi, uniform) [K, B]
-                actor_loss = kl_weight * divergence - (pi * advantages[rows]).sum(2)
+                if self.actor_gradient == "neurd":
+                    actor_loss = compute_neurd_loss(log_pi, advantages[rows], mask[rows], kl_weight)
+                else:
+                    actor_loss = kl_weight * divergence - (pi * advantages[rows]).sum(2)
                 parts = torch.stack([critic_loss, actor_loss, entropy])
                 metrics = (row_weight * parts).sum((1, 2))  # replica means, summed over replicas
                 loss = metrics[0] + metrics[1]

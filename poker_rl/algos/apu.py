@@ -116,7 +116,7 @@ class APU(NetworkLearner):
             context,
             NetworkAssignment(network_sharing=sharing, instances=1, seating="shuffled"),
             tables_per_instance=self.episodes_per_iteration * game.seats,
-            show_hidden_cards=True,
+            critic_view="perfect_information",
         )
         outputs = game.action_count, self.output_init_scale
         self._actor = self.services.build_network(*outputs)

@@ -51,7 +51,12 @@ from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverag
 from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.learning.gradient_steps import take_gradient_step
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    CriticView,
+    LearnerContext,
+    LearnerServices,
+    NetworkAssignment,
+)
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
 from poker_rl.learning.opponent_pool import OpponentPoolSettings, build_opponent_pool
 from poker_rl.nets.action_probs import masked_log_softmax
@@ -82,7 +87,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     clip_value_loss: bool
     normalize_advantages: bool
     reward_scale: PositiveFloat
-    critic_view: Literal["own", "perfect_information"]
+    critic_view: CriticView
     shared_layers: NonNegativeInt
     output_init_scale: NonNegativeFloat
     ema_decay: Probability
@@ -96,14 +101,13 @@ class PPO(NetworkLearner, NetworkAssignment):
     average_learns_actions: ClassVar[bool] = False  # False: it learns policies
 
     def __post_init__(self, context: LearnerContext) -> None:
-        sees_hidden_cards = self.critic_view == "perfect_information"
-        if sees_hidden_cards and self.shared_layers:
+        if self.critic_view != "own" and self.shared_layers:
             raise ConfigError("shared_layers: a critic that sees more shares no layer; allowed: 0")
         self.services = LearnerServices(
             context,
             self,
             tables_per_instance=self.tables,
-            show_hidden_cards=sees_hidden_cards,
+            critic_view=self.critic_view,
             include_forced_moves=self.include_forced_moves,
         )
         self._actor = self.services.build_network(context.game.action_count, self.output_init_scale)

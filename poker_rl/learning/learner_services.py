@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import DecisionsToMake, Rollout, Seating
 from poker_rl.learning.time_in_networks import LearnerTimer
 from poker_rl.nets.action_probs import masked_softmax
-from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.encoders import HiddenCardEncoder, ObservationEncoder
 from poker_rl.nets.net_interface import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
 from poker_rl.players.network_player import (
@@ -28,6 +28,10 @@ from poker_rl.players.network_player import (
     get_network_index,
 )
 from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
+
+CriticView = Literal["own", "perfect_information", "hand_comparison"]
+"""What a critic sees: what the player sees; or also the other players' cards; or also, in hold'em,
+which hands are ahead."""
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -63,7 +67,7 @@ class LearnerServices:
 
     Args:
         assignment: settings that assign networks to decisions; often the learner itself.
-        show_hidden_cards: whether critics also see the other players' cards.
+        critic_view: what critics see, see `CriticView`.
         include_forced_moves: whether a move that is the only legal one counts as a decision.
 
     Attributes:
@@ -72,7 +76,7 @@ class LearnerServices:
         replicas: number of replicas K of each network.
         has_equal_blocks: whether the tables are K equal blocks, and replica k decides in block k.
         input_size, input_dtype: width and type of a player's observation.
-        hidden_card_size: width of the hidden cards that critics see.
+        hidden_card_size: width of what critics see of the other players' cards.
         observation_column: type and width of a replay buffer column that holds observations.
     """
 
@@ -82,7 +86,7 @@ class LearnerServices:
         assignment: NetworkAssignment,
         *,
         tables_per_instance: int,
-        show_hidden_cards: bool = False,
+        critic_view: CriticView = "own",
         include_forced_moves: bool = True,
     ) -> None:
         game, net, opponents = context.game, context.net, context.opponents
@@ -99,7 +103,13 @@ class LearnerServices:
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self._init_generator = torch.Generator().manual_seed(int(streams[1]))
         self.encoder = ObservationEncoder(game, net.features)
-        self.hidden_card_size = game.hidden_card_size if show_hidden_cards else 0
+        self._encode_hidden_cards: HiddenCardEncoder | None = None
+        if critic_view != "own":
+            compare_hands = critic_view == "hand_comparison"
+            self._encode_hidden_cards = HiddenCardEncoder(
+                game, net.features, compare_hands=compare_hands
+            )
+        self.hidden_card_size = self._encode_hidden_cards.size if self._encode_hidden_cards else 0
         # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
         observation_dtype = torch.bool if self.encoder.is_binary else torch.float16
         self.observation_column = Column(observation_dtype, self.encoder.size)
@@ -114,7 +124,7 @@ class LearnerServices:
             int(streams[2]),
             opponents=opponents,
             seating=assignment.seating,
-            encode_hidden_cards=self.encoder.encode_hidden_cards if show_hidden_cards else None,
+            encode_hidden_cards=self._encode_hidden_cards,
             encode_observations=None if net.features == "observation" else self.encoder,
             assign_replicas=self._assign_decision_replicas if self.replicas > 1 else None,
             include_forced_moves=include_forced_moves,
@@ -250,9 +260,9 @@ class LearnerServices:
 
     def encode_with_hidden_cards(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the observations of seats to act [B, W], and the cards hidden from them [B, H]."""
-        if not self.hidden_card_size:
+        if self._encode_hidden_cards is None:
             return self.encoder(records), np.empty((len(records), 0), np.uint8)
-        return self.encoder(records), self.encoder.encode_hidden_cards(records)
+        return self.encoder(records), self._encode_hidden_cards(records)
 
     def assign_replicas(
         self, records: np.ndarray, table: np.ndarray, agent: np.ndarray | None = None

@@ -13,9 +13,9 @@ from poker_rl.games.big2.combinations import DECK_SIZE
 from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker import betting
-from poker_rl.games.poker.hand_features import HAND_FEATURE_COUNT
+from poker_rl.games.poker.hand_features import HAND_COMPARISON_COUNT, HAND_FEATURE_COUNT
 from poker_rl.games.poker.poker_game import PokerGame, check_holdem_cards
-from poker_rl.games.table_loops import hand_features_loop, history_loop
+from poker_rl.games.table_loops import hand_comparisons_loop, hand_features_loop, history_loop
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.net_interface import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
@@ -82,10 +82,33 @@ class ObservationEncoder:
         self.encode_into(tables_from_records(self._game, records), out)
         return out
 
-    def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
-        """Return which cards are hidden from the seat to act: H binary features, [B, H] uint8."""
+
+class HiddenCardEncoder:
+    """Encoder of what critics see of the other seats' cards: B tables -> [B, H] uint8, 0 or 1.
+
+    These are the cards that are hidden from the seat to act, with suits in canonical order if
+    `features` sorts them; with `compare_hands`, also which hands are ahead, see
+    `write_hand_comparisons`.
+
+    Attributes:
+        size: number H of inputs.
+    """
+
+    def __init__(self, game: Game, features: Features, *, compare_hands: bool = False) -> None:
+        if compare_hands:
+            check_holdem_cards(game, "critic_view: hand_comparison")
+        self._game, self._sorts_suits = game, features in SUIT_SORTING_FEATURES
+        self._comparisons = compare_hands * (game.seats - 1) * HAND_COMPARISON_COUNT
+        self.size = game.hidden_card_size + self._comparisons
+
+    def __call__(self, records: np.ndarray) -> np.ndarray:
         tables = tables_from_records(self._game, records)
-        return tables.reveal(sorted_suits=self._sorts_suits)
+        cards = tables.reveal(sorted_suits=self._sorts_suits)
+        if not self._comparisons:
+            return cards
+        comparisons = np.empty((len(records), self._comparisons), np.uint8)
+        tables.run_loop(hand_comparisons_loop, None, comparisons)
+        return np.concatenate([cards, comparisons], 1)
 
 
 def _make_plugin_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bool, EncodeFunction]:

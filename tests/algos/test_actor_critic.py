@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from learner_contexts import (
     average_settings,
     build_learner,
@@ -11,11 +12,13 @@ from learner_contexts import (
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
+from poker_rl.algos.actor_critic import compute_neurd_loss
 from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.learning import HAND_ENDED, RolloutBatch
 from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
 from poker_rl.nets import MLPConfig
+from poker_rl.nets.action_probs import masked_log_softmax
 
 
 def learner(game, seed=0, opponent=None, **changed):
@@ -70,7 +73,8 @@ def test_a_trace_never_grows():
     assert target == pytest.approx([0.9 * 6 / 2, 6 / 2])
 
 
-def test_comes_near_equilibrium_on_kuhn():
+@pytest.mark.parametrize("actor_gradient", ["policy", "neurd"])
+def test_comes_near_equilibrium_on_kuhn(actor_gradient):
     """Uniform play is exploitable by .458; ten seeds came to .083 ± .034, and .22 is 4 sd off."""
     game, steps = game_of("kuhn"), 60_000
     rates = {
@@ -78,7 +82,7 @@ def test_comes_near_equilibrium_on_kuhn():
         "actor_lr": Linear(start=3e-3, end=3e-4, horizon=steps),
         "critic_lr": Linear(start=5e-3, end=1e-3, horizon=steps),
     }
-    algorithm = learner(game, ema_decay=0.97, **rates)
+    algorithm = learner(game, ema_decay=0.97, actor_gradient=actor_gradient, **rates)
     learn_decisions(algorithm, steps)
     for player in algorithm.players().values():
         assert measure_exploitability(game, player) < 0.22
@@ -91,7 +95,7 @@ AVERAGE = average_settings(capacity=100, iteration_weight_power=1.5)
     "changed",
     [
         {"network_sharing": "per_betting_node", "instances": 3, "average_policy": AVERAGE},
-        {"network_sharing": "per_agent", "seating": "shuffled"},
+        {"network_sharing": "per_agent", "seating": "shuffled", "actor_gradient": "neurd"},
     ],
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed):
@@ -134,3 +138,21 @@ def test_small_probabilities_do_not_blow_up_the_correction():
         batch, policy, np.zeros((2, 3), np.float32), 0.9, 0.02, 1
     )
     assert advantage[1, 0] == pytest.approx(1 / 0.02, rel=1e-3)
+
+
+def test_neurd_moves_rare_actions_as_far_as_frequent_ones():
+    logits = torch.tensor([[[0.0, -12.0, 1.0, 5.0]]], requires_grad=True)
+    mask = torch.tensor([[[True, True, True, False]]])
+    advantage, kl_weight = torch.tensor([[[1.0, 4.0, -2.0, 9.0]]]), 0.5
+    log_pi = masked_log_softmax(logits, mask)
+    compute_neurd_loss(log_pi, advantage, mask, kl_weight).sum().backward()
+    legal_log_pi = torch.log_softmax(logits.detach()[0, 0, :3], 0)
+    steps = advantage[0, 0, :3] - kl_weight * legal_log_pi
+    steps = [*(steps - steps.mean()).tolist(), 0]
+    assert (-logits.grad[0, 0]).tolist() == pytest.approx(steps, rel=1e-5)
+    assert max(steps) == steps[1]  # the action of probability 5e-6 grows most
+
+    rest = torch.log_softmax(advantage[:, :, :3] / kl_weight, 2)
+    rest = torch.cat([rest, torch.full((1, 1, 1), -9.0)], 2).requires_grad_()
+    compute_neurd_loss(rest, advantage, mask, kl_weight).sum().backward()
+    assert rest.grad[0, 0].tolist() == pytest.approx([0, 0, 0, 0], abs=1e-5)

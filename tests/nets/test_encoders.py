@@ -11,7 +11,12 @@ from poker_rl.config import ConfigError
 from poker_rl.games.hand_strength import CATEGORY_SHIFT, evaluate_hand
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.nets.encoders import HISTORY_STEPS, ObservationEncoder, truncate_or_pad_history
+from poker_rl.nets.encoders import (
+    HISTORY_STEPS,
+    HiddenCardEncoder,
+    ObservationEncoder,
+    truncate_or_pad_history,
+)
 
 
 def test_a_hand_of_three_as_the_small_blind_sees_it():
@@ -128,6 +133,43 @@ def test_hand_strength_needs_two_hole_cards_of_a_full_deck():
             ConfigError, match=r"hand_strength needs two hole cards .*, not " + name
         ):
             ObservationEncoder(game_of(name), "hand_strength")
+        with pytest.raises(ConfigError, match=r"^critic_view: hand_comparison needs two hole"):
+            HiddenCardEncoder(game_of(name), "observation", compare_hands=True)
+
+
+def test_a_critic_sees_which_hands_are_ahead():
+    game = game_of("limit_holdem_3p")
+    records = sample_decisions(game, 300)
+    cards = HiddenCardEncoder(game, "hand_strength")(records)
+    rows = HiddenCardEncoder(game, "hand_strength", compare_hands=True)(records)
+    np.testing.assert_array_equal(rows[:, : cards.shape[1]], cards)
+    boards, folds = set(), 0
+    for record, row in zip(records, rows[:, cards.shape[1] :].reshape(-1, 2, 12), strict=True):
+        board_count = [0, 3, 4, 5][record["street"]]
+        boards.add(board_count)
+        board = record["deck"][6 : 6 + board_count].tolist()
+        hands = record["deck"][:6].reshape(3, 2).tolist()
+        own = hands[record["to_act"]]
+        for position in (1, 2):
+            seat, features = (record["to_act"] + position) % 3, row[position - 1].tolist()
+            folds += bool(record["folded"][seat])
+            if not board or record["folded"][seat]:
+                assert not any(features)
+                continue
+            unseen = [card for card in range(52) if card not in board + own + hands[seat]]
+            next_boards = [board] if board_count == 5 else [[*board, card] for card in unseen]
+            ahead, level = compare(board + own, board + hands[seat])
+            wins = [compare(b + own, b + hands[seat]) for b in next_boards]
+            doubled = sum(2 * is_ahead + is_level for is_ahead, is_level in wins)
+            steps = [10 * doubled > (2 * i + 1) * len(wins) for i in range(10)]
+            assert features == [ahead, level, *steps]
+    assert boards == {0, 3, 4, 5}
+    assert folds
+
+
+def compare(cards, other_cards):
+    strength, other = strength_of(cards), strength_of(other_cards)
+    return strength > other, strength == other
 
 
 def test_of_a_long_history_the_newest_steps_are_kept():
@@ -174,7 +216,7 @@ def test_what_a_critic_sees_besides_has_the_same_names():
     records = play(game, 2000, 0)[1][0].records
     features = ObservationEncoder(game, "sorted_suits")
     own = features(records)[:, -208:-156]  # one-hot of 52: rank by rank, four suits each
-    others = features.encode_hidden_cards(records).reshape(len(records), 2, 52).any(1)
+    others = HiddenCardEncoder(game, "sorted_suits")(records).reshape(len(records), 2, 52).any(1)
     suits = np.arange(52) % 4
     dealt = records["deck"][:, :6]
     for i, record in enumerate(records):

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.poker.hand_features import write_hand_features
+from poker_rl.games.poker.hand_features import write_hand_comparisons, write_hand_features
 from poker_rl.games.poker.observation import (
     history,
     infoset,

@@ -1,6 +1,6 @@
-"""Features of a hand of hold'em: the hands that it beats on the board, and what it may become.
+"""Features of hands of hold'em: which hands a hand beats on the board, and what it may become.
 
-A network that sees only which cards it holds has to learn the ranking of hands by itself. With
+A network that sees only which cards are held has to learn the ranking of hands by itself. With
 these features it need not.
 """
 
@@ -23,6 +23,8 @@ from poker_rl.games.hand_strength import (
 CATEGORY_COUNT = STRAIGHT_FLUSH + 1
 SHARE_FEATURE_COUNT = 10
 HAND_FEATURE_COUNT = SHARE_FEATURE_COUNT + 2 * CATEGORY_COUNT
+EQUITY_FEATURE_COUNT = 10
+HAND_COMPARISON_COUNT = 2 + EQUITY_FEATURE_COUNT  # for each other seat
 MIN_FLUSH_BOARD_CARDS = 3  # with fewer cards of a suit on the board, two hole cards make no flush
 
 
@@ -60,6 +62,55 @@ def write_hand_features(game, table, out):
                 cards[board_count + 2] = card
                 category = evaluate_hand(cards, board_count + 3, MAX_SUITS) >> CATEGORY_SHIFT
                 out[SHARE_FEATURE_COUNT + CATEGORY_COUNT + category] += share
+
+
+@jit
+def write_hand_comparisons(game, table, out):
+    """Write how the hand of the seat to act compares with each other seat's hand, 0 or 1.
+
+    There are `HAND_COMPARISON_COUNT` features for each other seat, in the order of play: whether
+    the hand is ahead on the board; whether it is level; then, for each i below
+    `EQUITY_FEATURE_COUNT`, whether its equity is above i + 1/2 tenths. Equity is the share of the
+    possible next cards after which the hand is ahead, where ties count half; on the river, it is 1
+    if the hand is ahead. All features are 0 before the first board, and for folded seats.
+    """
+    out[:] = 0
+    board_count = game.shown[table.street]
+    if board_count == 0:
+        return
+    own_cards, other_cards = np.empty(MAX_HAND_CARDS, np.int64), np.empty(MAX_HAND_CARDS, np.int64)
+    known = np.int64(0)
+    for i in range(board_count):
+        own_cards[i] = other_cards[i] = table.deck[game.seats * game.hole + i]
+        known |= np.int64(1) << own_cards[i]
+    for i in range(2):
+        own_cards[board_count + i] = table.deck[table.to_act * game.hole + i]
+        known |= np.int64(1) << own_cards[board_count + i]
+    own = evaluate_hand(own_cards, board_count + 2, MAX_SUITS)
+    for position in range(1, game.seats):
+        seat = (table.to_act + position) % game.seats
+        if table.folded[seat]:
+            continue
+        all_known = known
+        for i in range(2):
+            other_cards[board_count + i] = table.deck[seat * game.hole + i]
+            all_known |= np.int64(1) << other_cards[board_count + i]
+        other = evaluate_hand(other_cards, board_count + 2, MAX_SUITS)
+        doubled_wins, card_count = (own > other) + (own >= other), 1
+        first = (position - 1) * HAND_COMPARISON_COUNT
+        out[first], out[first + 1] = own > other, own == other
+        if board_count < game.shown[game.streets - 1]:
+            doubled_wins = card_count = 0
+            for card in range(game.cards):
+                if not all_known >> card & 1:
+                    own_cards[board_count + 2] = other_cards[board_count + 2] = card
+                    next_own = evaluate_hand(own_cards, board_count + 3, MAX_SUITS)
+                    next_other = evaluate_hand(other_cards, board_count + 3, MAX_SUITS)
+                    doubled_wins += (next_own > next_other) + (next_own >= next_other)
+                    card_count += 1
+        for i in range(EQUITY_FEATURE_COUNT):
+            is_above = EQUITY_FEATURE_COUNT * doubled_wins > (2 * i + 1) * card_count
+            out[first + 2 + i] = is_above
 
 
 @jit
