@@ -18,7 +18,7 @@ on the KL to uniform play that decays (magnetic mirror descent, arXiv:2206.05825
 
 In this gradient, the step of an action's logit is proportional to pi(a), so an action that has
 become rare hardly ever comes back. The gradient `neurd` (neural replicator dynamics,
-arXiv:1906.00190) leaves this factor out.
+arXiv:1906.00190) leaves this factor out; as in arXiv:2206.15378, it keeps logits within a limit.
 
 Both networks learn only from the traverser's decisions, since the results of the other seats are
 distorted by the traverser's exploration.
@@ -58,17 +58,24 @@ from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.player import Player, mix_with_uniform
 
 
-def compute_neurd_loss(log_pi: Tensor, advantage: Tensor, mask: Tensor, kl_weight: float) -> Tensor:
+def compute_neurd_loss(
+    log_pi: Tensor, advantage: Tensor, mask: Tensor, kl_weight: float, logit_limit: float
+) -> Tensor:
     """Return the loss [K, B] of neural replicator dynamics, for policies with logs [K, B, A].
 
     Its gradient by the logit of a legal action a is the mean of w minus w(a), where
     w(a) = A(a) - kl_weight log pi(a). It is 0 where pi is the softmax of A / kl_weight, which also
-    maximizes sum_a pi(a) A(a) - kl_weight KL(pi, uniform).
+    maximizes sum_a pi(a) A(a) - kl_weight KL(pi, uniform). Steps that would move a logit further
+    from the mean logit than `logit_limit` are left out; else logits grow without bounds, and a
+    policy needs long to turn back.
     """
+    action_count = mask.sum(2, keepdim=True)
     log_pi = torch.where(mask, log_pi, 0.0)
+    logit = torch.where(mask, log_pi - log_pi.sum(2, keepdim=True) / action_count, 0.0)
     weight = torch.where(mask, advantage - kl_weight * log_pi.detach(), 0.0)
-    mean_weight = weight.sum(2, keepdim=True) / mask.sum(2, keepdim=True)
-    return -(log_pi * torch.where(mask, weight - mean_weight, 0.0)).sum(2)
+    step = torch.where(mask, weight - weight.sum(2, keepdim=True) / action_count, 0.0)
+    is_beyond = (logit.abs() > logit_limit) & (logit * step > 0)
+    return -(logit * torch.where(is_beyond, 0.0, step)).sum(2)
 
 
 @dataclass(kw_only=True)
@@ -85,6 +92,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
     min_behavior_prob: Probability
     retrace_lambda: Probability
     actor_gradient: Literal["policy", "neurd"]
+    logit_limit: PositiveFloat
     kl_uniform_coef: ScheduleOverDecisions
     actor_lr: ScheduleOverDecisions
     critic_lr: ScheduleOverDecisions
@@ -208,7 +216,9 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 entropy = -masked_expectation(pi, log_pi, mask[rows])
                 divergence = max_entropy[rows] - entropy  # KL(pi, uniform) [K, B]
                 if self.actor_gradient == "neurd":
-                    actor_loss = compute_neurd_loss(log_pi, advantages[rows], mask[rows], kl_weight)
+                    actor_loss = compute_neurd_loss(
+                        log_pi, advantages[rows], mask[rows], kl_weight, self.logit_limit
+                    )
                 else:
                     actor_loss = kl_weight * divergence - (pi * advantages[rows]).sum(2)
                 parts = torch.stack([critic_loss, actor_loss, entropy])

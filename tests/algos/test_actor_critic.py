@@ -145,7 +145,7 @@ def test_neurd_moves_rare_actions_as_far_as_frequent_ones():
     mask = torch.tensor([[[True, True, True, False]]])
     advantage, kl_weight = torch.tensor([[[1.0, 4.0, -2.0, 9.0]]]), 0.5
     log_pi = masked_log_softmax(logits, mask)
-    compute_neurd_loss(log_pi, advantage, mask, kl_weight).sum().backward()
+    compute_neurd_loss(log_pi, advantage, mask, kl_weight, logit_limit=20).sum().backward()
     legal_log_pi = torch.log_softmax(logits.detach()[0, 0, :3], 0)
     steps = advantage[0, 0, :3] - kl_weight * legal_log_pi
     steps = [*(steps - steps.mean()).tolist(), 0]
@@ -154,5 +154,15 @@ def test_neurd_moves_rare_actions_as_far_as_frequent_ones():
 
     rest = torch.log_softmax(advantage[:, :, :3] / kl_weight, 2)
     rest = torch.cat([rest, torch.full((1, 1, 1), -9.0)], 2).requires_grad_()
-    compute_neurd_loss(rest, advantage, mask, kl_weight).sum().backward()
+    compute_neurd_loss(rest, advantage, mask, kl_weight, logit_limit=20).sum().backward()
     assert rest.grad[0, 0].tolist() == pytest.approx([0, 0, 0, 0], abs=1e-5)
+
+
+def test_neurd_leaves_out_steps_beyond_the_limit_but_not_the_way_back():
+    logits = torch.tensor([[[3.0, -3.0, 0.0, 0.0], [3.0, -3.0, 0.0, 0.0]]], requires_grad=True)
+    mask = torch.ones(1, 2, 4, dtype=torch.bool)
+    advantage = torch.tensor([[[1.0, -1.0, 2.0, -2.0], [-1.0, 1.0, 2.0, -2.0]]])
+    log_pi = masked_log_softmax(logits, mask)
+    compute_neurd_loss(log_pi, advantage, mask, 0.0, logit_limit=2.0).sum().backward()
+    steps = (-logits.grad[0]).tolist()
+    assert steps == [pytest.approx([0, 0, 2, -2]), pytest.approx([-1, 1, 2, -2])]
