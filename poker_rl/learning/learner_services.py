@@ -30,8 +30,8 @@ from poker_rl.players.network_player import (
 from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
 
 CriticView = Literal["own", "perfect_information", "hand_comparison"]
-"""What a critic sees: what the player sees; or also the other players' cards; or also, in hold'em,
-which hands are ahead."""
+"""View of a critic: that of the player (`own`); with the other players' cards
+(`perfect_information`); in hold'em, with these and which hands are ahead (`hand_comparison`)."""
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -67,7 +67,7 @@ class LearnerServices:
 
     Args:
         assignment: settings that assign networks to decisions; often the learner itself.
-        critic_view: what critics see, see `CriticView`.
+        critic_view: view of the critics, see `CriticView`.
         include_forced_moves: whether a move that is the only legal one counts as a decision.
 
     Attributes:
