@@ -83,6 +83,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     entropy_coef: ScheduleOverInstanceDecisions
     entropy_over: Literal["actions", "action_types"]
     kl_old_coef: ScheduleOverInstanceDecisions | None
+    kl_from_uniform_coef: ScheduleOverInstanceDecisions | None
     value_coef: NonNegativeFloat
     clip_value_loss: bool
     normalize_advantages: bool
@@ -116,7 +117,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         device = context.device
         self._schedule_values = {  # current values, in tensors that CUDA graphs read
             name: torch.zeros((), device=device)
-            for name in ("lr", "clip_coef", "entropy_coef", "kl_old_coef")
+            for name in ("lr", "clip_coef", "entropy_coef", "kl_old_coef", "kl_from_uniform_coef")
             if getattr(self, name) is not None
         }
         self._optimizer = torch.optim.Adam(
