@@ -13,9 +13,16 @@ gradient methods for imperfect-information games"). Each iteration:
         minimize  - min(ratio A, clip(ratio, 1 - clip_coef, 1 + clip_coef) A)
                   + value_coef (V - target)^2 / 2
                   - entropy_coef H(pi) + kl_old_coef KL(pi, pi before the iteration)
+                  + log_barrier_coef KL(uniform, pi)
 
 With `entropy_over: action_types`, the bonus is minus the KL divergence of pi from a policy that is
 uniform over types of actions (fold, call, raise); it suits games with many sizes of raises.
+
+In the policy gradient, the gradient for an action is proportional to its probability, and that of
+the entropy bonus vanishes with it too; so an action that has become rare is hardly learned any
+more. The gradient of the log barrier (Agarwal et al., arXiv:1908.00261, section 5) does not vanish:
+it keeps the probability of each action near or above log_barrier_coef / (number of legal actions *
+loss by the action).
 
 Differences from the papers: actor and critic are separate networks with one optimizer, or share
 their first layers; values are computed once per batch, not during play; if a hand is unfinished at
@@ -83,7 +90,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     entropy_coef: ScheduleOverInstanceDecisions
     entropy_over: Literal["actions", "action_types"]
     kl_old_coef: ScheduleOverInstanceDecisions | None
-    kl_from_uniform_coef: ScheduleOverInstanceDecisions | None
+    log_barrier_coef: ScheduleOverInstanceDecisions | None
     value_coef: NonNegativeFloat
     clip_value_loss: bool
     normalize_advantages: bool
@@ -117,7 +124,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         device = context.device
         self._schedule_values = {  # current values, in tensors that CUDA graphs read
             name: torch.zeros((), device=device)
-            for name in ("lr", "clip_coef", "entropy_coef", "kl_old_coef", "kl_from_uniform_coef")
+            for name in ("lr", "clip_coef", "entropy_coef", "kl_old_coef", "log_barrier_coef")
             if getattr(self, name) is not None
         }
         self._optimizer = torch.optim.Adam(

@@ -116,8 +116,8 @@ def compute_loss_and_metrics(
         minibatch: LOSS_COLUMNS of some decisions, [K, B, ...] each; with "same_type", the entropy
             bonus is that of `entropy_over: action_types`; with "old_value", values are clipped.
         row_weight: weight of each row in its replica's mean, [K, B].
-        coefs: current values of `clip_coef`, `entropy_coef`, and those of `kl_old_coef` and
-            `kl_from_uniform_coef` that are set.
+        coefs: current values of `clip_coef` and `entropy_coef`, and of `kl_old_coef` and
+            `log_barrier_coef` if they are not None.
     """
     clip_coef, mask = coefs["clip_coef"], minibatch["mask"]
     log_policy = masked_log_softmax(logits, mask)  # [K, B, A]
@@ -138,11 +138,9 @@ def compute_loss_and_metrics(
     if "kl_old_coef" in coefs:
         kl_old = masked_expectation(policy, log_policy - minibatch["old"], mask)
         actor_loss = actor_loss + coefs["kl_old_coef"] * kl_old
-    if "kl_from_uniform_coef" in coefs:
-        action_count = mask.sum(2)
-        mean_log_prob = torch.where(mask, log_policy, 0.0).sum(2) / action_count
-        kl_from_uniform = -mean_log_prob - action_count.log()
-        actor_loss = actor_loss + coefs["kl_from_uniform_coef"] * kl_from_uniform
+    if "log_barrier_coef" in coefs:
+        mean_log_prob = torch.where(mask, log_policy, 0.0).sum(2) / mask.sum(2)
+        actor_loss = actor_loss - coefs["log_barrier_coef"] * mean_log_prob
 
     value_loss = (value - minibatch["target"]).square()
     if "old_value" in minibatch:

@@ -39,7 +39,8 @@ def everything_on():
     changed = {"network_sharing": "per_betting_node", "instances": 2, "seating": "shuffled"}
     changed |= {"clip_value_loss": True, "normalize_advantages": True, "opponent_pool": pool}
     changed |= {"critic_view": "perfect_information", "average_policy": average}
-    return changed | {"kl_old_coef": Constant(start=0.1)}
+    barrier = Constant(start=0.02)
+    return changed | {"kl_old_coef": Constant(start=0.1), "log_barrier_coef": barrier}
 
 
 def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions():
@@ -172,6 +173,7 @@ def plain_loss(logits, value, rows, now):
         clipped = old + min(max(value[i] - old, -clip), clip)
         error = max((value[i] - goal) ** 2, (clipped - goal) ** 2)
         actor = -gain - now["entropy_coef"] * entropy + now["kl_old_coef"] * apart
+        actor -= now["log_barrier_coef"] * np.log(probs).mean()
         loss += weight[i] * (actor + 0.5 / 2 * error)
         kl = ratio - 1 - np.log(ratio)
         each = (-gain, error / 2, entropy, kl, float(abs(ratio - 1) > clip))
@@ -189,7 +191,7 @@ def test_the_update_against_plain_sums():
     rows |= {name: draw.normal(size=count) for name in ("advantage", "old_value", "target")}
     rows |= {"old": np.log(draw.dirichlet(np.ones(3), count))}
     rows |= {"weight": draw.dirichlet(np.ones(count))}
-    now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7}
+    now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7, "log_barrier_coef": 0.4}
     outputs = torch.from_numpy(draw.normal(size=(1, count, 4))).requires_grad_()
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
     coefs = {name: torch.tensor(value, dtype=torch.float64) for name, value in now.items()}
