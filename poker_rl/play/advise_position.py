@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from json import dumps
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -62,13 +62,6 @@ class AdviseConfig:
     threads: PositiveInt
 
 
-class BetAmounts(NamedTuple):
-    """Total chips of a seat in the pot after its bet or raise: in the hand and on the street."""
-
-    in_hand: int  # including blinds and ante
-    on_street: int  # on the present street, including blinds
-
-
 class PositionAdvice:
     """Policy and expected payoff of a player at one position, for the seat to act.
 
@@ -88,6 +81,10 @@ class PositionAdvice:
     ) -> None:
         self.game, self.player, self.player_name = game, player, player_name
         self.records, self.hand_class = records, hand_class
+        # Chips of the seat to act in the pot, with blinds and ante: after each legal bet or raise,
+        # by action, and before the present street.
+        self.raise_targets = game.compute_raise_targets(records[0])
+        self.bet_before_street = game.compute_bet_before_street(records[0])
         # Arrays have the shape [actions]. Action values are in chips, NaN if unknown.
         self.probs = compute_checked_probs(game, player, records).mean(0)
         values, payoffs = player.action_values(records), player.state_values(records)
@@ -112,24 +109,18 @@ class PositionAdvice:
         cards_text = f"{self.hand_class or hole_cards}{separator}{board_text}"
         return " ".join([seat, cards_text, *action_texts])
 
-    @cached_property
-    def bets(self) -> dict[int, BetAmounts]:
-        """Chips put in by the seat to act after each legal bet or raise, keyed by action."""
-        before_street = self.game.compute_bet_before_street(self.records[0])
-        targets = self.game.compute_raise_targets(self.records[0])
-        return {action: BetAmounts(to, to - before_street) for action, to in targets.items()}
-
     def to_dict(self, with_grid: bool) -> dict[str, Any]:
         """Return the advice as plain values for JSON, in chips; `with_grid` adds the hand grid."""
         tables = tables_from_records(self.game, self.records[:1])
         actions = []
         for action in np.flatnonzero(tables.legal_mask()[0]).tolist():
-            bet, equilibrium, value = self.bets.get(action), self.equilibrium_probs, self.values
+            equilibrium, value = self.equilibrium_probs, self.values
+            raise_to = self.raise_targets.get(action)
             actions.append(
                 {
                     "name": self.game.action_name(action),
-                    "to": bet and bet.in_hand,
-                    "on_street": bet and bet.on_street,
+                    "to": raise_to,
+                    "on_street": raise_to and raise_to - self.bet_before_street,
                     "prob": float(self.probs[action]),
                     "equilibrium": None if equilibrium is None else float(equilibrium[action]),
                     "value": None if np.isnan(value[action]) else float(value[action]),
@@ -205,16 +196,17 @@ class PositionAdvice:
 
     def _name_group(self, group: MoveGroup) -> str:
         """Return a group's name; bets are named by the total that the seat then has put in."""
-        first, last = self.bets.get(group.first_action), self.bets.get(group.last_action)
+        first = self.raise_targets.get(group.first_action)
+        last = self.raise_targets.get(group.last_action)
         if first is None or last is None:
             return group.label.split(" ")[0].lower()
         if group.name:
-            name = group.name + f" to {first.in_hand}" * (group.name != f"raise_{first.in_hand}")
+            name = group.name + f" to {first}" * (group.name != f"raise_{first}")
             variant_game = self.game.get_variant_game(self.records[0])
-            if isinstance(variant_game, NoLimitPoker) and first.in_hand != first.on_street:
-                name += f" ({first.on_street} on this street)"
+            if isinstance(variant_game, NoLimitPoker) and self.bet_before_street:
+                name += f" ({first - self.bet_before_street} on this street)"
             return name
-        amounts = dict.fromkeys([first.in_hand, last.in_hand])
+        amounts = dict.fromkeys([first, last])
         chips_text = " to ".join(f"r{chips}" for chips in amounts)
         units_text = format_chips_in_unit(self.game, *amounts)
         return f"{'  ' * group.is_subgroup}{group.label.lower()}, {chips_text} ({units_text})"
