@@ -6,11 +6,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from poker_rl.config.input_checks import ConfigError
+from poker_rl.config.plugins import check_packages
 from poker_rl.storage.run_folder import (
     METRICS_FILE,
     read_config_and_manifest,
@@ -39,8 +38,7 @@ def watch_run(folder: Path) -> None:
                 print_line(", ".join(f"{label}: {text}" for label, text in cells.items()))
             printed = len(rows)
         return
-    if find_spec("rich") is None:
-        raise ConfigError("watch needs more packages: pip install 'poker-rl[watch]'")
+    check_packages("watch", "watch", "rich")
     from rich.live import Live
     from rich.table import Table
     from rich.text import Text

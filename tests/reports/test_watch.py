@@ -7,6 +7,7 @@ import pytest
 from commands import run_command
 from run_folders import make_row, write_run_folder
 
+from poker_rl.config import plugins
 from poker_rl.reports import watch_run
 
 
@@ -49,5 +50,5 @@ def test_ctrl_c_leaves_the_table(run, monkeypatch, capsys):
 def test_mistakes_are_named(run, monkeypatch, get_refusal):
     assert "is no run folder" in get_refusal("watch", str(run.parent))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(watch_run, "find_spec", lambda name: None)
+    monkeypatch.setattr(plugins, "find_spec", lambda name: None)
     assert "pip install 'poker-rl[watch]'" in get_refusal("watch", str(run))
