@@ -172,10 +172,10 @@ def read_yaml_text(path: Path) -> str:
             raise ConfigError(f"{path}: is not text") from None
 
 
-def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
+def read_json(path: Path) -> Any:
     """Return the content of a JSON file; raise ValueError if it can't be parsed."""
-    with open_regular_file(path, max_bytes) as file:
+    with open_regular_file(path, MAX_JSON_BYTES) as file:
         try:
-            return json.loads(file.read(max_bytes))
+            return json.loads(file.read(MAX_JSON_BYTES))
         except RecursionError:
             raise ValueError(f"{path} is nested too deep") from None

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.input_checks import MIB, ConfigError, open_regular_file
-from poker_rl.config.option_files import normalize_numbers
+from poker_rl.config.option_files import flatten_dict, normalize_numbers
 from poker_rl.evaluation.plots.run_figures import list_players_and_measures, read_curves
 from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import (
@@ -214,16 +214,13 @@ class RunGroup:
         return next((run.headline_player for run in self.runs if run.headline_player), "-")
 
 
-def flatten_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested settings by dotted key, such as "algo.lr"; classes are named without module."""
-    flat: dict[str, Any] = {}
-    for name, value in config.items():
-        if isinstance(value, Mapping):
-            flat |= flatten_config(value, f"{prefix}{name}.")
-        else:
-            text = str(value).rpartition(".")[2]
-            flat[f"{prefix}{name}"] = text if name == "_target_" else value
-    return flat
+    return {
+        key: str(value).rpartition(".")[2] if key.endswith(TARGET_SUFFIX) else value
+        for key, value in flatten_dict(config).items()
+        if value != {}
+    }
 
 
 def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -> list[RunGroup]:
