@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from json import dumps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
-from poker_rl.config.input_checks import ConfigError, NonNegativeInt, PositiveInt, error_prefix
+from poker_rl.config.input_checks import ConfigError, PositiveInt, error_prefix
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
     compute_hand_grid_of_table,
@@ -37,19 +37,16 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.storage.disk import prepare_output_file
 from poker_rl.storage.terminal_output import escape_control_characters, print_line
-from poker_rl.training.compose_run_config import resolve_game_and_player
+from poker_rl.training.compose_run_config import PlayerSelectionConfig, resolve_game_and_player
 from poker_rl.training.rank_and_device import prepare_process
 
 FULL_BAR_WIDTH = 30  # length of the bar of a probability of 1, in characters
 
 
 @dataclass(kw_only=True, frozen=True)
-class AdviseConfig:
+class AdviseConfig(PlayerSelectionConfig):
     """Settings of `poker-rl advise`."""
 
-    run: str | None
-    checkpoint: NonNegativeInt | None
-    player: str | None
     seats: PositiveInt | None
     hand: str | None
     board: str
@@ -58,8 +55,6 @@ class AdviseConfig:
     figure: str | None
     overwrite: bool
     json: bool
-    device: Literal["auto", "cpu", "cuda"]
-    threads: PositiveInt
 
 
 class PositionAdvice:
@@ -216,7 +211,7 @@ def print_advice(
     config: AdviseConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Print a player's policy at a position; save a figure of the hand grid if requested."""
-    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, group_config)
+    game, spec = resolve_game_and_player(config, group_config)
     if not isinstance(game, DisplayedPoker):
         raise ConfigError(f"game: {game.name} is not a poker game")
     if config.hand is None:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from poker_rl.config.input_checks import ConfigError, NonNegativeInt, PositiveInt, error_prefix
+from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
     MAX_TABLES_PER_QUERY,
     allow_all_amounts,
@@ -35,7 +35,7 @@ from poker_rl.reports.table_formats import (
 )
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.terminal_output import print_line
-from poker_rl.training.compose_run_config import resolve_game_and_player
+from poker_rl.training.compose_run_config import PlayerSelectionConfig, resolve_game_and_player
 from poker_rl.training.rank_and_device import prepare_process
 
 OUTPUT_SUFFIXES = (".csv", ".html")
@@ -44,19 +44,14 @@ NAMED_HANDS = 5  # number of names of hands that are listed for each reason to l
 
 
 @dataclass(kw_only=True, frozen=True)
-class ReviewConfig:
+class ReviewConfig(PlayerSelectionConfig):
     """Settings of `poker-rl review`."""
 
     hands: str | None
     seat: str | None
-    run: str | None
-    checkpoint: NonNegativeInt | None
-    player: str | None
     round_amounts: bool
     out: str | None
     overwrite: bool
-    device: Literal["auto", "cpu", "cuda"]
-    threads: PositiveInt
 
 
 def review_hands(
@@ -67,7 +62,7 @@ def review_hands(
         raise ConfigError("hands: missing; give hands=FILE.phhs, FILE.phh or a folder of them")
     if config.out is not None and not config.out.endswith(OUTPUT_SUFFIXES):
         raise ConfigError(f"out: {config.out} does not end in {' or '.join(OUTPUT_SUFFIXES)}")
-    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, group_config)
+    game, spec = resolve_game_and_player(config, group_config)
     device = prepare_process(config.device, config.threads, seed=0)
     with error_prefix("game"):
         full_game = check_phh_support(allow_all_amounts(game))

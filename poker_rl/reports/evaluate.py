@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
@@ -28,7 +29,6 @@ from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.poker.phh_reader import read_decisions
 from poker_rl.games.public.tree import check_heads_up
-from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
@@ -49,10 +49,6 @@ SETTINGS_EXCLUDED_BY_SEATS = (  # settings that can't be combined with the setti
     *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
     *("hands", "hands_seat", "round_amounts", "variance_reduction"),
 )
-PROTOCOLS = {  # how a match is played, by method of variance reduction
-    "none": "deals, each played in every seat",
-    "aivat": "deals, each played in every seat, with the variance reduced by aivat",
-}
 
 
 def evaluate(
@@ -223,7 +219,8 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
         for name, other_name, other in pairings
     ]
     winnings, styles = ([one for match in matches for one in match[kind]] for kind in (0, 1))
-    protocol = f"{evaluator.deals:,} {PROTOCOLS[evaluator.variance_reduction]}"
+    protocol = f"{evaluator.deals:,} deals, each played in every seat"
+    protocol += ", with the variance reduced by aivat" * evaluator.use_aivat
     protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
     evaluation.add_table(measures, build_rows=build_long_rows)
     evaluation.add_table(bounds, "lower bounds on exploitability; 95 % interval", build_long_rows)

@@ -12,18 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
-from poker_rl.config.input_checks import (
-    ConfigError,
-    NonNegativeInt,
-    PositiveInt,
-    Range,
-    Seed,
-    error_prefix,
-)
+from poker_rl.config.input_checks import ConfigError, Range, Seed, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import play_deals
 from poker_rl.evaluation.player_evaluator import MAX_TREE_NODES
 from poker_rl.games.game import Game
@@ -39,7 +32,7 @@ from poker_rl.reports.export_weights import WEIGHTS_SUFFIXES, export_weights, li
 from poker_rl.reports.table_formats import to_csv
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.terminal_output import print_line
-from poker_rl.training.compose_run_config import resolve_game_and_player
+from poker_rl.training.compose_run_config import PlayerSelectionConfig, resolve_game_and_player
 from poker_rl.training.rank_and_device import prepare_process
 
 ALLOWED_SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
@@ -52,12 +45,9 @@ LEDUC_RULES: tuple[Any, ...] = (1, 1, [], [0, 1], [0, 0], [2, 4], [2, 2])
 
 
 @dataclass(kw_only=True, frozen=True)
-class ExportConfig:
+class ExportConfig(PlayerSelectionConfig):
     """Settings of `poker-rl export`; conf/export.yaml explains them."""
 
-    run: str | None
-    checkpoint: NonNegativeInt | None
-    player: str | None
     hands: Annotated[int, Range(1, 1_000_000)] | None  # a million hands are about 700 MB
     against: str | None
     out: str | None
@@ -65,15 +55,13 @@ class ExportConfig:
     weights: str | None
     overwrite: bool
     seed: Seed
-    device: Literal["auto", "cpu", "cuda"]
-    threads: PositiveInt
 
 
 def export_files(
     config: ExportConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Write the hands, the policy and the weights of a player to the files that `config` names."""
-    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, group_config)
+    game, spec = resolve_game_and_player(config, group_config)
     check_export_settings(config, game)
     device = prepare_process(config.device, config.threads, config.seed)
     with error_prefix("player" if config.run is None else "run"):

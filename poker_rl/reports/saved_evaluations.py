@@ -11,16 +11,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from poker_rl.config.input_checks import (
-    ConfigError,
-    NonNegativeInt,
-    PositiveInt,
-    Seed,
-    error_prefix,
-    read_json,
-)
+from poker_rl.config.input_checks import ConfigError, NonNegativeInt, Seed, error_prefix, read_json
 from poker_rl.evaluation.best_response.exploitability_lower_bounds import BOUND_PREFIX
 from poker_rl.evaluation.matches.duplicate_match import DealCount, VarianceReductionMethod
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
@@ -44,7 +37,7 @@ from poker_rl.reports.table_formats import (
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_folder import read_config_and_manifest
 from poker_rl.storage.terminal_output import print_line
-from poker_rl.training.compose_run_config import read_run_config
+from poker_rl.training.compose_run_config import PlayerSelectionConfig, read_run_config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,12 +49,9 @@ RowBuilder = Callable[[Sequence[Result], str | None], TextRows]
 
 
 @dataclass(kw_only=True, frozen=True)
-class EvaluateConfig:
+class EvaluateConfig(PlayerSelectionConfig):
     """Settings of `poker-rl evaluate`; conf/evaluate.yaml explains them."""
 
-    run: str | None
-    checkpoint: NonNegativeInt | None
-    player: str | None
     against: list[str]
     seats: list[str]
     earlier_snapshots: NonNegativeInt
@@ -77,8 +67,6 @@ class EvaluateConfig:
     out: str | None
     show: bool
     seed: Seed
-    device: Literal["auto", "cpu", "cuda"]
-    threads: PositiveInt
 
     @property
     def results_folder(self) -> Path | None:

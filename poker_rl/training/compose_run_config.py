@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from poker_rl.config import option_files
 from poker_rl.config.build import build, convert_fields
 from poker_rl.config.compose import ComposedConfig, RootConfig
-from poker_rl.config.input_checks import ConfigError, error_prefix
+from poker_rl.config.input_checks import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.config.threads_and_compile_cache import MAX_AUTO_THREADS, count_cores
 from poker_rl.games.game import Game
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
@@ -29,6 +30,17 @@ CHANGEABLE_SETTINGS = {
 RESUME_RULE = (
     f"a resumed run keeps its settings, only {', '.join(sorted(CHANGEABLE_SETTINGS))} may change"
 )
+
+
+@dataclass(kw_only=True, frozen=True)
+class PlayerSelectionConfig:
+    """Settings by which a command selects players, and the device on which they compute."""
+
+    run: str | None
+    checkpoint: NonNegativeInt | None  # a snapshot of the run, by its number of decisions
+    player: str | None  # a player of the run; without a run, a spec for `load_player`
+    device: Literal["auto", "cpu", "cuda"]
+    threads: PositiveInt
 
 
 def collect_settings_and_opponents(
@@ -121,12 +133,10 @@ def read_run_config(folder: Path, key: str) -> dict[str, Any]:
 
 
 def resolve_game_and_player(
-    run: str | None,
-    checkpoint: int | None,  # a snapshot of the run, by its number of decisions
-    player: str | None,  # a player of the run; without a run, a spec for `load_player`
-    game_config: Mapping[str, Any] | None,
+    selection: PlayerSelectionConfig, game_config: Mapping[str, Any] | None
 ) -> tuple[Game, str]:
     """Return the game, and a specification of the player for `load_player`."""
+    run, checkpoint, player = selection.run, selection.checkpoint, selection.player
     if run is not None:
         if game_config is not None:
             raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")
