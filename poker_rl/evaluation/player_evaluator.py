@@ -23,10 +23,9 @@ from poker_rl.evaluation.exact.exploitability import (
 from poker_rl.evaluation.matches.duplicate_match import (
     DealCount,
     VarianceReductionMethod,
-    get_result_scale_and_unit,
     play_match,
 )
-from poker_rl.evaluation.result import EXACT, Result
+from poker_rl.evaluation.result import EXACT, Result, get_result_scale_and_unit
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
 from poker_rl.players.player import Player, compute_checked_probs

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poker_rl.games.game import Game
+
 PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # percentiles, as in "exploitability/p50"
 EXACT, AGAINST = "exact", "against "  # prefixes of `Result.kind`
 
@@ -53,6 +55,13 @@ class Result:
 
     def __str__(self) -> str:
         return f"{self.formatted_value} {self.unit} ({self.kind})"
+
+
+def get_result_scale_and_unit(game: Game) -> tuple[float, str]:
+    """Return the factor that converts chips to the unit of results, and the unit's name."""
+    if game.unit == "big blind":
+        return 1000 / game.unit_chips, "mbb/hand"
+    return 1 / game.unit_chips, f"{game.unit}/{game.hand_noun}"
 
 
 def results_to_metrics(results: Iterable[Result]) -> dict[str, float]:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import get_result_scale_and_unit
 from poker_rl.evaluation.matches.match_statistics import StyleCounter, is_holdem
+from poker_rl.evaluation.result import get_result_scale_and_unit
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
     grid_to_dict,

@@ -13,7 +13,7 @@ from random_games import game
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
-from poker_rl.evaluation.matches.duplicate_match import get_result_scale_and_unit
+from poker_rl.evaluation.result import get_result_scale_and_unit
 from poker_rl.games import Tables, get_tree
 from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import MoveNotAllowedError

@@ -16,7 +16,7 @@ import numpy as np
 
 from poker_rl.config.input_checks import ConfigError, Range
 from poker_rl.evaluation.exact.exploitability import compute_seat_values
-from poker_rl.evaluation.result import AGAINST, EXACT, Result
+from poker_rl.evaluation.result import AGAINST, EXACT, Result, get_result_scale_and_unit
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.tables import Tables
@@ -228,10 +228,3 @@ def compute_half_width(blocks: np.ndarray) -> float:
     # Cornish-Fisher expansion of the t quantile; for 30 blocks it gives 2.042 (exact: 2.045).
     quantile = normal + (normal**3 + normal) / (4 * (len(blocks) - 1))
     return float(quantile * blocks.std(ddof=1) / sqrt(len(blocks)))
-
-
-def get_result_scale_and_unit(game: Game) -> tuple[float, str]:
-    """Return the factor that converts chips to the unit of results, and the unit's name."""
-    if game.unit == "big blind":
-        return 1000 / game.unit_chips, "mbb/hand"
-    return 1 / game.unit_chips, f"{game.unit}/{game.hand_noun}"

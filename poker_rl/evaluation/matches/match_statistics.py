@@ -17,11 +17,10 @@ import numpy as np
 from poker_rl.evaluation.matches.duplicate_match import (
     average_by_deal,
     compute_exact_match_values,
-    get_result_scale_and_unit,
     play_match,
     summarize_blocks,
 )
-from poker_rl.evaluation.result import AGAINST, EXACT, Result
+from poker_rl.evaluation.result import AGAINST, EXACT, Result, get_result_scale_and_unit
 from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.poker.betting import CALL, MAX_SEATS, RAISE, can_fold, start, step

@@ -18,10 +18,9 @@ from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import (
     check_seat_count,
     compute_half_width,
-    get_result_scale_and_unit,
     summarize_blocks,
 )
-from poker_rl.evaluation.result import AGAINST, Result
+from poker_rl.evaluation.result import AGAINST, Result, get_result_scale_and_unit
 from poker_rl.games.game import Game
 
 TableKind = Literal["one_against_rest", "mixed"]
