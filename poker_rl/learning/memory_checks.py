@@ -10,14 +10,7 @@ import torch
 
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game_tree import GameTree
-
-_processes_on_machine = 1
-
-
-def set_processes_on_machine(process_count: int) -> None:
-    """Set the number of processes of this run on this machine, which share its memory."""
-    global _processes_on_machine
-    _processes_on_machine = process_count
+from poker_rl.learning import collectives
 
 
 def check_memory(contents: str, needed_bytes: int, device: torch.device) -> None:
@@ -28,7 +21,7 @@ def check_memory(contents: str, needed_bytes: int, device: torch.device) -> None
     available_bytes = _measure_free_bytes(device)
     if needed_bytes > available_bytes:
         needed, available = (n / 2**30 for n in (needed_bytes, available_bytes))
-        processes = _processes_on_machine
+        processes = collectives.get_local_world_size()
         share = f" for each of {processes} processes" if processes > 1 else ""
         raise ConfigError(
             f"{contents} need about {needed:,.1f} GiB of memory; there are {available:,.1f}{share}"
@@ -46,7 +39,8 @@ def _measure_free_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([installed, *_read_cgroup_limits(Path("/"))]) // _processes_on_machine
+    memory_bytes = min([installed, *_read_cgroup_limits(Path("/"))])
+    return memory_bytes // collectives.get_local_world_size()
 
 
 def _read_cgroup_limits(root: Path) -> Iterator[int]:

@@ -16,7 +16,7 @@ from poker_rl.config.input_checks import ConfigError, memory_errors_as_config_er
 from poker_rl.config.target_classes import resolve_target
 from poker_rl.config.threads_and_compile_cache import count_cores, set_threads
 from poker_rl.games.game import Game
-from poker_rl.learning import memory_checks
+from poker_rl.learning import collectives
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetConfig, NetDimensions
 
@@ -66,7 +66,7 @@ def prepare_process(
     if threads > (cores := count_cores()):
         raise ConfigError(f"threads: {threads} are more than the cores that may be used, {cores}")
     set_threads(threads)
-    memory_checks.set_processes_on_machine(worker.local_count)
+    collectives.set_local_world_size(worker.local_count)
     torch.manual_seed(seed)
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device == "cuda" and gpus == 0:
