@@ -62,7 +62,7 @@ from poker_rl.games.hand_history import TablePacker
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.off_policy_actor_critic import HandReplayBuffer, OffPolicyActorCritic
-from poker_rl.learning.opponent_pool import OpponentPoolSettings, build_opponent_pool
+from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
 from poker_rl.nets.replicas import WeightEMA, expand_replicas, view_replicas
 from poker_rl.players.network_player import NetworkSharing
@@ -129,7 +129,7 @@ class APU(NetworkLearner):
             self._copied_actor = deepcopy(self._actor).requires_grad_(False)
         self._weight_ema = WeightEMA(self._actor, self.ema_decay) if self.ema_decay else None
         pool = self.opponent_pool, self.services, self._actor
-        self._opponent_pool = build_opponent_pool(*pool)
+        self._opponent_pool = OpponentPool(*pool) if self.opponent_pool.play_prob else None
         self._other_actor = self._copied_actor  # acts for agents that do not learn; None: `_actor`
         self._is_learning = np.full(game.seats, True)  # agents that learn in this iteration
         # An array [B, 2] for each step: the number of actions before each of its B decisions in the

@@ -65,7 +65,7 @@ from poker_rl.learning.learner_services import (
     NetworkAssignment,
 )
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
-from poker_rl.learning.opponent_pool import OpponentPoolSettings, build_opponent_pool
+from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.players.player import Player
@@ -155,9 +155,10 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._compute_loss_inputs, device, is_capturable=self.services.replicas == 1
         )
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
-        pool = build_opponent_pool(self.opponent_pool, self.services, self._actor)
-        self._opponent_pool = pool
-        if pool is not None:
+        self._opponent_pool: OpponentPool | None = None
+        if self.opponent_pool.play_prob:
+            pool = OpponentPool(self.opponent_pool, self.services, self._actor)
+            self._opponent_pool = pool
             self._rollout.non_learning_network = pool.opponent_network
             self.services.rollout.sample_learning_seats = pool.sample_learning_seats
         self._warm_start_iterations = 0  # iterations of earlier runs that `warm_start` continues

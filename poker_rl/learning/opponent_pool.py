@@ -30,11 +30,13 @@ class OpponentPoolSettings:
 
 
 class OpponentPool(SnapshotPool):
-    """Pool of snapshots of `actor`; `opponent_network` is the one that plays now."""
+    """Pool of snapshots of `actor` for self-play; `opponent_network` is the one that plays now."""
 
     def __init__(
         self, settings: OpponentPoolSettings, services: LearnerServices, actor: nn.Module
     ) -> None:
+        if services.rollout.opponents is not None:
+            raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
         super().__init__(settings.capacity, services.generator)
         self.settings, self._services, self._actor = settings, services, actor
         self.opponent_network = deepcopy(actor).requires_grad_(False)
@@ -76,14 +78,3 @@ class OpponentPool(SnapshotPool):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self.opponent_network.load_state_dict(state["opponent_network"])
-
-
-def build_opponent_pool(
-    settings: OpponentPoolSettings, services: LearnerServices, actor: nn.Module
-) -> OpponentPool | None:
-    """Build a pool of snapshots of `actor` for self-play; return None if `play_prob` is 0."""
-    if not settings.play_prob:
-        return None
-    if services.rollout.opponents is not None:
-        raise ConfigError("opponent_pool.play_prob: needs self-play; with opponents: 0")
-    return OpponentPool(settings, services, actor)
