@@ -221,12 +221,9 @@ class Session:
         record = self.current_hand.record
         probs = compute_probs(game, adviser, record)
         payoffs, values = adviser.state_values(record.copy()), adviser.action_values(record.copy())
-        return {
-            "probs": [vars(group) for group in group_moves(game, record, probs, values)],
-            "value": None
-            if payoffs is None
-            else float(payoffs[0]) * get_result_scale_and_unit(game)[0],
-        }
+        groups, scale = group_moves(game, record, probs, values), get_result_scale_and_unit(game)[0]
+        value = None if payoffs is None else float(payoffs[0]) * scale
+        return {"probs": [vars(group) for group in groups], "value": value}
 
     def get_hand_grid(self, turn_id: int) -> dict[str, Any]:
         """Return the adviser's policy with every starting hand, as a grid in plain values."""

@@ -20,7 +20,6 @@ import json
 import os
 import platform
 import re
-import resource
 import shlex
 import subprocess
 import sys
@@ -146,12 +145,6 @@ def build_manifest(seed: int, device: torch.device) -> dict[str, Any]:
 def format_current_time() -> str:
     """Return the local time in ISO 8601, to the second, with its offset from UTC."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
-
-
-def get_peak_memory_mib() -> int:
-    """Return the largest amount of main memory that this process has used, in MiB."""
-    bytes_per_unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * bytes_per_unit >> 20
 
 
 def write_config(folder: Path, config: Mapping[str, Any]) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
@@ -64,7 +66,7 @@ class RunLog:
         status = "finished" if error is None else "interrupted" if is_stop else "failed"
         if status == "failed":
             self.manifest["error"] = f"{type(error).__name__}: {error}"
-        memory = max(self.manifest.get("peak_memory_mib") or 0, run_folder.get_peak_memory_mib())
+        memory = max(self.manifest.get("peak_memory_mib") or 0, _get_peak_memory_mib())
         end = run_folder.format_current_time()
         with ExitStack() as stack:
             if error is not None:  # closing may fail for the same reason; raise the first error
@@ -168,3 +170,9 @@ class RunLog:
         """Flush metrics.jsonl to the disk, before a checkpoint records its length."""
         with name_path_in_errors(self.path):
             os.fsync(self.file.fileno())
+
+
+def _get_peak_memory_mib() -> int:
+    """Return the largest amount of main memory that this process has used, in MiB."""
+    bytes_per_unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * bytes_per_unit >> 20
