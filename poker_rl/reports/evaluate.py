@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.evaluation.agreement_with_records import (
@@ -29,6 +28,7 @@ from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.poker.phh_reader import read_decisions
 from poker_rl.games.public.tree import check_heads_up
+from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     PLAYER_PATTERN,

@@ -16,7 +16,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.input_checks import ConfigError, Range, Seed, error_prefix
@@ -26,6 +25,7 @@ from poker_rl.evaluation.plots.plotting import FILE_STYLE, METADATA
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
+from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player, compute_checked_probs, sample_from_probs
 from poker_rl.players.player_loader import CPU, load_player, load_snapshot_players
 from poker_rl.reports.compare_runs import build_game_comparisons, draw_comparison

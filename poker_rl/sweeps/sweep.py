@@ -23,10 +23,10 @@ from types import FrameType
 
 import torch
 
-from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.config import option_files
 from poker_rl.config.compose import ComposedConfig, compose_config, compose_outputs_and_run_folder
 from poker_rl.config.input_checks import ConfigError, error_prefix, read_yaml_text
+from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label, read_manifest
 from poker_rl.storage.terminal_output import print_error, print_line
