@@ -73,7 +73,7 @@ OVERRIDES_BY_ROW = {
     ("leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc game=leduc net=mlp_relu",
     ("nolimit_leduc", "vpg"): "game=nolimit_leduc algo=vpg net=amounts algo.entropy_coef.end=0.1"
     " budget=5e6",
-    ("nolimit_leduc", "ppo"): "experiment=ppo_leduc game=nolimit_leduc net=amounts",
+    ("nolimit_leduc", "ppo"): "experiment=ppo_nolimit_leduc",
     ("nolimit_leduc", "mmd"): "game=nolimit_leduc algo=mmd net=amounts algo.entropy_coef.end=0.1"
     " budget=10e6",
     ("nolimit_leduc", "actor_critic"): "experiment=ac_leduc game=nolimit_leduc budget=20e6"
@@ -139,11 +139,11 @@ players it is NashConv, which is three times the exploitability.
 
 These learners were tuned on the game itself:
 
-| game | tuned | tuned only in the entropy bonus or `algo.kl_uniform_coef` |
+| game | tuned | tuned only in penalties for the distance from uniform play |
 |---|---|---|
 | Kuhn | `ppo`, `deep_cfr` | `actor_critic` |
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `deep_cfr` | `vpg`, `mmd`, `vine` |
-| no-limit Leduc | `nfsp_ppo` (the same settings on Leduc) | none |
+| no-limit Leduc | `nfsp_ppo` (the same settings on Leduc) | `ppo` |
 
 All other learners have the settings tuned on another of these games, or the defaults, which were
 chosen on Kuhn.
