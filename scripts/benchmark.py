@@ -37,7 +37,7 @@ from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import MLPConfig
-from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.input_encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 

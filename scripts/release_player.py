@@ -31,7 +31,7 @@ from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBo
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player_loader import PLAYER_NAME_PATTERN, load_game_and_player_states
 from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
-from poker_rl.storage.run_folder import describe_snapshot_origin, read_config_and_manifest
+from poker_rl.storage.run_files import describe_snapshot_origin, read_config_and_manifest
 
 
 def collect_released_parts(run: Path) -> dict[str, Any]:

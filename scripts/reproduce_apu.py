@@ -47,7 +47,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_snapshot_players, parse_spec
 from poker_rl.reports.seed_statistics import estimate_with_interval
-from poker_rl.storage.run_folder import METRICS_FILE, read_last_metrics_row, read_manifest
+from poker_rl.storage.run_files import METRICS_FILE, read_last_metrics_row, read_manifest
 
 # The two bots that replace each published bot: a sound one and a literal one.
 REPLACEMENT_BOTS = {

@@ -14,7 +14,7 @@ from poker_rl.play.session_file import SessionFile, read_session
 from poker_rl.reports.play_tournament import read_plan
 from poker_rl.reports.run_data import read_summary_run_folders
 from poker_rl.storage import checkpoint, disk
-from poker_rl.storage.run_folder import (
+from poker_rl.storage.run_files import (
     read_config_and_manifest,
     read_last_metrics_row,
     read_manifest,

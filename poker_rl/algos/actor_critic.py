@@ -61,13 +61,14 @@ from poker_rl.players.player import Player, mix_with_uniform
 def compute_neurd_loss(
     log_pi: Tensor, advantage: Tensor, mask: Tensor, kl_weight: float, logit_limit: float
 ) -> Tensor:
-    """Return the loss [K, B] of neural replicator dynamics, for policies with logs [K, B, A].
+    """Return the loss [K, B] of neural replicator dynamics; the tensors given are [K, B, A].
 
-    Its gradient by the logit of a legal action a is the mean of w minus w(a), where
-    w(a) = A(a) - kl_weight log pi(a). It is 0 where pi is the softmax of A / kl_weight, which also
-    maximizes sum_a pi(a) A(a) - kl_weight KL(pi, uniform). Steps that would move a logit further
-    from the mean logit than `logit_limit` are left out; else logits grow without bounds, and a
-    policy needs long to turn back.
+    The gradient with respect to the logit of a legal action a is mean(w) - w(a), where the mean is
+    over legal actions and w(a) = advantage(a) - kl_weight log pi(a). The gradient is 0 where pi is
+    the softmax of advantage / kl_weight, which also maximizes
+    sum_a pi(a) advantage(a) - kl_weight KL(pi, uniform). Steps that would move a logit further from
+    the mean logit than `logit_limit` are left out. Otherwise logits would grow without bounds, and
+    the policy would change its mind too slowly.
     """
     action_count = mask.sum(2, keepdim=True)
     log_pi = torch.where(mask, log_pi, 0.0)

@@ -164,7 +164,7 @@ class NetworkLearner(ABC):
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy `warm_start_parts` of another run, and its opponent pool if both runs have one.
 
-        Raise ConfigError if only one of the two learners has one of these parts.
+        Raise ConfigError if one learner has a part of `warm_start_parts` that the other lacks.
         """
         parts = self._collect_stateful_parts()
         for name in (*self.warm_start_parts, "opponent_pool"):

@@ -153,7 +153,10 @@ class Vine(NetworkLearner):
         )
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`; from a PPO run, the critic's EMA gets the critic's weights."""
+        """Copy `warm_start_parts` and the EMA of the critic's weights.
+
+        A PPO run has no such EMA. Then it starts as a copy of the critic.
+        """
         super().warm_start(state)
         self._critic_ema.load_state_dict(state.get("value_average") or self._critic.state_dict())
 

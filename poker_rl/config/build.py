@@ -67,7 +67,7 @@ def build(config: object, path: str, expected_type: Any = object, **runtime: Any
 def convert_fields(
     target: type[Any], config: Mapping[str, Any], path: str, runtime: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Check settings, and convert each to the type of the field of `target` with its name.
+    """Check settings, and convert each to the type of the field of the same name in `target`.
 
     `config` must not contain the fields in `runtime`, whose values come from the program. It must
     contain all other fields, except those whose default is None.

@@ -29,7 +29,7 @@ from poker_rl.evaluation.result import EXACT, Result, get_result_scale_and_unit
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
 from poker_rl.players.player import Player, compute_checked_probs
-from poker_rl.players.player_loader import get_snapshot_opponent_name
+from poker_rl.players.player_loader import get_earlier_self_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,7 +124,7 @@ class PlayerEvaluator:
             for result in self.evaluate_player(name, player, exact)
         ]
         if self.earlier_self and self.tree is None and halfway_snapshot is not None:
-            opponent_name = get_snapshot_opponent_name(halfway_snapshot)
+            opponent_name = get_earlier_self_name(halfway_snapshot)
             for name, player in players.items():
                 if player.instance_count == 1:
                     match = player, self._load_player(f"{halfway_snapshot}:{name}"), opponent_name

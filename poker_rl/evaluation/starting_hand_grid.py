@@ -129,7 +129,7 @@ def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[st
     tables = Tables(game, 1, 0)
     deck = np.arange(variant_game.cards_dealt, dtype=np.int8)[None]
 
-    def list_folded_situations(situation: str) -> list[tuple[str, np.void]]:
+    def list_situations_while_folding(situation: str) -> list[tuple[str, np.void]]:
         situations = []
         while not tables.records["over"][0] and tables.legal_mask()[0, FOLD]:
             seat = describe_seat(variant_game, int(tables.records["to_act"][0]))
@@ -138,7 +138,7 @@ def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[st
         return situations
 
     tables.deal(decks=deck, variants=variant)
-    situations = list_folded_situations("first in")
+    situations = list_situations_while_folding("first in")
     tables.deal(decks=deck, variants=variant)
     record = tables.records[0]
     to_call = int(record["price"]) - int(record["paid"][record["to_act"]])
@@ -148,5 +148,5 @@ def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[st
         action = min(raise_targets, key=lambda action: abs(raise_targets[action] - target))
         tables.step(np.array([action]))
         raise_text = f"{tables.records['price'][0] / game.unit_chips:g} {game.unit}s"
-        situations += list_folded_situations(f"facing a raise to {raise_text}")
+        situations += list_situations_while_folding(f"facing a raise to {raise_text}")
     return situations

@@ -171,7 +171,7 @@ class Game(ABC):
         return np.array(list(permutations(range(cards), dealt)), np.int8)
 
     def action_name(self, action: int) -> str:
-        """Return the name of an action that fits every table, such as `raise_0.5`."""
+        """Return the name of an action, such as `raise_0.5`; it is the same at every table."""
         return str(action)
 
     def move_name(self, record: np.void, action: int) -> str:

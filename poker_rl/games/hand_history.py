@@ -41,7 +41,8 @@ def replay_hand(game: Game, history: HandHistory) -> Iterator[np.ndarray]:
 class TablePacker:
     """Packer that stores poker tables in replay buffers as rows of bytes.
 
-    A row has only the cards and the actions, `row_bytes` in all; a record has 768 bytes or more.
+    A row has only the cards and the actions, `row_bytes` in all; a table's record has at least 768
+    bytes.
     """
 
     def __init__(self, game: Game) -> None:

@@ -41,8 +41,8 @@ class SequenceForm(NamedTuple):
     run_start: np.ndarray  # first information set of each run, ordered by part, then by depth, [R]
     run_end: np.ndarray  # 1 + the last information set of each run, [R]
     first_run_of_part: np.ndarray  # first run of each part, and at the end R, [P + 1]
-    # In each column the last edge of its seat, then of each seat to its left, [seats, seats * L].
-    leaf_edge: np.ndarray
+    # Last edge of each column's own seat in row 0, and of the k-th seat to its left in row k.
+    leaf_edge: np.ndarray  # [seats, seats * L]
     leaf_payoff: np.ndarray  # chips that its seat wins, times the deals' probability, [seats * L]
     # First column of each group, and at the end the number of columns, [P + seats + 1].
     first_leaf_of_group: np.ndarray

@@ -37,10 +37,10 @@ class Tables:
 
     Methods that take `rows` work on the B tables with these indices, or on all if `rows` is None.
     `records` [B] has the record of each table. A is the number of actions, W the number of features
-    of an observation. With the same `seed` table i gets the same cards for any number of tables.
+    of an observation. For a given `seed`, table i gets the same cards with any number of tables.
 
     Raises:
-        ConfigError: if the game lacks an optional rule that a method needs.
+        ConfigError: if a method needs an optional compiled function that the game does not have.
         ValueError: from `step`, `replay` and `step_autoreset`, if an action is illegal or the hand
             is over. That table stays as it was before this action; the other tables do advance.
     """

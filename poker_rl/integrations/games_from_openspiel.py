@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from poker_rl.config.input_checks import ConfigError, PositiveInt, suggest_allowed
-from poker_rl.games import tabulated_rules
+from poker_rl.games import tree_array_rules
 from poker_rl.games.game import Game
 
 MAX_DEALS = 10_000  # more deals are an error, because each table stores a number for each deal
@@ -29,7 +29,7 @@ Outcomes = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
 class TabulatedTree(NamedTuple):
     """Tree of a game, with OpenSpiel's name of each action and information set by index."""
 
-    definitions: np.ndarray  # see `tabulated_rules.build_definitions`
+    definitions: np.ndarray  # see `tree_array_rules.build_definitions`
     max_moves: int  # the most moves of a hand
     action_names: list[str]
     infoset_names: list[str]
@@ -46,7 +46,7 @@ class GameFromOpenSpiel(Game):
     params: dict[str, Parameter]  # OpenSpiel's parameters of the game
     max_nodes: PositiveInt  # limit of the number of nodes of the tree
 
-    rules = tabulated_rules
+    rules = tree_array_rules
     hand_noun = "game"
     infoset_key_size = 4
 
@@ -63,7 +63,7 @@ class GameFromOpenSpiel(Game):
 
     @cached_property
     def table_dtype(self) -> np.dtype[np.void]:
-        return tabulated_rules.build_table_dtype(self.count_deals(), self._tree.max_moves)
+        return tree_array_rules.build_table_dtype(self.count_deals(), self._tree.max_moves)
 
     @property
     def action_count(self) -> int:
@@ -152,7 +152,7 @@ def tabulate_tree(
         if state.is_terminal():
             if not moves:
                 raise ConfigError(f"name: {game_name} can end before the first move")
-            owner[node], index[node] = tabulated_rules.OVER, len(payoffs)
+            owner[node], index[node] = tree_array_rules.OVER, len(payoffs)
             payoffs.append(state.returns())
             max_moves = max(max_moves, moves)
             continue
@@ -162,7 +162,7 @@ def tabulate_tree(
             probs = [Fraction(prob).limit_denominator(MAX_DEALS) for _, prob in outcomes]
             if outcome_probs.setdefault(history, probs) != probs:
                 raise ConfigError(f"name: {game_name} has chance that depends on the moves")
-            owner[node], index[node] = tabulated_rules.CHANCE, len(history)
+            owner[node], index[node] = tree_array_rules.CHANCE, len(history)
             children = [
                 (state.child(outcome), len(owner) + i, (*history, i), moves, last_edges)
                 for i, (outcome, _) in enumerate(outcomes)
@@ -195,7 +195,7 @@ def tabulate_tree(
         stack += children
     observation = np.array(observations)
     is_binary = ((observation == 0) | (observation == 1)).all()
-    definitions = tabulated_rules.build_definitions(
+    definitions = tree_array_rules.build_definitions(
         seats=np.int64(seats),
         owner=np.array(owner, np.int8),
         first_child=np.array(first_child, np.int32),

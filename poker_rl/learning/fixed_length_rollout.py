@@ -55,13 +55,15 @@ class TableGroup:
     """B adjacent tables of a rollout that advance together, and buffers for their next decisions.
 
     Attributes:
-        table_slice, rows: indices of these tables in the rollout and on the batch's table axis.
+        table_slice, rows: indices of these tables, as a slice and as an array [B]; they are equal
+            in the rollout and on the table axis of the batch.
         tables: the tables; they share the memory of the rollout's tables.
         opponent_rows: indices within the group of the tables where an opponent acts.
         opponent_actions: actions of the opponents at these tables.
         observation, mask, is_learner, replica, uniform: inputs of the networks for each table, in
             main memory; `uniform` has random numbers in [0, 1) from which actions are sampled.
-        on_device: the inputs on the networks' device, and `row` [1], the batch's row to fill next.
+        on_device: dict of the same inputs on the networks' device; its entry `row` [1] is the row
+            of the batch to fill next.
     """
 
     tables: Tables

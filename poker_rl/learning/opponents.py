@@ -1,7 +1,7 @@
-"""Opponents of a learner: players in all seats but agent 0's, sampled for each seat of a hand.
+"""Opponents of a learner: players sampled for each seat of a hand but the learner's own.
 
-An opponent is a fixed player, or `self`: a past snapshot of the first of the learner's players. At
-intervals another snapshot, sampled from the whole run, plays as `self`.
+The learner is agent 0. An opponent is a fixed player, or `self`: a past snapshot of the first of
+the learner's players. At intervals another snapshot, sampled from the whole run, plays as `self`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Opponents:
         return sample_from_probs(probs, self._generator.random(len(probs)))
 
     def accumulate_results(self, rows: np.ndarray, agents: np.ndarray, chips: np.ndarray) -> None:
-        """Add B finished hands to each opponent's totals: hands, and chips that agent 0 won.
+        """Add B finished hands to each opponent's totals: hands, and chips that the learner won.
 
         `rows` [B] are the tables of the hands; `agents` and `chips` [B, seats] are the agent in
         each seat and what the seat won. An opponent in several seats counts once for each.

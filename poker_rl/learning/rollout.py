@@ -60,7 +60,7 @@ ActFunction = Callable[[DecisionsToMake], tuple[np.ndarray, np.ndarray]]
 
 @dataclass
 class RolloutBatch(_DecisionInputs):
-    """N decisions of the learning agents in the order of play; the shapes [B, ...] have B = N."""
+    """N decisions of the learning agents in the order of play; N is B of the inherited fields."""
 
     hidden_cards: np.ndarray  # the other players' cards [N, H] uint8; H = 0 if not shown
     action: np.ndarray  # [N] int64

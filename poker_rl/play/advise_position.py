@@ -36,7 +36,7 @@ from poker_rl.play.bet_size_groups import MoveGroup, format_chips_in_unit, group
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.storage.disk import prepare_output_file
-from poker_rl.storage.terminal_output import escape_control_characters, print_line
+from poker_rl.storage.terminal_messages import escape_control_characters, print_line
 from poker_rl.training.compose_run_config import PlayerSelectionConfig, resolve_game_and_player
 from poker_rl.training.rank_and_device import prepare_process
 

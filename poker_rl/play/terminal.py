@@ -11,7 +11,7 @@ from typing import Any
 from poker_rl.evaluation.result import format_number
 from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.session import Session
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.terminal_messages import print_line
 
 MAX_LISTED_PROBS = 8  # a hint lists at most so many moves, the most probable ones
 HELP = """\

@@ -13,7 +13,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.action_probs import masked_softmax, regret_matching
-from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.input_encoders import ObservationEncoder
 from poker_rl.nets.net_interface import (
     NetConfig,
     NetDimensions,

@@ -186,7 +186,7 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
     return path, name, None if instance is None else int(instance), greedy_suffix is not None
 
 
-def get_snapshot_opponent_name(snapshot: Path) -> str:
+def get_earlier_self_name(snapshot: Path) -> str:
     """Return the display name of a snapshot as the opponent of a later player of its run."""
     return f"itself at {int(snapshot.stem):,}"
 

@@ -23,6 +23,7 @@ from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.dense import ACTIVATIONS, ReplicatedMLP
+from poker_rl.nets.device_copies import copy_to_device, start_copy_to_host
 from poker_rl.nets.net_interface import SEPARABLE_FEATURES
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import view_replicas
@@ -47,8 +48,8 @@ class BoardPolicy:
     """Policy at the D public states of a street on one board, with each of the H hands."""
 
     board: Board
-    # Probabilities [D, R, A] of A actions with the R representative hands of all boards that were
-    # queried together. The policies of these boards share the array.
+    # Probabilities [D, R, A] of A actions at the D states. R counts the representative hands of all
+    # boards that were queried together, whose policies share this array.
     probs: np.ndarray
     # Index on the axis R of each hand's representative, [H]; -1 for hands that share a board card.
     row_of_hand: np.ndarray
@@ -226,15 +227,15 @@ def start_network_query(
     hand_features[:, ~depends_on_hand] = 0
     legal_masks = tables_from_records(player.game, state_tables).legal_mask()
     network_of_state = get_network_index(player.game, player.network_sharing, state_tables)
-    hand_part = _copy_to_device(hand_features, device)
+    hand_part = copy_to_device(hand_features, device)
     block_rows = CPU_BLOCK_ROWS if device.type == "cpu" else GPU_BLOCK_ROWS
     shape = len(state_tables), len(hand_tables), legal_masks.shape[1]
     probs = torch.empty(shape, dtype=torch.float64, device=device)
     for network in np.unique(network_of_state):
         states = np.flatnonzero(network_of_state == network)
-        state_index = _copy_to_device(states, device)
-        state_part = _copy_to_device(state_features[states], device)
-        legal_mask = _copy_to_device(legal_masks[states], device)[:, None]  # [D, 1, A]
+        state_index = copy_to_device(states, device)
+        state_part = copy_to_device(state_features[states], device)
+        legal_mask = copy_to_device(legal_masks[states], device)[:, None]  # [D, 1, A]
         module = view_replicas(player.module, slice(network, network + 1))
         block_size = max(1, block_rows // len(states))
         with use_full_precision():
@@ -244,7 +245,7 @@ def start_network_query(
                 mask = legal_mask.expand(-1, hands.stop - start, -1)
                 block = player.compute_probs(compute_outputs(hands).double(), mask.flatten(0, 1))
                 probs[:, hands].index_copy_(0, state_index, block.view(mask.shape))
-    wait_for_probs = _start_copy_to_host(probs)
+    wait_for_probs = start_copy_to_host(probs)
 
     def get_probs() -> np.ndarray:
         host_probs = wait_for_probs()
@@ -281,25 +282,3 @@ def _create_pair_forward(
         return run_rest(pair_sums.flatten(0, 1)[None])[0]
 
     return compute_outputs
-
-
-def _copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """Copy an array to a device; the copy to a GPU is asynchronous."""
-    tensor = torch.from_numpy(array)
-    return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
-
-
-def _start_copy_to_host(tensor: Tensor) -> Callable[[], np.ndarray]:
-    """Start to copy a tensor to the CPU; return a function that waits for and returns the copy."""
-    if tensor.device.type != "cuda":
-        return lambda: tensor.cpu().numpy()
-    host_copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    host_copy.copy_(tensor, non_blocking=True)
-    is_copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
-    is_copied.record()
-
-    def wait_for_copy() -> np.ndarray:
-        is_copied.synchronize()
-        return host_copy.numpy()
-
-    return wait_for_copy

@@ -32,15 +32,15 @@ from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
-    get_snapshot_opponent_name,
+    get_earlier_self_name,
     load_player,
     load_snapshot_players,
     resolve_spec,
 )
-from poker_rl.reports.saved_evaluations import EvaluateConfig, Evaluation, print_reports
+from poker_rl.reports.evaluation_reports import EvaluateConfig, Evaluation, print_reports
 from poker_rl.reports.table_formats import build_long_rows
 from poker_rl.storage.checkpoint import list_snapshots
-from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
+from poker_rl.storage.run_files import METRICS_FILE, read_metrics_rows
 from poker_rl.training.compose_run_config import read_run_config
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.signals import let_ctrl_c_kill_process
@@ -182,7 +182,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
         count = min(config.earlier_snapshots, len(paths))
         with error_prefix("earlier_snapshots"):
             pairings += [
-                (name, get_snapshot_opponent_name(path), evaluation.load_player(f"{path}:{name}"))
+                (name, get_earlier_self_name(path), evaluation.load_player(f"{path}:{name}"))
                 for path in (paths[round(index)] for index in np.linspace(0, len(paths) - 1, count))
                 for name in players
             ]

@@ -35,8 +35,8 @@ from poker_rl.players.player_loader import (
     read_headline_player_name,
     resolve_file_and_player,
 )
+from poker_rl.reports.evaluation_reports import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import read_run
-from poker_rl.reports.saved_evaluations import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.table_formats import escape_markdown, format_markdown_table
 from poker_rl.storage.checkpoint import (
     SAFETENSORS_SUFFIX,
@@ -45,7 +45,7 @@ from poker_rl.storage.checkpoint import (
     save_safetensors,
 )
 from poker_rl.storage.disk import atomic_replacement, write_text_atomically
-from poker_rl.storage.run_folder import describe_snapshot_origin
+from poker_rl.storage.run_files import describe_snapshot_origin
 
 WEIGHTS_SUFFIXES = (SAFETENSORS_SUFFIX, ".onnx")
 EXPORT_PACKAGES = ("safetensors", "onnx", "onnxscript", "onnxruntime")

@@ -30,6 +30,7 @@ from poker_rl.players.player import Player, compute_checked_probs, sample_from_p
 from poker_rl.players.player_loader import CPU, load_player, load_snapshot_players
 from poker_rl.reports.compare_runs import build_game_comparisons, draw_comparison
 from poker_rl.reports.comparison import CompareConfig, format_minutes
+from poker_rl.reports.evaluation_reports import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.run_data import (
     TARGET_SUFFIX,
     RunData,
@@ -38,7 +39,6 @@ from poker_rl.reports.run_data import (
     format_setting,
     read_run,
 )
-from poker_rl.reports.saved_evaluations import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.table_formats import (
     Markup,
     TextRows,
@@ -50,8 +50,8 @@ from poker_rl.reports.table_formats import (
 )
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.run_files import LOCATION_SETTINGS, METRICS_FILE
+from poker_rl.storage.terminal_messages import print_line
 
 MAX_BASIS_PX = 480  # two panels of this width fit side by side on a wide screen
 

@@ -47,7 +47,7 @@ from poker_rl.players.player_loader import (
     parse_bot_name,
     resolve_distinct_specs,
 )
-from poker_rl.reports.saved_evaluations import save_results
+from poker_rl.reports.evaluation_reports import save_results
 from poker_rl.reports.table_formats import TextTable, format_for_terminal
 from poker_rl.storage.disk import (
     atomic_replacement,
@@ -57,7 +57,7 @@ from poker_rl.storage.disk import (
     remove_partial_files,
     write_text_atomically,
 )
-from poker_rl.storage.terminal_output import create_progress_bar, print_line
+from poker_rl.storage.terminal_messages import create_progress_bar, print_line
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.signals import let_ctrl_c_kill_process
 from poker_rl.training.worker_processes import run_tasks

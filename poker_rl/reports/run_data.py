@@ -21,7 +21,7 @@ from poker_rl.config.input_checks import MIB, ConfigError, open_regular_file
 from poker_rl.config.option_files import flatten_dict, normalize_numbers
 from poker_rl.evaluation.plots.run_figures import list_players_and_measures, read_curves
 from poker_rl.evaluation.result import Result
-from poker_rl.storage.run_folder import (
+from poker_rl.storage.run_files import (
     CONFIG_FILE,
     LOCATION_SETTINGS,
     MANIFEST_FILE,

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.config.plugins import check_packages
-from poker_rl.storage.run_folder import (
+from poker_rl.storage.run_files import (
     METRICS_FILE,
     read_config_and_manifest,
     read_manifest,
     read_metrics_rows,
 )
-from poker_rl.storage.terminal_output import escape_control_characters, print_line
+from poker_rl.storage.terminal_messages import escape_control_characters, print_line
 
 REFRESH_S = 1.0
 BARS = "▁▂▃▄▅▆▇█"

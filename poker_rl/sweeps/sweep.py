@@ -28,8 +28,8 @@ from poker_rl.config.compose import ComposedConfig, compose_config, compose_outp
 from poker_rl.config.input_checks import ConfigError, error_prefix, read_yaml_text
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_folder_label, read_manifest
-from poker_rl.storage.terminal_output import print_error, print_line
+from poker_rl.storage.run_files import LOCATION_SETTINGS, create_folder_label, read_manifest
+from poker_rl.storage.terminal_messages import print_error, print_line
 from poker_rl.sweeps import job_outcomes
 from poker_rl.sweeps.job_launcher import find_launcher, launch_jobs
 from poker_rl.training.compose_run_config import (

@@ -15,7 +15,7 @@ from poker_rl.config.input_checks import ConfigError, NonNegativeInt, PositiveIn
 from poker_rl.config.threads_and_compile_cache import MAX_AUTO_THREADS, count_cores
 from poker_rl.games.game import Game
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
-from poker_rl.storage.run_folder import CONFIG_FILE, read_config_and_manifest
+from poker_rl.storage.run_files import CONFIG_FILE, read_config_and_manifest
 
 REQUIRED_PARTS = ("game", "algo", "evaluation", "logger", "names")
 # Groups whose selected option is recorded in `names`, a section of the run's config.

@@ -17,7 +17,7 @@ from poker_rl.config.target_classes import resolve_target
 from poker_rl.config.threads_and_compile_cache import count_cores, set_threads
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
-from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.input_encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetConfig, NetDimensions
 
 # Settings for the number of rows in a network call; if a learner has several, the first counts.

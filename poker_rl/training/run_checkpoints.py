@@ -19,7 +19,7 @@ from poker_rl.config.target_classes import load_class
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
 from poker_rl.storage import checkpoint
-from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_config_and_manifest
+from poker_rl.storage.run_files import LOCATION_SETTINGS, read_config_and_manifest
 from poker_rl.training.compose_run_config import CHANGEABLE_SETTINGS, RESUME_RULE
 from poker_rl.training.run_log import RunLog
 

@@ -23,9 +23,9 @@ from poker_rl.evaluation.result import (
     select_first_result_by_player,
     select_headline_results,
 )
-from poker_rl.storage import run_folder
+from poker_rl.storage import run_files
 from poker_rl.storage.disk import name_path_in_errors
-from poker_rl.storage.terminal_output import (
+from poker_rl.storage.terminal_messages import (
     create_progress_bar,
     escape_control_characters,
     print_line,
@@ -53,7 +53,7 @@ class RunLog:
         self.learning_s = 0.0  # seconds spent in `learn` since the last row
         self.start_time = perf_counter()  # when the run would have begun without interruptions
         self.bar: Any = None
-        self.path = folder / run_folder.METRICS_FILE
+        self.path = folder / run_files.METRICS_FILE
         self.file = self.path.open("ab")
 
     def __enter__(self) -> Self:
@@ -67,7 +67,7 @@ class RunLog:
         if status == "failed":
             self.manifest["error"] = f"{type(error).__name__}: {error}"
         memory = max(self.manifest.get("peak_memory_mib") or 0, _get_peak_memory_mib())
-        end = run_folder.format_current_time()
+        end = run_files.format_current_time()
         with ExitStack() as stack:
             if error is not None:  # closing may fail for the same reason; raise the first error
                 stack.enter_context(suppress(OSError))
@@ -99,7 +99,7 @@ class RunLog:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load the state from a checkpoint; `truncate` will remove the rows after it from disk."""
-        run_folder.read_metrics_rows(self.path, state["offset"])  # raises if rows are missing
+        run_files.read_metrics_rows(self.path, state["offset"])  # raises if rows are missing
         self.file.seek(state["offset"])
         self.last_counters = dict(state["last"])
         self.resumed_at = self.last_counters["decisions"]
@@ -155,7 +155,7 @@ class RunLog:
 
         game, seed = self.config["names"]["game"], self.manifest["seed"]
         for name, figure in figures.items():
-            path = self.folder / run_folder.FIGURES_FOLDER / f"{name}.png"
+            path = self.folder / run_files.FIGURES_FOLDER / f"{name}.png"
             path.parent.mkdir(exist_ok=True)
             save_figure(figure, path, f"run {self.folder}, {game}, seed {seed}")
             for logger in self.loggers:
@@ -164,7 +164,7 @@ class RunLog:
     def write_manifest(self, **changes: Any) -> None:
         """Set the given keys of the manifest, and write the manifest to its file."""
         self.manifest |= changes
-        run_folder.write_manifest(self.folder, self.manifest)
+        run_files.write_manifest(self.folder, self.manifest)
 
     def flush_to_disk(self) -> None:
         """Flush metrics.jsonl to the disk, before a checkpoint records its length."""

@@ -32,10 +32,10 @@ from poker_rl.learning.opponents import SELF, OpponentSettings
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
-from poker_rl.storage import run_folder
+from poker_rl.storage import run_files
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import copy_into_folder, exclusive_lock, remove_partial_files
-from poker_rl.storage.terminal_output import announce_compilation, format_os_error, print_line
+from poker_rl.storage.terminal_messages import announce_compilation, format_os_error, print_line
 from poker_rl.training.compose_run_config import (
     CHANGEABLE_SETTINGS,
     build_root_config,
@@ -169,9 +169,9 @@ def train_in_folder(
         return
     names = config["names"]
     # The folder's name contains no settings that may change when the run is resumed.
-    omitted = CHANGEABLE_SETTINGS | run_folder.LOCATION_SETTINGS
-    label = run_folder.create_folder_label(overrides, omitted)
-    folder = resume or run_folder.create_run_folder(
+    omitted = CHANGEABLE_SETTINGS | run_files.LOCATION_SETTINGS
+    label = run_files.create_folder_label(overrides, omitted)
+    folder = resume or run_files.create_run_folder(
         Path(config["outputs"]), names["game"], names["algo"], config["name"], label
     )
     with exclusive_lock(folder, "training it"):
@@ -202,19 +202,19 @@ def prepare_run_folder(
     folder, config = run_log.folder, run_log.config
     try:
         if is_new:
-            run_log.manifest = run_folder.build_manifest(config["seed"], device)
+            run_log.manifest = run_files.build_manifest(config["seed"], device)
         else:
-            old, run_log.manifest = run_folder.read_config_and_manifest(folder)
+            old, run_log.manifest = run_files.read_config_and_manifest(folder)
             checkpoints.restore(run_log)
             if checkpoints.last_progress is not None:
                 check_resumed_budget(run_log, checkpoints.last_progress, int(old["budget"]))
             session = {"threads": config["threads"], "from": checkpoints.last_progress}
-            run_log.manifest["resumed"].append(run_folder.describe_process(device) | session)
+            run_log.manifest["resumed"].append(run_files.describe_process(device) | session)
             run_log.manifest.pop("error", None)
         remove_partial_files(folder)  # while the other processes wait in `load_state_on_all_ranks`
         checkpoints.load_state_on_all_ranks()
         copy_into_folder(folder, files_to_copy)
-        run_folder.write_config(folder, config)
+        run_files.write_config(folder, config)
         run_log.write_manifest(status="running", end=None)
         run_log.truncate()
     except BaseException:

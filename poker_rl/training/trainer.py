@@ -18,7 +18,7 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import results_to_metrics
 from poker_rl.players.player import NonFiniteProbsError
 from poker_rl.storage.checkpoint import STATE_FILE
-from poker_rl.storage.run_folder import METRICS_FILE
+from poker_rl.storage.run_files import METRICS_FILE
 from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_log import RunLog
 from poker_rl.training.run_outcome import DivergedError, RunInterruptedError

@@ -66,7 +66,7 @@ def connect_workers(
     with open_pool(worker.count - 1, context, _prepare_worker, shm_all_reduce) as pool:
         children = start_children(pool, worker.count, store.port, run)
         for child in children:
-            child.add_done_callback(partial(exit_after_kill, has_ended))
+            child.add_done_callback(partial(exit_if_worker_was_killed, has_ended))
         try:
             while not store.check([f"here/{rank}" for rank in range(1, worker.count)]):
                 check_children(children, 0.02)
@@ -153,7 +153,7 @@ def check_children(children: Sequence[Future[RunOutcome]], timeout_s: float = 0.
                 raise (ConfigError if is_refused else ChildProcessError)(outcome.message)
 
 
-def exit_after_kill(has_ended: threading.Event, child: Future[RunOutcome]) -> None:
+def exit_if_worker_was_killed(has_ended: threading.Event, child: Future[RunOutcome]) -> None:
     """End this process if `child` was killed, unless the training ends within GRACE_S seconds.
 
     Usually the training ends by an error, but it might also wait for the killed child forever.

@@ -18,7 +18,7 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.games import get_tree
 from poker_rl.players import TabularPlayer
 from poker_rl.reports.evaluate import load_measured_players, measure_players
-from poker_rl.reports.saved_evaluations import EvaluateConfig, Evaluation, format_report_tables
+from poker_rl.reports.evaluation_reports import EvaluateConfig, Evaluation, format_report_tables
 from poker_rl.storage.checkpoint import save_snapshot
 
 CPU = torch.device("cpu")

@@ -27,7 +27,7 @@ from poker_rl.evaluation import nash_conv
 from poker_rl.games import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets import NetDimensions
-from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.input_encoders import ObservationEncoder
 from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, RegretMatchingPlayer, count_networks
 from poker_rl.reports.export_files import find_open_spiel_name, format_policy_as_csv, play_hands

@@ -10,7 +10,7 @@ from commands import TRAIN, list_runs, run_command
 from run_folders import make_row, write_run_folder
 
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.storage.run_folder import read_config_and_manifest
+from poker_rl.storage.run_files import read_config_and_manifest
 
 FIGURES = PlayerEvaluator.build_figures  # before the fixture `working_folder` takes them away
 

@@ -17,8 +17,8 @@ import torch
 from commands import ENVIRONMENT, PROGRAM, TRAIN, limit_file_size, list_runs, run_command
 
 from poker_rl.config import ConfigError
-from poker_rl.storage import checkpoint, disk, terminal_output
-from poker_rl.storage.run_folder import read_config_and_manifest
+from poker_rl.storage import checkpoint, disk, terminal_messages
+from poker_rl.storage.run_files import read_config_and_manifest
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -85,7 +85,7 @@ def test_a_file_that_can_not_be_replaced_stays(fails, tmp_path, monkeypatch):
     monkeypatch.setattr(os, fails, full)
     with pytest.raises(OSError, match=FULL) as failure, disk.atomic_replacement(path) as new_path:
         new_path.write_text("new")
-    assert terminal_output.format_os_error(failure.value) == f"{path}: {FULL}"
+    assert terminal_messages.format_os_error(failure.value) == f"{path}: {FULL}"
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["file"]
 

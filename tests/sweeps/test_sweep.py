@@ -23,7 +23,7 @@ from commands import (
 from processes import default_signals, until
 
 from poker_rl.algos.tabular.cfr import CFR
-from poker_rl.storage.run_folder import read_last_metrics_row
+from poker_rl.storage.run_files import read_last_metrics_row
 from poker_rl.sweeps import job_launcher
 from poker_rl.sweeps import sweep as sweep_module
 from poker_rl.training import start_run

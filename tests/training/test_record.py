@@ -18,7 +18,7 @@ from tensorboard.util import tensor_util
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.plots import plotting
-from poker_rl.storage.run_folder import create_folder_label, create_run_folder
+from poker_rl.storage.run_files import create_folder_label, create_run_folder
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 

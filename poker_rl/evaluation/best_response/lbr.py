@@ -24,16 +24,16 @@ from math import comb
 
 import numpy as np
 
+from poker_rl.evaluation.best_response.pairwise_win_margins import (
+    compute_win_margins,
+    samples_boards,
+)
 from poker_rl.evaluation.best_response.responder_states import (
     OwnDecision,
     PlayerDecision,
     PublicState,
     ResponderView,
     sum_state_values,
-)
-from poker_rl.evaluation.best_response.showdown_win_margins import (
-    compute_win_margins,
-    samples_boards,
 )
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE

@@ -17,7 +17,7 @@ from poker_rl.evaluation.plots.plotting import (
     draw_panels,
     strip_player_folders,
 )
-from poker_rl.storage.run_folder import read_metrics_rows
+from poker_rl.storage.run_files import read_metrics_rows
 
 MAIN_TAG_PATTERN = re.compile(r"eval/([^/]+)/(exploitability|against/.+?)(/p\d+)?(/half_width)?")
 COUNTER_TAGS = ("hands", "decisions", "updates", "iterations")

@@ -60,7 +60,7 @@ class Big2(DisplayedGame):
         return "+".join(str(1 + position) for position in ACTION_POSITIONS[action]) or "pass"
 
     def move_name(self, record: np.void, action: int) -> str:
-        """Return the cards that an action of the seat to act plays, such as `5d5h`, or `pass`."""
+        """Return the cards, such as `5d5h`, that the seat to act plays by an action; or `pass`."""
         hand = record["hand"][record["to_act"]]
         return self._format_cards(hand[list(ACTION_POSITIONS[action])]) or "pass"
 

@@ -18,6 +18,7 @@ from poker_rl.config.input_checks import ConfigError
 from poker_rl.learning import collectives
 from poker_rl.learning.buffers.insertion_rules import InsertionRule
 from poker_rl.learning.memory_checks import check_memory
+from poker_rl.nets.device_copies import copy_to_device
 
 WORD_TYPES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
 BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
@@ -232,11 +233,3 @@ class ReplayBuffer:
         sizes = np.minimum(self.items_added, self.capacity)
         replicas = self._storage.view(self.replicas, self.capacity, -1)
         return [part[:size] for part, size in zip(replicas, sizes, strict=True)]
-
-
-def copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """Return an array as a tensor on a device; the CPU does not wait for a copy to a GPU."""
-    tensor = torch.from_numpy(array)
-    if device.type == "cuda":  # from pinned memory, which torch keeps until the GPU has read it
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)

@@ -72,8 +72,9 @@ class PotOddsBot(HoldemBot):
     The bot bets if its equity times the number of live seats is at least `bet_threshold`, and calls
     if its equity is at least the pot odds plus `call_margin`.
 
-    A no-limit bet is the legal raise by about `bet_pot_share` times the pot after calling. A bet of
-    at least the share `all_in_share` of the seat's chips becomes all-in.
+    In no-limit games the bot raises by `bet_pot_share` times the pot after calling, or by the
+    nearest legal amount. Instead of betting at least the share `all_in_share` of its chips, it goes
+    all-in.
     """
 
     share_after_raises: list[PositiveShare]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from poker_rl.evaluation.result import Result, select_first_result_by_player
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 from poker_rl.storage.disk import name_path_in_errors
-from poker_rl.storage.run_folder import flatten_hparams
+from poker_rl.storage.run_files import flatten_hparams
 from poker_rl.training.loggers import Logger, Row
 
 if TYPE_CHECKING:

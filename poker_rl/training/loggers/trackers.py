@@ -21,8 +21,8 @@ from threading import Thread
 from typing import Any, ClassVar, Literal
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.storage.run_folder import flatten_hparams, read_manifest
-from poker_rl.storage.terminal_output import print_error
+from poker_rl.storage.run_files import flatten_hparams, read_manifest
+from poker_rl.storage.terminal_messages import print_error
 from poker_rl.training.loggers import Logger, Row
 
 RUN_STATUSES = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}  # of MLflow
@@ -189,7 +189,8 @@ class MLflow(Tracker):
 
         metrics, timestamp = [], int(time.time() * 1000)
         for tag, value in values.items():
-            # MLflow uses tags as file paths: beside `value`, `value/seat_0` must be `value_seat_0`.
+            # MLflow uses tags as file paths, and `value` can't be a file and a folder. So if there
+            # is a tag `value`, `value/seat_0` becomes `value_seat_0`.
             parent, _, last = tag.rpartition("/")
             key = re.sub(r"[^\w./ -]", "_", f"{parent}_{last}" if parent in values else tag)
             metrics.append(Metric(key, value, timestamp, step))

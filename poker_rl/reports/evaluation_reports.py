@@ -35,8 +35,8 @@ from poker_rl.reports.table_formats import (
     wrap_line,
 )
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
-from poker_rl.storage.run_folder import read_config_and_manifest
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.run_files import read_config_and_manifest
+from poker_rl.storage.terminal_messages import print_line
 from poker_rl.training.compose_run_config import PlayerSelectionConfig, read_run_config
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Run folder: settings, manifest with the provenance, metrics and results of a run.
+"""Files of a run folder: settings, manifest with the provenance, metrics and results of a run.
 
 outputs/<game>/<algo>/<name, or overrides and time>/
     config.yaml         the resolved settings

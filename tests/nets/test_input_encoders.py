@@ -11,7 +11,7 @@ from poker_rl.config import ConfigError
 from poker_rl.games.hand_strength import CATEGORY_SHIFT, evaluate_hand
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.nets.encoders import (
+from poker_rl.nets.input_encoders import (
     HISTORY_STEPS,
     HiddenCardEncoder,
     ObservationEncoder,
