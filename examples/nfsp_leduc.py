@@ -24,7 +24,7 @@ TABLES, BATCH_SIZE = 256, 512
 ETA = 0.2  # share of hands in which a seat plays its best response
 REPLAY_CAPACITY, RESERVOIR_CAPACITY = 200_000, 1_000_000
 LR_START, LR_END = 2e-3, 2e-4
-EPSILON = 0.06  # best responses' probability of a random action; decreases as 1 / sqrt(step)
+EPSILON = 0.06  # probability of a random action of best responses; falls as 1 / sqrt(step)
 TARGET_INTERVAL = 300  # steps between copies of the Q network
 
 
@@ -57,7 +57,7 @@ class Buffer:
 
 
 class SelfPlay:
-    """Tables that fill the buffers, with each seat's policy in the hand and its last decision."""
+    """Tables that fill the buffers, with the policy and the last decision of each seat."""
 
     def __init__(self, game: Game, seed: int, generator: np.random.Generator) -> None:
         self.tables, self.generator = Tables(game, TABLES, seed), generator
@@ -75,7 +75,7 @@ class SelfPlay:
 
     def step(self, q_network: nn.Module, policy_network: nn.Module, epsilon: float,
              replay: Buffer, reservoir: Buffer) -> None:  # fmt: skip
-        """Play one action at each table, and add to the buffers."""
+        """Play one action at each table, and add decisions to the buffers."""
         rows, seat = np.arange(TABLES), self.tables.records["to_act"].astype(np.int64)
         observation, mask = self.tables.observe().astype(np.float32), self.tables.legal_mask()
         self.store(replay, rows, seat, np.zeros(TABLES, np.float32), observation, mask)
@@ -96,7 +96,7 @@ class SelfPlay:
 
     def store(self, replay: Buffer, rows: np.ndarray, seat: np.ndarray, reward: np.ndarray,
               next_observation: np.ndarray, next_mask: np.ndarray) -> None:  # fmt: skip
-        """Store the transitions that follow the last decisions of seats, if they have decided."""
+        """Store the transition after each seat's last decision, if it has decided in this hand."""
         action = self.last_action[rows, seat]
         has_decided = action >= 0
         columns = self.last_observation[rows, seat], action, reward, next_observation, next_mask
@@ -105,7 +105,7 @@ class SelfPlay:
 
 def compute_probs(q_network: nn.Module, policy_network: nn.Module, observation: np.ndarray,
                   mask: np.ndarray, epsilon: float, is_best: np.ndarray) -> np.ndarray:  # fmt: skip
-    """Return the average policy, or the epsilon-greedy best response where `is_best`; [B, A]."""
+    """Return probabilities [tables, actions]: epsilon-greedy where `is_best`, else the average."""
     with torch.no_grad():
         q_values = q_network(torch.as_tensor(observation)).numpy()
         average = masked_softmax(

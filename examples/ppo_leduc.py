@@ -1,8 +1,8 @@
 """PPO in self-play on Leduc hold'em in one file: `python examples/ppo_leduc.py --updates 800`.
 
 PPO is by Schulman et al., arXiv:1707.06347. One network plays both seats. Rewards are the chips won
-at the end of a hand. The measured player has the moving average of the weights; its exploitability
-falls while the entropy bonus decreases.
+at the end of a hand. The measured player is a moving average of the network's weights; its
+exploitability falls while the entropy bonus decreases.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class ActorCritic(nn.Module):
         )
 
     def forward(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return log-probabilities of the actions [B, A] and values [B]."""
+        """Return log-probabilities [B, A] of A actions, and values [B], for B observations."""
         return masked_log_softmax(self.actor(observation), mask), self.critic(observation)[:, 0]
 
 
 @dataclass
 class Step:
-    """One decision at each of the B tables where the hand is not over."""
+    """One decision at each of the B tables where the hand is not over; there are A actions."""
 
     rows: np.ndarray  # indices of the tables [B]
     seat: np.ndarray  # seat to act [B]
@@ -61,7 +61,7 @@ class Step:
 
 
 def observe(tables: Tables, rows: np.ndarray | None = None) -> tuple[Tensor, Tensor]:
-    """Return the observation [B, features] of the seat to act, and its legal actions [B, A]."""
+    """Return observations [B, features] and legal actions [B, A] of the seats to act."""
     observation = torch.as_tensor(tables.observe(rows), dtype=torch.float32)
     return observation, torch.as_tensor(tables.legal_mask(rows), dtype=torch.bool)
 
@@ -86,8 +86,8 @@ def play_hands(tables: Tables, network: ActorCritic, generator: np.random.Genera
 def compute_advantages(steps: list[Step], payoffs: np.ndarray) -> list[np.ndarray]:
     """Return the advantage of each decision by generalized advantage estimation (GAE).
 
-    A seat's decision is followed by its next one in the hand, or by its payoff, which is in
-    `payoffs` [tables, seats].
+    The estimate uses the value of the seat's next decision in the hand or, after its last decision,
+    the seat's payoff, from `payoffs` [tables, seats].
     """
     next_value, next_advantage = payoffs.copy(), np.zeros(payoffs.shape)
     advantages = []

@@ -2,8 +2,8 @@
 
     python scripts/alive_units.py limit_holdem outputs/limit_holdem/nfsp/RUN:greedy
 
-A unit whose output is constant, such as a dead ReLU, passes on no gradient. If all units of a layer
-are constant, earlier layers no longer learn, and the player has one policy in every position.
+A unit whose output differs is alive. A unit with a constant output, such as a dead ReLU, passes on
+no gradient. If no unit of a layer is alive, earlier layers can't learn, and the policy is constant.
 The positions are from random hands: 8 decisions at each of 1,000 tables.
 """
 
@@ -41,10 +41,10 @@ def collect_random_positions(game: Game) -> np.ndarray:
 
 
 def measure_alive_unit_shares(player: NetworkPlayer, records: np.ndarray) -> list[np.ndarray]:
-    """Return for each layer the share of units whose output differs between positions, [K].
+    """Return for each layer an array [K]: the share of alive units in each of K networks.
 
     Args:
-        player: player with K networks.
+        player: player with K networks; a unit is alive if its output differs between positions.
         records: table records of the positions, [positions].
 
     Raises:

@@ -3,9 +3,9 @@
 The others are OpenSpiel, RLCard, PettingZoo, pgx, phevaluator and PokerKit; those that are not
 installed are left out.
 
-A rate is the highest that was measured in several short time windows. The windows of all libraries
-alternate, so that other load on the machine affects all libraries equally. Each library uses one
-thread unless a line of the output says otherwise.
+A printed rate is the highest of several short time windows. The windows of all libraries alternate,
+so that other load on the machine affects all libraries equally. Each library uses one thread unless
+a line of the output says otherwise.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ WINDOW_S, WINDOW_COUNT = 0.25, 12  # seconds of a time window; number of windows
 BATCH = 512  # number of tables whose records and observations fit into a core's cache
 # With two threads, batches are larger, because each call waits for Python's global lock.
 BATCH_PER_THREAD = 4 * BATCH
-CFR_ITERATIONS_PER_CALL = 100  # CFR iterations per call
+CFR_ITERATIONS_PER_CALL = 100  # iterations on Leduc hold'em in each call of `learn`
 LARGE_ITERATIONS_PER_CALL = 10  # iterations per call in the game with a million information sets
 TRAVERSALS = 1000  # MCCFR traversals per iteration in the game with a million information sets
 
 Benchmark = Callable[[], int]
-"""Benchmark: a function that does some work and returns its amount, such as decisions."""
+"""Function that does some work and returns the amount, such as the number of decisions."""
 
 LIMIT_HOLDEM = {
     "betting": "limit",
@@ -68,10 +68,10 @@ LIMIT_HOLDEM = {
 
 
 def measure_best_rates(benchmarks: dict[str, Benchmark]) -> dict[str, float]:
-    """Run the benchmarks; return for each the highest amount of work per second in a window."""
+    """Run benchmarks; return for each name the most work per second in any time window."""
     best = dict.fromkeys(benchmarks, 0.0)
     for work in benchmarks.values():
-        work()  # compiles
+        work()  # the first call compiles code
     for _ in range(WINDOW_COUNT):
         for name, work in benchmarks.items():
             done, start, elapsed = 0, time.perf_counter(), 0.0
@@ -104,7 +104,7 @@ def sample_of_three_actions(masks, state, actions):  # type: ignore[no-untyped-d
 
 @jit
 def sample_of_many_actions(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample one of many legal actions at each table; eight mask entries are read at once."""
+    """Sample one of many legal actions at each table; read eight entries of `masks` at once."""
     bits, width, row, seen = state[0], masks.shape[1], -1, np.uint64(0)
     words = masks.reshape(-1).view(np.uint64)
     for word in range(len(words)):
@@ -126,7 +126,7 @@ def sample_of_many_actions(masks, state, actions):  # type: ignore[no-untyped-de
 
 @jit
 def sample_no_limit_action(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample fold, call or raise, then the size of a raise, in no-limit games with equal stacks."""
+    """Sample fold, call or raise, and the size of a raise, in no-limit games with equal stacks."""
     bits, width = state[0], masks.shape[1]
     for i in range(len(actions)):
         bits ^= bits << np.uint64(13)
@@ -146,7 +146,7 @@ def sample_no_limit_action(masks, state, actions):  # type: ignore[no-untyped-de
 
 @jit
 def play_unobserved_actions(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
-    """Play an action at each table, deal a new hand where one ends, and write the legal actions."""
+    """Play an action at each table, deal a new hand where one has ended, and update `masks`."""
     for i in range(len(tables)):
         game, table = definitions[0], tables[i]
         step(game, table, actions[i])
@@ -368,7 +368,7 @@ RIVER = np.array([0, 5, 22, 31, 46])
 def compute_values_by_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
     """Write the values of `compute_showdown_values` into `out` by a loop over all pairs of hands.
 
-    `ranks` is the strength of each hand; it is negative if the board has one of its cards.
+    `ranks` is the strength of each hand, or negative if a card of the hand is on the board.
     """
     for one in range(len(hands)):
         won = 0.0
@@ -447,7 +447,7 @@ def create_lbr_benchmark() -> Benchmark:
 
 
 def compare_hand_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:
-    """Return what each hand wins from a range, [hands], by a matrix of all pairs of hands."""
+    """Return each hand's winnings from a range, [hands], by a matrix of all pairs of hands."""
     cards = np.array(hands)
     shared = (cards[:, None, :, None] == cards[None, :, None, :]).any((2, 3))
     won = np.sign(np.subtract.outer(ranks, ranks))
@@ -497,7 +497,7 @@ def create_open_spiel_cfr_benchmarks() -> dict[str, Benchmark]:
 
 
 def create_benchmarks_by_threads(create_benchmark: Callable[[], Benchmark]) -> dict[str, Benchmark]:
-    """Return two benchmarks of the same kind, the first in one thread, the second in two."""
+    """Return two benchmarks of the same work, the first in one thread, the second in two."""
 
     def run(work: Benchmark, threads: int) -> int:
         numba.set_num_threads(threads)
@@ -510,7 +510,7 @@ def create_benchmarks_by_threads(create_benchmark: Callable[[], Benchmark]) -> d
 
 
 def create_large_solver_benchmark(name: str, **settings: Any) -> Benchmark:
-    """Return a benchmark of a CFR variant in conf/algo in the game with a million infosets."""
+    """Return a benchmark of the solver conf/algo/<name> on the game with a million infosets."""
     config = {
         **load_option("algo", "mccfr" if name == "mccfr" else "cfr"),
         **load_option("algo", name),
@@ -628,7 +628,7 @@ def create_open_spiel_nfsp_benchmark() -> Benchmark:
 
 
 def create_call_benchmark(work: Callable[[], Any], amount: int = 1) -> Benchmark:
-    """Return a benchmark that calls a function, and counts each call as `amount`."""
+    """Return a benchmark that calls a function, and counts each call as `amount` of work."""
 
     def run() -> int:
         work()

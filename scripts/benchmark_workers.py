@@ -22,7 +22,7 @@ REPEATS = 2
 
 
 def measure_run(experiment: str, workers: int) -> tuple[float, float]:
-    """Return decisions per second and the share of communication time in a run's second half.
+    """Return decisions per second, and the share of time for communication, in a run's 2nd half.
 
     Raises:
         CalledProcessError: if the run fails.

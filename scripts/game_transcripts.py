@@ -24,8 +24,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcrip
 MAX_HANDS, MAX_LINES = 12, 500
 MAX_LISTED_RAISES = 5
 
-# Two texts by the field of table records that each line shows: what an information set has after
-# the seat's cards, and what the field counts.
+# Texts for the header, by the field of table records that each line shows. The first says what the
+# name of an information set contains after the own cards, the second what the field counts.
 HEADER_TEXTS = {
     "paid": ("board, actions so far", "chips put in by each seat"),
     "left": ("hand to beat|cards the others have left", "cards left in each hand"),
@@ -48,7 +48,7 @@ def create_transcript(game: Game, max_hands: int, max_lines: int, seed: int) -> 
     generator = np.random.default_rng(seed)
     tables = Tables(game, 1, seed)
     (shown_field,) = HEADER_TEXTS.keys() & set(game.table_dtype.names or ())
-    # Few folds, so that most hands reach a showdown
+    # Folds are rare, so that most hands reach a showdown.
     weights = np.array(
         [1.0 if game.action_name(a) == "fold" else 3.0 for a in range(game.action_count)]
     )

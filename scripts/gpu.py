@@ -1,7 +1,7 @@
-"""Check every learner on this machine's GPU, and measure its speed beside one CPU core.
+"""Check every learner on this machine's GPU, and compare its speed with that on one CPU core.
 
     python scripts/gpu.py > gpu.md                     # everything, in at most 8 minutes
-    python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word, or `check`, `speed`
+    python scripts/gpu.py --only ppo_lhe --seconds 1   # a word of rows, or `check` or `speed`
 
 A row of the output is the check or the speed of one configuration. Each row is computed in its own
 process, so that an error or the time limit of a row does not end other rows. The output is Markdown
@@ -46,7 +46,7 @@ from poker_rl.training.rank_and_device import prepare_process
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
 TIME_LIMIT_S, CHECK_LIMIT_S, GPU_LIMIT_S, CPU_LIMIT_S = 450, 120, 40, 100
 ONE_CORE = "device=cpu threads=1"
-MAX_CHECK_PROCESSES, MAX_CPU_PROCESSES = 8, 4  # at the same time
+MAX_CHECK_PROCESSES, MAX_CPU_PROCESSES = 8, 4  # limits for processes at the same time
 # A warm-up compiles the rules, fills buffers and records CUDA graphs.
 WARMUP_SECONDS, WARMUP_CALLS = 3, 2
 
@@ -63,7 +63,7 @@ EXPERIMENTS = """ppo_lhe nfsp_2000_code nfsp_lhe nfsp_lhe_paper big2_ppo_fast pp
     dual_apu_linear deep_cfr_leduc ac_leduc ac_lhe big2_ppo apu ppo_nlhe public_pg_fhp"""
 CORE_ROWS = [f"experiment={name}" for name in EXPERIMENTS.split()]
 CORE_ROWS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
-# Settings for the GPU, each with the settings for one core that its speed is compared with
+# Settings for the GPU, each with the settings for one core with which they are compared
 SPEED_ROWS = {
     "experiment=ppo_lhe hardware=gpu_ppo": "experiment=ppo_lhe",
     "experiment=ppo_lhe hardware=gpu_ppo algo.tables=131072": "experiment=ppo_lhe",
@@ -74,7 +74,7 @@ SPEED_ROWS = {
     "experiment=ppo_leduc hardware=gpu_ppo": "experiment=ppo_leduc",
     "game=kuhn algo=ppo hardware=gpu_ppo": "game=kuhn algo=ppo",
 } | {row: row for row in CORE_ROWS}
-# Values of settings that make an iteration take milliseconds, for checks
+# For checks: values of settings with which an iteration takes only milliseconds
 SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches=2 traversals=20
     episodes_per_iteration=2 training_period=2 agent_switch_period=4 actor_copy_period=4
     batch_size=8 capacity=500 replay_capacity=500 learning_starts=8 regret_gradient_steps=2
@@ -82,7 +82,7 @@ SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches
 
 
 def build_learner(overrides: Sequence[str], small: bool = False) -> tuple[Game, Any]:
-    """Return the game and the learner of a run; if `small`, with `SMALL_SETTINGS` for checks."""
+    """Return the game and the learner of a run; `small` applies `SMALL_SETTINGS`, for checks."""
     config = convert_horizons_to_steps(compose_plain_config(overrides))
     if small:
         values = {key: int(n) for key, n in re.findall(r"(\w+)=(\d+)", SMALL_SETTINGS)}
@@ -110,7 +110,7 @@ def learn_and_check_losses(learner: Any, updates: int) -> None:
 def check_players_agree(name: str, game: Game, one: Player, other: Player) -> None:
     """Raise ValueError unless two players' probabilities agree to 1e-3 at 99 % of random tables.
 
-    Elsewhere they may differ, because a player may choose any of several best actions.
+    At the other tables they may differ, because a player may choose any of several best actions.
     """
     tables, generator = Tables(game, 300, seed=1), np.random.default_rng(1)
     tables.deal()
@@ -148,7 +148,7 @@ def check_learner(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
 def measure_speed(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
     """Yield decisions per second as "rate"; on a GPU also "GPU GiB", the largest memory in use.
 
-    On a GPU, then yield this again with "GPU busy", the share of time in which the GPU was busy.
+    On a GPU, yield a second result, which also has "GPU busy", the share of time it was busy.
     """
     learner = build_learner(overrides)[1]
     on_gpu = learner.services.device.type == "cuda"
@@ -253,7 +253,7 @@ def measure_and_print_speeds(rows: Sequence[str], seconds: float, deadline: floa
 
 
 def main() -> None:
-    """Run all checks and measurements, or only those with a word that `--only` lists."""
+    """Run all checks and measurements, or only the rows that contain a word given by `--only`."""
     if sys.argv[1:2] == ["--worker"]:
         return print_row_results(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
     deadline = monotonic() + TIME_LIMIT_S

@@ -12,10 +12,10 @@ hold'em, and `short_deck` no-limit short-deck hold'em. With `limit_stacks` and `
 differ between seats in half of the games.
 
 There are two rules on who may raise after an all-in for less than a full raise. Every second game
-with random stacks has the rule of PokerKit, `short_bets_reopen`. In other no-limit games a raise
-must be legal if and only if PokerKit and the tournament rules, which this script implements
-independently, both allow it. In fixed limit only the tournament rules decide: PokerKit requires a
-full bet where they require half of one.
+with random stacks has the rule of PokerKit, `short_bets_reopen`. In other no-limit games, a raise
+must be legal if and only if both PokerKit and the tournament rules allow it; this script has its
+own implementation of these rules. In fixed limit only the tournament rules decide, because they
+require half of a bet where PokerKit requires a full bet.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ BATCH = 1000  # hands that are played before the other engine replays them
 HANDS_PER_STACKS = 10  # hands before the stacks change
 TIE_INTERVAL = 5  # every fifth board of hold'em is a royal flush, so that the pot is split
 ROYAL_FLUSH = range(32, 52, 4)
-# Weights of fold, call and raise, in turns between tables; most hands of the second row reach a
-# showdown.
+# Weights of fold, call and raise. The two rows alternate between tables; with the second row, most
+# hands reach a showdown.
 ACTION_WEIGHTS = np.array([[1, 1, 1], [1, 8, 4]])
 
 
@@ -67,9 +67,9 @@ class Decision(NamedTuple):
     legal: list[int]  # which of fold, call and raise are legal
     action: int  # fold, call or raise
     # Only in games with stacks:
-    raises: Sequence[int] = ()  # numbers of all legal raise actions
+    raises: Sequence[int] = ()  # all legal raises, as action numbers
     chosen: int = 0  # number of the action that was taken
-    raised_to: int = 0  # if it is a raise, the chips that the seat has then paid in this hand
+    raised_to: int = 0  # after a raise, the chips that the seat has paid in this hand; else 0
 
 
 class Hand(NamedTuple):
@@ -153,7 +153,7 @@ def play_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> I
 
 
 def sample_raise(raises: np.ndarray, record: np.void, generator: np.random.Generator) -> int:
-    """Sample one of the actions `raises`: the smallest, nearest to the pot, largest, or any raise.
+    """Sample one of the actions `raises`: the smallest, the largest, nearest to the pot, or any.
 
     `record` is the table record before the raise.
     """
@@ -214,7 +214,7 @@ def sample_stack_game(
 
 
 def put_royal_flush_on_board(record: np.void, game: PokerGame | VariableSeatsPoker) -> None:
-    """Move a royal flush to the board of a table just dealt, if its deck and board allow it."""
+    """Swap cards so that the board will be a royal flush, if deck and board allow it."""
     each = get_variant_game(game, record)
     if each.deck_size == 52 and sum(each.board_cards) == 5:
         for board_index, card in enumerate(ROYAL_FLUSH, each.cards_dealt - 5):
@@ -231,7 +231,7 @@ def get_variant_game(game: PokerGame | VariableSeatsPoker, record: np.void) -> P
 
 
 class TournamentStreet:
-    """Right to raise on a street by rules 43 and 47 of the Tournament Directors Association (TDA).
+    """Rules 43 and 47 of the Tournament Directors Association (TDA): who may raise on a street.
 
     "An all-in wager (or cumulative multiple short all-ins) totaling less than a full bet or raise
     will not reopen betting for players who have already acted and are not facing at least a full
@@ -250,7 +250,7 @@ class TournamentStreet:
         return seat not in self.already_acted or facing >= self.share * self.full_bet_or_raise
 
     def act(self, seat: int, raised_by: int) -> None:
-        """Record an action; a raise is `raised_by` chips above the price, any other action 0."""
+        """Record an action; `raised_by` is the size of a raise above the highest bet, else 0."""
         self.already_acted.add(seat)
         self.full_bet_or_raise = max(self.full_bet_or_raise, raised_by)
 
@@ -339,15 +339,15 @@ def replay_in_pokerkit(hand: Hand) -> None:
 def reopen_after_short_all_ins(state: Any) -> None:
     """Let several short all-ins that add up to a full raise reopen the betting in PokerKit.
 
-    PokerKit resets their sum when it reaches a full raise. Another short all-in would then close
-    the betting for all players who have acted, although they face more than a full raise.
+    PokerKit resets the sum of short all-ins when it reaches a full raise. Another short all-in then
+    closes the betting for all players who have acted, although they face more than a full raise.
     """
     if (state.checking_or_calling_amount or 0) >= state.completion_betting_or_raising_amount:
         state.consecutive_short_all_in_amounts.clear()
 
 
 def list_raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
-    """Return, for each legal raise in PokerKit, the chips that the seat has then paid in the hand.
+    """Return the chips that the seat has paid in the hand after each raise legal in PokerKit.
 
     Args:
         game: the game of the hand.
@@ -370,9 +370,9 @@ def list_raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
 def compute_pot_winnings(state: Any) -> list[int]:
     """Return the chips won by each seat if PokerKit's pots are divided by this project's rules.
 
-    PokerKit gives all odd chips of a pot to the first winner; this project gives one each to the
-    first winners. Once losing hands are gone, PokerKit merges pots with the same contenders; this
-    project divides each pot by itself.
+    If the winners of a pot can't divide it equally, PokerKit gives all odd chips to the first one,
+    and this project gives one each to the first winners. PokerKit also merges pots that have the
+    same contenders after losing hands are gone; this project divides each pot by itself.
     """
     won = [int(chips) for chips in state.payoffs]
     for pot in state.pots:
@@ -448,14 +448,14 @@ def create_pokerkit_state(game: PokerGame) -> Any:
 
 
 def has_three_card_hands(game: PokerGame) -> bool:
-    """Return whether hands have three cards, which make no straight or flush in OpenSpiel."""
+    """Return whether hands have three cards; OpenSpiel has no straights and flushes of three."""
     return game.hole_cards + sum(game.board_cards) == THREE_CARD_HAND
 
 
 # OpenSpiel
 
 MapActions = Callable[[list[int]], dict[int, int]]
-"""Function that returns OpenSpiel's action for each of the legal ones of fold, call and raise."""
+"""Function that returns OpenSpiel's action for each legal action of fold, call and raise."""
 
 
 def map_to_same_actions(legal: list[int]) -> dict[int, int]:
@@ -487,7 +487,7 @@ def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_a
             state.apply_action(map_actions(legal)[action])
         deal()  # some games deal the last board cards after the last action
         hand.check_equal("the hand is over", True, state.is_terminal())
-        # OpenSpiel splits an odd chip, and this project gives it to one winner.
+        # OpenSpiel splits an odd chip into fractions; this project gives it to one winner.
         for ours, theirs in zip(hand.won, state.returns(), strict=True):
             apart = abs(ours - theirs)
             hand.check_equal(
@@ -498,7 +498,7 @@ def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_a
 
 
 def load_universal_poker(game: FixedLimitPoker) -> Any:
-    """Load the same game in OpenSpiel, which numbers players from 1 and treats antes as blinds."""
+    """Load the same game in OpenSpiel, which counts players from 1 and treats antes as blinds."""
     import pyspiel
 
     def join_numbers(numbers: Any) -> str:

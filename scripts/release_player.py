@@ -65,9 +65,9 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
 def share_critic_layers(player: dict[str, Any], count: int) -> None:
     """Replace the critic's first `count` layers by those of the policy, to make the file smaller.
 
-    The file contains a shared tensor only once. In training, policy and critic shared these layers.
+    In training, policy and critic shared these layers; the file contains shared tensors only once.
     If the released policy is an EMA of weights, the critic's values change a little, because the
-    critic was trained with the weights that were not averaged.
+    critic was trained with the current weights and not with the EMA.
     """
     if player.get("critic") is None:  # no critic, as after training with discounted rewards
         return
@@ -79,11 +79,11 @@ def share_critic_layers(player: dict[str, Any], count: int) -> None:
 def convert_to_float16(tree: Any, done: dict[int, torch.Tensor] | None = None) -> Any:
     """Return nested dictionaries with their floating-point tensors converted to float16.
 
-    When a player is loaded, it converts them to float32.
+    When the player is loaded, these tensors are converted to float32.
 
     Args:
         tree: the nested dictionaries, or a value in them.
-        done: converted tensors by the id of the original, so that shared tensors stay shared.
+        done: converted tensors by `id` of the original tensor; shared tensors thus stay shared.
     """
     done = {} if done is None else done
     if isinstance(tree, torch.Tensor):

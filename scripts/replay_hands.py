@@ -2,8 +2,8 @@
 
     python scripts/replay_hands.py PATH game=NAME [game.KEY=VALUE …]
 
-PATH is a file in the PHH format or a folder of them. The public hands of Pluribus (Brown and
-Sandholm 2019), of which github.com/uoftcprg/phh-dataset has PHH files, are no-limit with six seats:
+PATH is a file in the PHH format or a folder of such files. github.com/uoftcprg/phh-dataset has the
+hands of Pluribus (Brown and Sandholm 2019), which are six-player no-limit hold'em:
 
     python scripts/replay_hands.py phh-dataset/data/pluribus game=nolimit_holdem_6p \\
         game.stacks=10000 game.min_bet=100 'game.blinds=[50,100,0,0,0,0]' game.unit_chips=100
@@ -36,7 +36,7 @@ from poker_rl.games.tables import tables_from_records
 
 
 def compute_final_payoffs(game: Game, hand: RecordedHand) -> list[int]:
-    """Play the last action of a recorded hand; return the chips that each seat won, [seats]."""
+    """Play the last action of a recorded hand; return the chips that each seat has won."""
     tables = tables_from_records(game, hand.records[-1:].copy())
     tables.step(hand.actions[-1:])
     return [int(chips) for chips in tables.payoffs()[0, : len(hand.players)]]

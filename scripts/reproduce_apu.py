@@ -9,14 +9,14 @@
 
 Each of the eight experiments is trained twice: with the published reward, and with a linear one in
 the experiment `<experiment>_linear`, for which `--seeds` sets the number of seeds. Training ends
-with the budget or after `--minutes`. Runs and match results are saved in a folder. The same command
-resumes and does only what is missing, also with more minutes, seeds or deals. A resumed run keeps
-its settings.
+with the budget or after `--minutes`. Runs and match results are saved in a folder. If the command
+is repeated, also with more minutes, seeds or deals, it resumes the runs and does only what is
+missing. A resumed run keeps its settings.
 
 A result is the winnings of one candidate against five others; each deal is played six times, with
 the candidate in every seat. Its 95 % interval is over deals if there is one seed, else over seeds
-by Student's t. For an experiment with six actors the result is the mean over the actors; if such an
-experiment is the opponent, five of its actors play. The bots of the publication are not available.
+by Student's t. If the candidate has six actors, the result is the mean over them; if the opponent
+has six actors, five of them play. The bots of the publication are not available.
 Two kinds of bots replace them: sound ones, and literal ones that randomize each decision as the
 publication describes. So our results can only be compared roughly with the published ones.
 """
@@ -98,7 +98,7 @@ CPU = torch.device("cpu")
 def train_experiment(
     out: Path, experiment: str, seed: int, minutes: float, extra_overrides: Sequence[str]
 ) -> Path:
-    """Train for at most `minutes`, those of earlier commands included; return the run folder."""
+    """Train for at most `minutes` in all, earlier commands included; return the run folder."""
     name = f"{experiment}_seed{seed}"
     folder = out / "limit_holdem_6p" / "apu" / name
     if folder.exists():
@@ -108,7 +108,7 @@ def train_experiment(
             return folder
     else:
         overrides = [f"experiment={experiment}", f"seed={seed}", f"name={name}", f"outputs={out}"]
-        # Runs play no matches, because this script does.
+        # The runs play no matches, because this script plays them.
         overrides += ["evaluation.opponents=[]", "evaluation.earlier_self=false"]
         overrides += ["evaluate_every=600"]  # a row every 100 episodes, for the curves of losses
         overrides += ["figures=false", *extra_overrides]
@@ -132,7 +132,7 @@ def find_run_snapshot(folder: Path) -> Path:
 
 
 def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
-    """Return the actors of the first player in a run's newest snapshot, one or six."""
+    """Return the actors (one or six) of the first player in a run's newest snapshot."""
     player = next(iter(load_snapshot_players(find_run_snapshot(folder), game, CPU).values()))
     return [player.select_instance(k) for k in range(player.instance_count)]
 

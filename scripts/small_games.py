@@ -5,12 +5,12 @@
     python scripts/small_games.py leduc/ppo seeds=1       # one row, one seed of it
     python scripts/small_games.py page=true               # train nothing, write docs/benchmark.md
 
-A row of the page is a learner on a game. A sweep over seeds trains it, and the page contains the
-command. The script can be stopped at any time: it does not repeat finished runs, and it resumes
-interrupted ones. The page shows each row that has at least one finished seed, from the files in
-docs/benchmark/: rows.csv has the resources that each row took, and <game>.csv all measurements.
-Rows that were trained on this machine replace those in the files; all other rows stay, because
-another machine trained them.
+A row of the page is a learner on a game. The learner is trained by a sweep over seeds, and the page
+contains the command. The script can be stopped at any time: it does not repeat finished runs, and
+it resumes interrupted ones. The page shows each row that has at least one finished seed, from the
+files in docs/benchmark/: rows.csv has the resources that each row took, and <game>.csv all
+measurements. Rows that this machine has trained replace those in the files. All other rows stay,
+because another machine has trained them.
 """
 
 from __future__ import annotations
@@ -130,23 +130,25 @@ players it is NashConv, which is three times the exploitability.
 - The measured [player](algorithms.md) was chosen before the runs: `greedy` of `dqn`, `current` of
   `reinforce`, `weight_average` of `vpg`, `ppo`, `mmd`, `actor_critic` and `vine`, `average` of all
   others.
-- A decision is a move of a learning policy, for solvers a visit to a decision node of the tree.
-- Seconds are elapsed time on one of two busy cores, with evaluations; for `cfr` on Leduc and on
-  three-player Kuhn also with the compilation of the rules.
-- The interval of `ac_leduc` is too narrow: with two more seeds the result is 0.080 ± 0.009.
+- A decision is a move of a policy that learns; for solvers, it is a visit to a decision node of the
+  game tree.
+- Seconds are elapsed time on one of two busy cores, including evaluations; for `cfr` on Leduc and
+  on three-player Kuhn, they also include the compilation of the rules.
+- The interval of `actor_critic` on Leduc (`ac_leduc`) is too narrow: with two more seeds the result
+  is 0.080 ± 0.009.
 - `python scripts/small_games.py` repeats all rows; [rows.csv](benchmark/rows.csv) has the commit
   and the peak memory of each row.
 
 These learners were tuned on the game itself:
 
-| game | tuned | tuned only in penalties for the distance from uniform play |
+| game | tuned | only the penalties for the distance from uniform play were tuned |
 |---|---|---|
 | Kuhn | `ppo`, `deep_cfr` | `actor_critic` |
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `deep_cfr` | `vpg`, `mmd`, `vine` |
-| no-limit Leduc | `nfsp_ppo` (the same settings on Leduc) | `ppo` |
+| no-limit Leduc | `nfsp_ppo` (the same settings are used on Leduc) | `ppo` |
 
-All other learners have the settings tuned on another of these games, or the defaults, which were
-chosen on Kuhn.
+All other learners have settings that were tuned on another of these games, or the defaults, which
+were chosen on Kuhn.
 """
 
 
@@ -197,7 +199,7 @@ class Row:
             print(f"{self.name}: not all of its runs have finished")
 
     def select_finished_runs(self) -> RunGroup | None:
-        """Return the finished runs with the same settings as the newest one; None without any."""
+        """Return the finished runs with the settings of the newest one; None if there are none."""
         runs = (
             [read_run(folder) for folder in list_run_folders_at(self.folder)]
             if self.folder.exists()
@@ -213,7 +215,7 @@ class Row:
 
 
 def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
-    """Return the row of rows.csv for a learner on a game: means over its runs, and commands."""
+    """Return a learner's row of rows.csv: means over its runs on a game, and the command."""
     table = compare_seeds(group, row.game)
     (group,) = table.groups
     seeds = ",".join(str(run.config["seed"]) for run in group.runs)
@@ -274,7 +276,7 @@ class SavedRow:
 
     @cached_property
     def curves(self) -> list[np.ndarray]:
-        """Return decisions, seconds and antes of each seed, [3, measurements] each."""
+        """Return, for each seed, an array [3, measurements] of decisions, seconds and antes."""
         columns: dict[str, list[list[float]]] = {}
         for point in self.points:
             values = [float(point[column]) for column in ("decisions", "seconds", "antes")]
@@ -283,7 +285,7 @@ class SavedRow:
 
     @property
     def mean(self) -> tuple[float, float | None]:
-        """Return the mean of the final results over seeds, and half its 95 % interval or None."""
+        """Return the mean final result over seeds, and half its 95 % interval (one seed: None)."""
         mean, _, high = estimate_with_interval([float(antes[-1]) for _, _, antes in self.curves])
         return mean, None if high is None else high - mean
 
@@ -313,8 +315,8 @@ class SavedRow:
     def build_mean_curve(self, x: str) -> CurveLine:
         """Return the mean curve over seeds; `x` is the x axis, "decisions" or "seconds".
 
-        Means are over values at equal numbers of decisions. Seconds are the mean times at which the
-        runs reached these numbers.
+        A mean is over the values at the same number of decisions. Its time in seconds is the mean
+        of the times at which the runs reached this number.
         """
         line = average_curves(
             self.learner, [(decisions, antes) for decisions, _, antes in self.curves], band="range"
@@ -381,10 +383,11 @@ def format_published_section() -> Iterator[str]:
     yield "## Published figures"
     yield (
         "The table has the exploitability that others have published for OpenSpiel's versions of"
-        " the games, in\nantes a hand. The results of poker-rl above cannot be compared directly:"
-        " `ac_leduc` [uses a model of\nthe game](results/small_games.md#learners-with-networks),"
-        " which NashPG and ARMAC do not, and\n`deep_cfr_leduc` merges suits and stores the mean of"
-        " all samples of an observation, almost as a\ntable would."
+        " the games,\nin antes a hand. The results of poker-rl above cannot be compared directly:"
+        " `ac_leduc` [uses a model\nof the game](results/small_games.md#learners-with-networks),"
+        " which NashPG and ARMAC do not, and\n`deep_cfr_leduc` treats hands that differ only in"
+        " suits as equal and stores the mean of all samples\nof an observation, almost as a table"
+        " would."
     )
     heads = ["game", "method", "runs", "published", "source"]
     yield format_table([heads, *([*line, SOURCES[line[1]]] for line in PUBLISHED)])

@@ -2,26 +2,28 @@
 
 The algorithm is our own combination of published parts: the policy gradient over all actions of
 mean actor-critic (arXiv:1709.00503); a critic trained by expected SARSA with Retrace
-(arXiv:1606.02647) that may see the hidden cards (unbiased asymmetric critic, arXiv:2105.11674);
-doubly robust advantages (a control variate, as in arXiv:2008.12234 and arXiv:1809.03057); a penalty
-on the KL to uniform play that decays (magnetic mirror descent, arXiv:2206.05825). Each iteration:
+(arXiv:1606.02647) that by default sees the hidden cards (unbiased asymmetric critic,
+arXiv:2105.11674); doubly robust advantages (a control variate, as in arXiv:2008.12234 and
+arXiv:1809.03057); a decaying penalty on the KL divergence from uniform play (magnetic mirror
+descent, arXiv:2206.05825). Each iteration:
 
     deal hands; in each hand one seat, the traverser, explores: it plays a policy b that mixes
         uniform play into the current policy pi; the other seats play pi
     for each decision of the traverser, where it took the action x:
-        target = r + E_pi Q(next) + lambda w (target(next) - Q(next, next action)),
+        target = r + E_pi Q(next) + retrace_lambda w (target(next) - Q(next, next action)),
                  where w is min(1, pi / b) of the next action;  r alone if the hand ended
         d      = (target - Q(x)) / max(b(x), min_behavior_prob)
-        A(a)   = Q(a) - E_pi Q - pi(x) d,  plus d if a = x
+        advantage(a) = Q(a) - E_pi Q - pi(x) d,  plus d if a = x
         critic : minimize  (Q(x) - target)^2
-        actor  : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
+        actor  : maximize  sum_a pi(a) advantage(a) - kl_uniform_coef KL(pi, uniform)
 
-In this gradient, the step of an action's logit is proportional to pi(a), so an action that has
-become rare hardly ever comes back. The gradient `neurd` (neural replicator dynamics,
-arXiv:1906.00190) leaves this factor out; as in arXiv:2206.15378, it keeps logits within a limit.
+In the actor's gradient, the step of a logit is proportional to the probability of its action, so a
+rare action hardly ever becomes frequent again. `actor_gradient: neurd` (neural replicator dynamics,
+arXiv:1906.00190) leaves this factor out and keeps logits within a limit, as in arXiv:2206.15378.
 
 Both networks learn only from the traverser's decisions, since the results of the other seats are
-distorted by the traverser's exploration.
+distorted by the traverser's exploration. In shapes, K counts network replicas, B the rows of each,
+N decisions and A actions.
 """
 
 from __future__ import annotations
@@ -66,9 +68,9 @@ def compute_neurd_loss(
     The gradient with respect to the logit of a legal action a is mean(w) - w(a), where the mean is
     over legal actions and w(a) = advantage(a) - kl_weight log pi(a). The gradient is 0 where pi is
     the softmax of advantage / kl_weight, which also maximizes
-    sum_a pi(a) advantage(a) - kl_weight KL(pi, uniform). Steps that would move a logit further from
-    the mean logit than `logit_limit` are left out. Otherwise logits would grow without bounds, and
-    the policy would change its mind too slowly.
+    sum_a pi(a) advantage(a) - kl_weight KL(pi, uniform). If a logit is further than `logit_limit`
+    from the mean logit, steps away from the mean are left out. Otherwise logits could grow without
+    bounds, and the policy would adapt too slowly to new advantages.
     """
     action_count = mask.sum(2, keepdim=True)
     log_pi = torch.where(mask, log_pi, 0.0)
@@ -148,8 +150,8 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         )
         self._averages.weight_ema.update(self._actor)
         if (average_policy := self._averages.average_policy) is not None:
-            # Average the policy at decisions without exploration, those of the other seats. Against
-            # opponents only the traverser's decisions are recorded, so average over these.
+            # Average the policy at decisions without exploration, which are those of the other
+            # seats. Against opponents only the traverser's decisions are recorded, so use these.
             rows = is_traverser if is_traverser.all() else ~is_traverser
             replica, observation, mask = batch.replica, batch.observation, batch.mask
             decisions = replica[rows], observation[rows], mask[rows], policy[rows]
@@ -159,9 +161,9 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy (if learned), the EMA of the actor, and "current", the actor.
+        """Return "average" (if `average_policy` is not None), "weight_average" and "current".
 
-        The first two are called "average" and "weight_average".
+        "weight_average" has the EMA of the actor's weights, "current" the weights themselves.
         """
         critic = self.services.build_player_critic(self._critic, self.reward_scale, per_action=True)
         return self._averages.build_players(critic)
@@ -176,7 +178,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         )
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
-        """Train an epoch on N decisions of traversers with policies pi [N, A]; return metrics."""
+        """Train an epoch on N decisions of traversers; `policy` [N, A] is pi; return metrics."""
         inputs = self.services.build_actor_and_critic_inputs(batch.observation, batch.hidden_cards)
         actor_inputs, critic_inputs = inputs
         replica = self.services.to_tensor(batch.replica)

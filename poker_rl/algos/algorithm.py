@@ -30,7 +30,7 @@ OVERRIDABLE_KEYS = ("algo", "net", "budget", "budget_unit", "experiment")
 
 @dataclass
 class Progress:
-    """Counters of the work done so far; the one named by `budget_unit` limits the run.
+    """Counters of the work done so far; the setting `budget_unit` names the one that limits a run.
 
     In each sweep over the whole game tree, a solver counts every deal as a hand and every decision
     node as a decision; a solver on the public tree counts information sets as decisions.
@@ -38,7 +38,7 @@ class Progress:
 
     hands: int = 0
     decisions: int = 0
-    updates: int = 0  # optimizer steps, or sweeps over the regrets
+    updates: int = 0  # optimizer steps; for a solver, updates of one seat's regrets
     iterations: int = 0  # calls of `Algorithm.learn`
 
     def state_dict(self) -> dict[str, Any]:
@@ -70,8 +70,8 @@ class Algorithm(Protocol):
     def players(self) -> Mapping[str, Player]:
         """Return the players to evaluate by name, such as "average" and "current".
 
-        The first is the headline player, which should be closest to an equilibrium. Where a
-        command expects a player and is given only a run, it uses the headline player.
+        The first is the headline player, which should be closest to an equilibrium. A command that
+        expects a player but gets only the name of a run uses the headline player of this run.
         """
 
     def state_dict(self) -> dict[str, Any]:
@@ -94,12 +94,12 @@ class NetworkLearner(ABC):
 
     Attributes:
         services: plays at the tables, builds networks and players; see `LearnerServices`.
-        progress: the counters; `run_iteration` calls `count_progress` and adds to `updates`.
+        progress: the counters; `run_iteration` calls `count_progress`, adds to `progress.updates`.
         warm_start_parts: names of the parts, such as networks and averages, that a warm start
             copies from another run.
         warm_start_sources: `_target_` of the other learner classes that a warm start can copy from.
-        min_gpu_work: `device: auto` uses a GPU if weights of a network times rows of a batch are at
-            least this; scripts/gpu.py measures where a GPU beats one CPU core, see docs/gpu.md.
+        min_gpu_work: `device: auto` uses a GPU if the work of a network call (number of weights x
+            rows x instances) is at least this; see docs/gpu.md.
         per_process_parts: keys at any level of `state_dict()` whose values differ between the
             processes of a run, such as tables and buffers; None: only one process is supported.
     """
@@ -192,7 +192,7 @@ def load_algorithm(
         ConfigError: if there is no such algorithm, a setting is invalid, or the algorithm does not
             support this game.
     """
-    from poker_rl.config.compose import compose_plain_config  # here, since importing hydra is slow
+    from poker_rl.config.compose import compose_plain_config  # imported here, as hydra is slow
 
     if isinstance(game, str):
         raise ConfigError(f'game: "{game}" is a name; give a game, such as load_game("{game}")')

@@ -1,8 +1,8 @@
 """Asynchronous policy update (APU) and Dual-APU, off-policy actor-critics for many players.
 
-The method of Shi et al. for six-player limit hold'em (doi:10.3390/e24060774; docs/results/apu.md).
-The actor sees the player's own cards, the critic all cards (perfect information). The variants
-differ in who learns:
+Shi et al. published the method for six-player limit hold'em (doi:10.3390/e24060774); our results
+are in docs/results/apu.md. The actor sees the player's own cards, the critic all cards (perfect
+information). The variants differ in who learns:
 
     apu            an actor-critic per agent; one agent learns at a time
     dual_apu       one agent learns; a periodically updated copy of its actor plays the other seats
@@ -13,8 +13,8 @@ Each iteration:
 
     play `episodes_per_iteration` episodes, each of as many hands as the game has seats; learning
         agents play a random action with probability epsilon, and else sample from pi(s); the other
-        agents always sample from their policy; in a share of the iterations, one agent learns and
-        a snapshot from the opponent pool plays the other seats
+        agents always sample from their policy; in the share `opponent_pool.play_prob` of the
+        iterations, one agent learns and a snapshot from the pool plays the other seats
     add the transition (w, a, r, w') of each decision selected by `store_decisions_of` to the replay
         buffer of the agent's learner: w is the table with all cards, s the player's view of it,
         w' the table at the player's next decision
@@ -25,10 +25,10 @@ Each iteration:
         Polyak update of the target networks pi', Q' by `tau`
     update the EMA of the actors if `ema_decay` > 0
 
-The published reward is minus the chips put in at each decision, plus the square of the chips taken
-from the pot when the hand ends, in units of `reward_unit`. `reward_power` replaces the exponent 2;
-with 1, the rewards of a hand add up to the chips won plus the blind posted. With
-`reward_type: payoff`, the only reward is the chips won, at the end of the hand.
+The published reward of a decision is minus the chips that it puts into the pot. The last decision
+in a hand also gets the square of the chips taken from the pot. The unit of chips is `reward_unit`.
+`reward_power` replaces the exponent 2; with 1, the rewards of a hand add up to the chips won plus
+the blind posted. With `reward_type: payoff`, the only reward is the chips won, at the hand's end.
 
 Differences: seats are sampled for each hand, where the published button rotates; episodes are
 played in parallel; a share of a split pot includes the odd chips that its player gets; learning
@@ -130,10 +130,10 @@ class APU(NetworkLearner):
         self._weight_ema = WeightEMA(self._actor, self.ema_decay) if self.ema_decay else None
         pool = self.opponent_pool, self.services, self._actor
         self._opponent_pool = OpponentPool(*pool) if self.opponent_pool.play_prob else None
-        self._other_actor = self._copied_actor  # acts for agents that do not learn; None: `_actor`
+        self._other_actor = self._copied_actor  # acts for agents that don't learn; None: `_actor`
         self._is_learning = np.full(game.seats, True)  # agents that learn in this iteration
-        # An array [B, 2] for each step: the number of actions before each of its B decisions in the
-        # hand, and the chips that the player who decides has put in.
+        # For each step, an array [B, 2] about its B decisions: the number of earlier actions in the
+        # hand, and the chips that the player to act has put in so far.
         self._moves_and_paid: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:
@@ -177,7 +177,7 @@ class APU(NetworkLearner):
             self._opponent_pool.update(self.progress.iterations)
             if self._opponent_pool.sample_whether_opponent_plays():
                 self._other_actor = self._opponent_pool.opponent_network
-        # Agents that learn alone take turns, one per period; so do learners, if there are several.
+        # If only one agent learns, agents take turns, each for a period; so do their learners.
         periods_done = self.progress.hands // (self.agent_switch_period * self._hands_per_episode)
         learner = self._learners[periods_done % len(self._learners)]
         all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")
@@ -203,7 +203,7 @@ class APU(NetworkLearner):
     def players(self) -> dict[str, Player]:
         """Return "weight_average" (if `ema_decay` > 0) and "current".
 
-        Each replica is an instance of these players: it decides in all seats, without the others.
+        The instances of these players are the replicas, each of which decides alone in all seats.
         """
         average = None if self._weight_ema is None else self._weight_ema.module
         return self.services.build_players(
@@ -219,7 +219,7 @@ class APU(NetworkLearner):
         self._sync_copied_actor()
 
     def _count_updates_due(self, hands: int) -> int:
-        """Return each process's total of gradient steps due after `hands` of the whole run."""
+        """Return the total number of gradient steps of each process due after `hands` hands."""
         period = self.training_period * self._hands_per_episode * self.services.workers
         return hands * self.gradient_steps // period
 

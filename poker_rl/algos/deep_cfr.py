@@ -6,15 +6,16 @@ turn is the traverser of some hands; all of the traverser's actions are played:
 
     traverser's decisions    play every action a: its regret is r(a) = v(a) - sum_b policy(b) v(b)
     other seats' decisions   sample one action from their policy
-    regret network           fitted to the mean of all r so far, with weight t
+    regret network           fitted to the mean of all r so far; those of iteration t have weight t
     policy                   in proportion to the positive outputs of the regret network, or the
                              action with the largest output if none is positive
-    average network          fitted to the mean of the other seats' policies so far, with weight t
+    average network          fitted to the mean of the other seats' policies, weighted in this way
 
-Here a buffer merges the samples of equal observations into their mean (`merging_buffer.py`), where
-Deep CFR and Single Deep CFR (Steinberger, arXiv:1901.07621) keep a reservoir of single samples.
-Networks are trained further in each iteration, where the papers train a new regret network, because
-the means change little between iterations.
+Here a buffer merges the samples of equal observations into their mean (`merging_buffer.py`),
+whereas Deep CFR and Single Deep CFR (Steinberger, arXiv:1901.07621) keep a reservoir of single
+samples. In each iteration the papers train a new regret network; here both networks are trained
+further, which suffices because the means change little between iterations. In shapes, K counts
+network replicas, B rows (in [K, B] those of each replica), A actions, W the features of a row.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class NetworkFit:
     buffer: MergingBuffer
     lr: Schedule
     gradient_steps: int
-    compute_error: Callable[[Tensor, TargetBatch], Tensor]  # of each observation, [K, B]
+    compute_error: Callable[[Tensor, TargetBatch], Tensor]  # error of each row, [K, B]
 
 
 @dataclass(kw_only=True)
@@ -153,7 +154,7 @@ class DeepCFR(NetworkLearner):
 
     def _compute_squared_error(self, out: Tensor, targets: TargetBatch) -> Tensor:
         regrets = targets.target / self.reward_scale
-        # Regret matching ignores the scale of regrets, so it may differ between information sets.
+        # Regret matching ignores the scale of regrets, so each information set may have its own.
         scale = regrets.abs().amax(2, keepdim=True).clamp(min=1e-6) ** self.regret_normalization
         return ((out - regrets / scale).square() * targets.mask).sum(2)
 
@@ -161,7 +162,7 @@ class DeepCFR(NetworkLearner):
         return -(targets.target * masked_log_softmax(out, targets.mask)).sum(2)
 
     def _count_gradient_steps(self, fit: NetworkFit) -> int:
-        """Return how many gradient steps to take, at most `max_epochs` passes of the buffer."""
+        """Return how many gradient steps to take, at most `max_epochs` passes over the buffer."""
         batches_per_epoch = max(1.0, len(fit.buffer) / self.services.replicas / self.batch_size)
         return min(fit.gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
 
@@ -211,8 +212,9 @@ def traverse_hands(
     def play_and_compute_values(table_index: np.ndarray) -> np.ndarray:
         """Play the n hands in `tables` to their ends; return the traverser's values, [n] chips.
 
+        `table_index` [n] has the index in `rollout.tables` of the table where each hand was dealt.
         Each call plays one action in every unfinished hand, appends the decisions to `levels`, and
-        calls itself to play on.
+        calls itself to play the rest.
         """
         is_over = tables.records["over"] != 0
         ended, nonterminal = np.flatnonzero(is_over), np.flatnonzero(~is_over)
@@ -249,7 +251,7 @@ def traverse_hands(
         state_values = (weights * action_values).sum(1, keepdims=True)
         values[nonterminal] = state_values[:, 0]
         regrets = (action_values - state_values) * mask
-        # `levels` holds `probs` as the targets; those of the traverser's decisions are regrets.
+        # `probs` is the target array in `levels`, where the traverser's targets are regrets.
         probs[is_traverser] = regrets[is_traverser]
         return values
 

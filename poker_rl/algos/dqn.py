@@ -2,7 +2,7 @@
 
 Mnih et al., arXiv:1312.5602, Algorithm 1, with the target network of doi:10.1038/nature14236. A
 transition goes from a decision of an agent to the same agent's next decision in the hand; the other
-agents' moves and the cards dealt in between are part of its environment. Each iteration:
+agents' moves and the cards dealt in between are part of this agent's environment. Each iteration:
 
     play `rollout_steps` actions at every table, with probability epsilon random, else argmax Q
     add (s, a, r, s', legal actions at s') to the replay buffer of the agent that acted
@@ -11,9 +11,10 @@ agents' moves and the cards dealt in between are part of its environment. Each i
         minimize  (Q(s, a) - y)^2  on a batch of each agent's buffer
         every `target_update_interval` steps copy Q to Q_target
 
-Differences: many tables are played in parallel, so the gradient steps of an iteration come all at
-once; there are still `gradient_steps` for every `train_freq` decisions of an agent. Learning starts
-when each agent has `learning_starts` transitions. All agents' networks are updated in one call.
+Differences: many tables are played in parallel, so all gradient steps of an iteration are taken
+after its play; there are still `gradient_steps` for every `train_freq` decisions of an agent.
+Learning starts when each agent has `learning_starts` transitions. All agents' networks are updated
+in one call. In shapes, K counts network replicas, B the rows of each, and A actions.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class DQN(NetworkLearner):
     def _build_player(
         self, module: nn.Module, player_class: type[NetworkPlayer], critic: Critic | None = None
     ) -> Player:
-        # With shuffled seats each agent learns every seat, so the first agent alone is the player.
+        # With shuffled seats each agent learns to play every seat, so the player is agent 0 alone.
         is_first = self.network_sharing == "per_agent" and self.seating == "shuffled"
         player = self.services.build_player(
             module, player_class, critic, instance_per_replica=is_first
@@ -142,7 +143,7 @@ class DQN(NetworkLearner):
         return player.select_instance(0) if is_first else player
 
     def _count_updates_due(self, decisions: int) -> int:
-        """Return each agent's total of gradient steps due after `decisions` of the whole run."""
+        """Return each agent's number of gradient steps due after `decisions` decisions in total."""
         period = self.train_freq * self.services.replicas * self.services.workers
         return decisions * self.gradient_steps // period
 
@@ -157,7 +158,7 @@ class DQN(NetworkLearner):
         return mix_with_uniform(greedy, mask, self._epsilon)
 
     def _store_transitions(self, batch: RolloutBatch) -> int:
-        """Add the transitions whose next state is known to the buffer; return their number."""
+        """Add to the buffer the transitions whose next state is known; return their number."""
         rows = np.flatnonzero(batch.next_row != NEXT_PENDING)
         next_rows = batch.next_row[rows]
         not_done = (next_rows != HAND_ENDED)[:, None]

@@ -9,7 +9,7 @@ average-policy network takes `average_policy.gradient_steps` steps to
 
     minimize  - log average(a | s)  on a batch of each agent's reservoir
 
-With eta 1 only best responses play; the average policy is still learned. Differences: those of
+If eta is 1, only best responses play; the average policy is still learned. Differences: those of
 `dqn`; the average policy starts to learn when each agent's reservoir has `learning_starts` items.
 """
 
@@ -55,8 +55,8 @@ class NFSP(DQN):
         self._acting_networks = ActingNetworks(
             [self._q_network, self._average_policy.module], self.services
         )
-        self.services.set_learning_seat_prob(self.eta)  # the best response plays in these seats
-        self._recorded_best_responses: list[np.ndarray] = []  # a mask of each step's decisions
+        self.services.set_learning_seat_prob(self.eta)  # best responses play in learning seats
+        self._recorded_best_responses: list[np.ndarray] = []  # for each step, a mask of decisions
 
     def players(self) -> dict[str, Player]:
         """Return "average", the average policy, and "greedy", the best response to it."""
@@ -81,7 +81,7 @@ class NFSP(DQN):
         transition_count = super()._store_transitions(batch)
         is_best_response = np.concatenate([np.zeros(0, bool), *self._recorded_best_responses])
         self._recorded_best_responses.clear()
-        # Skip the first rows of the batch: decisions that an earlier iteration has already added.
+        # Skip the first rows of the batch: an earlier iteration has already added these decisions.
         rows = len(batch) - len(is_best_response) + np.flatnonzero(is_best_response)
         one_hot_actions = batch.action[rows, None] == np.arange(batch.mask.shape[1])
         decisions = batch.replica[rows], batch.observation[rows], batch.mask[rows]

@@ -6,8 +6,8 @@ learns the actions of the best response. An iteration does the same as in `ppo`,
 critic learn only from decisions of the best response.
 
 Differences: the best response is PPO's actor, not a Q-network, so it can have a density over the
-hundreds of raise amounts of no-limit hold'em (`nets.amount_net`). What the average policy learns of
-its exploration is the actor's own randomness, not an epsilon.
+hundreds of raise amounts of no-limit hold'em (`nets.amount_net`). The actor explores by sampling
+actions from its policy, not by an epsilon; the average policy learns these sampled actions.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Proximal policy optimization (PPO) in self-play, and deep magnetic mirror descent (MMD).
 
-PPO (Schulman et al., arXiv:1707.06347, Algorithm 1 with the clipped objective of equation 7) with
-generalized advantage estimation along the decisions of each agent. Deep MMD (Sokota et al.,
-arXiv:2206.05825, section 5) is PPO with a KL penalty towards the policy before the iteration;
-MMD's KL term to the uniform policy is the entropy bonus up to a constant. In games of imperfect
+PPO is Algorithm 1 of Schulman et al. (arXiv:1707.06347) with the clipped objective of equation 7;
+here generalized advantage estimation runs along the decisions of each agent. Deep MMD (Sokota et
+al., arXiv:2206.05825, section 5) is PPO with a penalty on the KL divergence from the policy before
+the iteration. MMD's other penalty, on the KL divergence from the uniform policy, has the same
+effect as the entropy bonus: it is a constant minus the entropy. In games of imperfect
 information the entropy bonus has to start high and decay (Rudolph et al., "Reevaluating policy
 gradient methods for imperfect-information games"). Each iteration:
 
@@ -16,19 +17,18 @@ gradient methods for imperfect-information games"). Each iteration:
                   + log_barrier_coef KL(uniform, pi)
 
 With `entropy_over: action_types`, the bonus is minus the KL divergence of pi from a policy that is
-uniform over types of actions (fold, call, raise); it suits games with many sizes of raises.
+uniform over types of actions (fold, call, raise). This suits games with many sizes of raises.
 
-In the policy gradient, the gradient for an action is proportional to its probability, and that of
-the entropy bonus vanishes with it too; so an action that has become rare is hardly learned any
-more. The gradient of the log barrier (Agarwal et al., arXiv:1908.00261, section 5) does not vanish:
-it keeps the probability of each action near or above log_barrier_coef / (number of legal actions *
-loss by the action).
+As an action becomes rare, the gradients of the policy and of the entropy bonus vanish for this
+action, so hardly anything is learned about it any more. The gradient of the log barrier (Agarwal et
+al., arXiv:1908.00261, section 5) does not vanish: it keeps the probability of each action near or
+above log_barrier_coef / (number of legal actions * cost), where cost is minus the advantage.
 
 Differences from the papers: actor and critic are separate networks with one optimizer, or share
-their first layers; values are computed once per batch, not during play; if a hand is unfinished at
-the end of a batch, the last decision of each agent only gives V(next) for the decision before, and
-is learned from in the next batch; the critic may see the hidden cards (arXiv:2105.11674); an EMA of
-the weights, an average-policy network and an opponent pool are options.
+their first layers; values are computed once per batch, not during play; if a batch ends within a
+hand, the last decision of each agent only gives V(next) for the agent's decision before it, and the
+networks learn from it in the next batch; the critic may see the hidden cards (arXiv:2105.11674); an
+EMA of the weights, an average-policy network and an opponent pool are options.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("networks", "weight_average", "average")
     min_gpu_work: ClassVar = 5e5
     per_process_parts: ClassVar = ("services", "buffer", "opponent_pool", "step_rollout")
-    average_learns_actions: ClassVar[bool] = False  # False: it learns policies
+    average_learns_actions: ClassVar[bool] = False  # False: the average policy learns policies
 
     def __post_init__(self, context: LearnerContext) -> None:
         if self.critic_view != "own" and self.shared_layers:
@@ -149,7 +149,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._inputs = ppo_loss.LossInputs(self.services, self._rollout.batch)
         self._seed = torch.zeros((), dtype=torch.int64, device=device)  # seed of the row order
         self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
-        self._epoch_rows = 0  # rows of a replica in all minibatches, padding included
+        self._epoch_rows = 0  # rows of each replica in an epoch, with padding
         # A GPU records these steps as CUDA graphs.
         self._prepare_data = CapturedStep(
             self._compute_loss_inputs, device, is_capturable=self.services.replicas == 1
@@ -199,9 +199,9 @@ class PPO(NetworkLearner, NetworkAssignment):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return the average policy (if learned), the EMA of the actor, and "current", the actor.
+        """Return "average" (if `average_policy` is not None), "weight_average" and "current".
 
-        The first two are called "average" and "weight_average".
+        "weight_average" has the EMA of the actor's weights, "current" the weights themselves.
         """
         scale, gamma = self.reward_scale, self.gamma
         critic = self.services.build_player_critic(self._critic, scale, gamma, per_action=False)
@@ -210,8 +210,8 @@ class PPO(NetworkLearner, NetworkAssignment):
     def _set_epoch_rows(self) -> None:
         """Set `_epoch_rows`, the number of rows per replica in all minibatches of an epoch.
 
-        It is the largest number of decisions of a replica to learn from. A change requires a new
-        CUDA graph, so on a GPU the number includes spare rows.
+        It is the largest number of decisions that a replica in any process has to learn from. A
+        change requires a new CUDA graph, so on a GPU the number includes spare rows.
         """
         used_replicas = self._inputs.columns["replica"][self._inputs.columns["is_used"]]
         size = int(used_replicas.bincount(minlength=self.services.replicas).max())
@@ -223,7 +223,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._learn_epoch.reset()
 
     def _select_averaged_decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return data for the average policy: replica, observation, mask, target, [n, ...] each."""
+        """Return n decisions to average over: replica, observation, mask, target, [n, ...] each."""
         batch, rows = self._rollout.batch, self._inputs.columns["is_used"].nonzero()[:, 0]
         replica, observation, mask, action = (
             self._inputs.flatten_column(column)[rows].cpu().numpy()
@@ -239,14 +239,14 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     @torch.no_grad()
     def _compute_loss_inputs(self) -> None:
-        """Compute, for the latest batch, the inputs of networks and loss, and set `_inputs`."""
+        """Compute the inputs of networks and loss for the latest batch; write them to `_inputs`."""
         batch, inputs = self._rollout.batch, self._inputs
         inputs.update_network_inputs()
         names = ("mask", "action", "replica", "log_prob")
         columns = {name: inputs.flatten_column(getattr(batch, name)) for name in names}
         mask = columns["mask"]
         replica = columns["replica"] if self.services.replicas > 1 else None
-        if self._same_type is not None:  # log of a policy uniform over types, + constant
+        if self._same_type is not None:  # log of a policy uniform over types, up to a constant
             columns["same_type"] = -(mask.float() @ self._same_type).clamp(min=1).log()
         average_needs_policy = self.average_policy is not None and not self.average_learns_actions
         if self.kl_old_coef is not None or average_needs_policy:

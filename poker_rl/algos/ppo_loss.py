@@ -39,7 +39,7 @@ class LossInputs:
     """Inputs of the networks and of the loss for N cells (table x step) of a rollout's batch.
 
     On a CPU these are the cells with a decision. On a GPU they are all cells of the batch, in
-    tensors that keep their addresses for CUDA graphs.
+    tensors that keep their addresses, as CUDA graphs require.
 
     Attributes:
         cells: index of each of the N cells in the flattened batch, [N]; a slice of all on a GPU.
@@ -69,15 +69,15 @@ class LossInputs:
             self.actor_inputs, self.critic_inputs = self._services.build_actor_and_critic_inputs(
                 *arrays
             )
-        elif self._services.hidden_card_size:  # the actor's inputs are a view of the batch
+        elif self._services.hidden_card_size:  # actor inputs, views of the batch, are up to date
             self.critic_inputs.rows[:, :width] = self.flatten_column(batch.observation)
             self.critic_inputs.rows[:, width:] = self.flatten_column(batch.hidden_cards)
 
     def set_columns(self, columns: dict[str, Tensor]) -> None:
         """Set the columns to new values.
 
-        If few of the A actions are legal, columns [N, A] become [N, L], with an entry per legal
-        action, and `action` becomes the position of the action taken among the legal ones.
+        On a CPU, if few of the A actions are legal, columns [N, A] become [N, L], with an entry for
+        each legal action; `action` then has the action's position among the legal ones.
         """
         if self._is_on_cpu:
             legal = list_legal_actions_if_few(columns["mask"].numpy(), self._services.device)
@@ -92,7 +92,7 @@ class LossInputs:
                 self.columns[name].copy_(values)
 
     def select_rows(self, index: Tensor) -> tuple[dict[str, Tensor], LegalActions | None]:
-        """Return LOSS_COLUMNS at rows `index`, and legal actions, or None if columns are [N, A]."""
+        """Return LOSS_COLUMNS at rows `index`, and legal actions (None if columns are [N, A])."""
         rows = {name: self.columns[name][index] for name in LOSS_COLUMNS if name in self.columns}
         if "legal" not in self.columns:
             return rows, None
@@ -111,10 +111,11 @@ def compute_loss_and_metrics(
     """Return the loss, and the metrics of METRIC_TAGS without the gradient norm, [5].
 
     Args:
-        logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
+        logits: outputs of the actor for K replicas, B rows of each, and A actions, [K, B, A], or
+            only for at most L legal actions of each row, [K, B, L].
         value: output of the critic, [K, B].
-        minibatch: LOSS_COLUMNS of some decisions, [K, B, ...] each; with "same_type", the entropy
-            bonus is that of `entropy_over: action_types`; with "old_value", values are clipped.
+        minibatch: LOSS_COLUMNS of rows, [K, B, ...] each; with "same_type", the entropy bonus is
+            that of `entropy_over: action_types`; with "old_value", the value loss is clipped.
         row_weight: weight of each row in its replica's mean, [K, B].
         coefs: current values of `clip_coef` and `entropy_coef`, and of `kl_old_coef` and
             `log_barrier_coef` if they are not None.
@@ -157,7 +158,7 @@ def compute_loss_and_metrics(
 
 
 def compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor) -> Tensor:
-    """Return the share of the variance of targets, advantage + value, that values explain, [1]."""
+    """Return the share of the variance of targets (advantage + value) that values explain, [1]."""
     weight = is_used / is_used.sum().clamp(min=1)
 
     def compute_variance(numbers: Tensor) -> Tensor:
@@ -168,7 +169,7 @@ def compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor
 
 
 def build_same_type_matrix(action_types: np.ndarray, device: torch.device) -> Tensor | None:
-    """Return a matrix [A, A] with 1 for two actions of one type, else 0; None if all differ."""
+    """Return a matrix [A, A]: 1 for two actions of one type, else 0; None if all types differ."""
     is_same_type = action_types[:, None] == action_types
     if is_same_type.sum() == len(action_types):
         return None

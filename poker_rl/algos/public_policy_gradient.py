@@ -3,13 +3,13 @@
 The algorithm is our own combination of published parts: the policy gradient over all actions (mean
 actor-critic, arXiv:1709.00503) with the counterfactual values of a pass over the public tree
 (Johanson et al., "Accelerating best response calculation in large extensive games", 2011) in place
-of a critic, and a penalty on the KL to uniform play that decays (magnetic mirror descent,
+of a critic, and a decaying penalty on the KL divergence from uniform play (magnetic mirror descent,
 arXiv:2206.05825). Each iteration:
 
-    sample boards, and evaluate the current policy pi on the public tree over them
-    A(a)    = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_public_tree.py`)
+    sample boards, and evaluate the current policy pi on the public tree over these boards
+    advantage(a) = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_public_tree.py`)
     sample decisions in proportion to the probability that they have when both seats explore
-    actor   : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
+    actor   : maximize  sum_a pi(a) advantage(a) - kl_uniform_coef KL(pi, uniform)
     average : a second network, fitted to the policies of all iterations
 """
 
@@ -96,7 +96,7 @@ class PublicPolicyGradient(NetworkLearner):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return "average" (if learned), "weight_average" (EMA of the actor), "current" (actor)."""
+        """Return "average" (if any), "weight_average" (EMA of actor's weights) and "current"."""
         return self._averages.build_players(critic=None)
 
     def _sample_decisions(
@@ -105,8 +105,8 @@ class PublicPolicyGradient(NetworkLearner):
         """Sample `count` decisions on all boards in proportion to `weights`.
 
         `weights` has an array for each board: [D lines, R hands], as in `BoardDecisions`. Return
-        observations [count, W]; action masks, advantages in units of `reward_scale` chips and
-        policies, [count, A] each.
+        observations [count, W features], and action masks, advantages in units of `reward_scale`
+        chips and policies, [count, A actions] each.
         """
         all_weights = np.concatenate([board_weights.ravel() for board_weights in weights])
         sampled = sample_in_proportion(all_weights, count, self.services.generator)

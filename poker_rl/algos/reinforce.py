@@ -11,7 +11,7 @@ poker via reinforcement learning" (BSM 2025). Each iteration:
     baseline[seat] = decay baseline[seat] + (1 - decay) mean r[seat]
 
 Differences: the baselines are updated once per iteration, by the mean over its hands; each instance
-has its own baselines.
+has its own baselines. Shapes have N decisions and A actions.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         """Play hands and take one gradient step."""
         self._recorded_logits.clear()
         batch = self.services.rollout.play_full_hands(self._choose_actions)
-        if not len(batch):  # the opponent ended every hand before a decision
+        if not len(batch):  # opponents ended all hands before the learner decided
             self.count_progress(0)
             return {}
         returns = compute_gae(batch.reward, np.zeros_like(batch.reward), batch.next_row, 1, 1)
@@ -106,13 +106,14 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def _update_baselines(
         self, decay: float, baseline_index: np.ndarray, returns: np.ndarray
     ) -> None:
-        """Move each baseline towards the mean of its seat's `returns` [n] in chips.
+        """Move each baseline towards the mean return of its seat.
 
-        `baseline_index` [n] has the index of each return's baseline in the flattened `_baselines`.
+        `returns` [n] has n returns in chips, each of one seat in one hand; `baseline_index` [n] has
+        the index in the flattened `_baselines` of each return's baseline.
         """
         hand_counts = np.bincount(baseline_index, minlength=self._baselines.size)
         return_sums = np.bincount(baseline_index, returns, self._baselines.size)
-        decays = np.where(hand_counts > 0, decay, 1.0)  # unchanged for seats without a hand
+        decays = np.where(hand_counts > 0, decay, 1.0)  # 1: no change, for seats without a hand
         mean = return_sums / np.maximum(hand_counts, 1)
         updated = decays * self._baselines.ravel() + (1 - decays) * mean
         self._baselines = updated.reshape(self._baselines.shape).astype(np.float32)

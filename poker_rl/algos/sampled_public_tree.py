@@ -38,7 +38,7 @@ class BoardDecisions:
     """The decisions of both seats on one board: at each of D betting lines with each of R hands."""
 
     street_index: int
-    decks: np.ndarray  # for each seat and hand a deck with the hand and the board, [2, R, cards]
+    decks: np.ndarray  # `decks[s]`: for each hand a deck that deals it to seat s, [2, R, cards]
     probs: np.ndarray  # policy, [D, R, A]
     advantages: np.ndarray  # value of each action minus that of the policy, in chips, [D, R, A]
     explored_weights: np.ndarray  # in proportion to probability if both seats explore, [D, R]
@@ -51,7 +51,7 @@ class SampledPublicTree:
     Args:
         merge_suits: merge boards and hands that differ only by a permutation of the suits; the
             policies have to ignore how suits are named.
-        board_count: number of boards to sample on a street after each board of the street before;
+        board_count: number of boards to sample on a street after each board of the previous street;
             if no more than `board_count` boards can follow, all of them are visited.
         exploration: share of uniform play in the policy of a seat that explores.
 
@@ -79,11 +79,11 @@ class SampledPublicTree:
     def _sample_boards(
         self, street_index: int, previous_board: Board
     ) -> tuple[list[Board], np.ndarray]:
-        """Return B boards of a street that follow a board, and their weights [B].
+        """Return B boards of a street that can follow `previous_board`, and their weights [B].
 
-        An unbiased estimate of the sum of a hand's values over all boards that follow is the
-        weighted sum over the B boards, averaged over the hands that are equivalent to it by
-        `previous_board.suit_permutations`.
+        Take the weighted sum of each hand's values over these B boards, then its mean over the
+        hands that `previous_board.suit_permutations` map to each other. This is an unbiased
+        estimate of the sum over all boards that can follow.
         """
         key = street_index, previous_board.cards.tobytes()
         if key not in self._cached_boards:
@@ -100,7 +100,7 @@ class SampledPublicTree:
     def _average_values_over_boards(
         self, street_index: int, previous_board: Board, reach: np.ndarray, board_prob: float
     ) -> np.ndarray:
-        """Return each seat's counterfactual values at a street, averaged over boards, [L, 2, H].
+        """Return both seats' counterfactual values, means over boards of a street, [L, 2, H].
 
         Args:
             reach: probability that each seat plays the L betting lines to this street with each
@@ -131,7 +131,7 @@ class SampledPublicTree:
         legal, lines = street.legal_mask, pack_line_arrays(street)
         hands = self.range_policy.find_representative_hands(board)
         is_possible = hands.representative_of_hand >= 0
-        # Impossible hands have the row -1; any row will do for them, because their reach is 0.
+        # Hands that share a card with the board have row -1; as their reach is 0, any row will do.
         row_of_hand = np.maximum(hands.representative_of_hand, 0)
         probs = policy.probs[:, policy.row_of_hand[hands.representatives]]  # [D, R, A]
         uniform = (legal / legal.sum(1, keepdims=True))[:, None]
@@ -182,10 +182,11 @@ def _fill_advantages_and_weights(
 ):
     """Write the advantages [D, R, A] and weights [2, D, R] of all decisions on a board.
 
-    The weights are the `explored_weights` and `played_weights` of `BoardDecisions`. `decided_hands`
-    holds all hands, the indices of the R representatives, and for each of these the probability of
-    the board times the number of hands represented. `reach` (without exploration),
-    `exploring_reach` and the counterfactual `values` are [N, 2, H].
+    The weights are the `explored_weights` and `played_weights` of `BoardDecisions`. `lines` is the
+    result of `pack_line_arrays`. `decided_hands` holds all hands, the indices of the R
+    representatives, and for each representative the probability of the board times the number of
+    hands in its class. `reach` (without exploration), `exploring_reach` and the counterfactual
+    `values` are [N, 2, H].
     """
     entering, parent, action, seat, state_of_line = lines
     hands, representatives, hand_weights = decided_hands

@@ -6,7 +6,7 @@ returns differ only by the actions. Policy pi, whose weights are the EMA of the 
 hands. Each iteration:
 
     play `rollout_steps` actions at every table; at each decision, for every action a with
-    pi(a) >= `min_action_prob`, on a copy of the table with all cards:
+    pi(a) >= `min_action_prob`, on a copy of the table with the same cards:
         play a, then let all seats play by pi until the same player decides again
         Q(a) = value of that decision by the EMA of the critic, or the payoff if the hand ends first
     V = sum_a pi(a) Q(a),  A(a) = Q(a) - V;  add (s, a, pi, A, V) to the replay buffer
@@ -16,12 +16,13 @@ hands. Each iteration:
     update the EMAs of actor and critic
 
 A single rollout gives a noisy value. But the hidden cards at a table follow their distribution
-given the play so far, so the network averages over them at similar decisions. A decision with one
-likely action trains only the critic. Only a random share of such decisions (`single_action_share`)
-is valued, and each of them has the weight 1 / share.
+given the play so far, so networks that learn from many similar decisions average over these cards.
+A decision with one likely action trains only the critic. Only a random share of such decisions
+(`single_action_share`) is valued, and each of them has the weight 1 / share.
 
 Differences: TRPO follows each rollout to its end and takes one step under a KL constraint. The
-bootstrapping, the replay buffer with a KL penalty, and the constants are ours.
+bootstrapping, the replay buffer with a KL penalty, and the constants are ours. In shapes, K counts
+network replicas and B decisions, in [K, B] those of each replica.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "grad
 
 @dataclass(kw_only=True)
 class Vine(NetworkLearner):
-    """Vine learner; its schedules advance with every decision played, also those in rollouts."""
+    """Vine learner; its schedules advance with each decision played, in rollouts too."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -142,7 +143,7 @@ class Vine(NetworkLearner):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return "weight_average", the EMA of the actor, and "current", the actor.
+        """Return "weight_average", with the EMA of the actor's weights, and "current", the actor.
 
         In training, "weight_average" plays all hands.
         """
@@ -176,7 +177,8 @@ class Vine(NetworkLearner):
     ) -> None:
         """Estimate the values of the likely actions at B decisions; put them into the buffer.
 
-        `action` and `policy` [B, L] have the legal actions and their probabilities, 0 in padding.
+        `action` and `policy` [B, L] have the legal actions of each decision, at most L, and their
+        probabilities, which are 0 in the padding.
         """
         likeliest = np.argsort(-policy, axis=1, kind="stable")[:, : self._max_tried_actions]
         policy = np.take_along_axis(policy, likeliest, 1)
@@ -212,7 +214,7 @@ class Vine(NetworkLearner):
     def _roll_out_actions(
         self, records: np.ndarray, source_table: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
-        """Estimate the values of N actions by a rollout each, in units of `reward_scale` chips.
+        """Estimate the values of N actions, by one rollout each, in units of `reward_scale` chips.
 
         Action i is played on `records[i]`, a copy of table `source_table[i]` of `services.rollout`.
         """

@@ -3,21 +3,22 @@
 Sutton et al., "Policy gradient methods for reinforcement learning with function approximation"
 (1999), with generalized advantage estimation (arXiv:1506.02438) over whole hands. Each iteration:
 
-    play hands;  A = generalized advantages (r - V(s) if gae_lambda is 1),  target = A + V(s)
+    play hands;  d = generalized advantages (r - V(s) if gae_lambda is 1),  target = d + V(s)
     `gradient_steps` times, one step of each network:
         critic : minimize  (V(s) - target)^2
-        actor  : maximize  mean objective(A, pi(a|s)) + entropy_coef H(pi(.|s))
+        actor  : maximize  mean objective(d, pi(a|s)) + entropy_coef H(pi(.|s))
 
-    objective  log_probability  A log pi, whose gradient is that of the expected reward
-               probability      A pi, as in Vegapit, "Kuhn poker with Torch" (2019)
-               clipped_ratio    min(A w, A clip(w, 1 - clip_coef, 1 + clip_coef)), w = pi / old pi
+    objective  log_probability  d log pi, whose gradient is that of the expected reward
+               probability      d pi, as in Vegapit, "Kuhn poker with Torch" (2019)
+               clipped_ratio    min(d w, d clip(w, 1 - clip_coef, 1 + clip_coef)), w = pi / old pi
                                 (arXiv:1707.06347, equation 7)
 
-The gradient of A pi is that of A log pi times pi, so unlikely actions recover more slowly. With one
-gradient step w is 1: clipping never binds, and `clipped_ratio` equals `log_probability`.
+The gradient of d pi is pi times the gradient of d log pi, so unlikely actions recover more slowly.
+If `gradient_steps` is 1, w is 1: clipping has no effect, and `clipped_ratio` has the gradient of
+`log_probability`.
 
-Differences: with `min_network_decisions`, as in Vegapit's work, hands are added to a batch until
-every network has made at least this many decisions.
+Differences: if `min_network_decisions` is set, hands are added to a batch, as in Vegapit's work,
+until every network has made at least this many decisions. Shapes have N decisions and A actions.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.nets.replicas import WeightEMA
 from poker_rl.players.player import Player
 
-MAX_ROUNDS = 1000  # rounds of `hands_per_iteration` hands in a batch before an error is raised
+MAX_ROUNDS = 1000  # limit on the rounds of a batch, each of `hands_per_iteration` hands
 
 ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
 
@@ -86,7 +87,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         set_learning_rates(self._actor_optimizer, self.actor_lr.value(step))
         set_learning_rates(self._critic_optimizer, self.critic_lr.value(step))
         batch, hands = self._play_batch()
-        if not len(batch):  # the opponent ended every hand before a decision
+        if not len(batch):  # opponents ended all hands before the learner decided
             self.progress.hands += hands
             return {}
         inputs = DeduplicatedInputs(batch.observation, self.services.device)
@@ -98,7 +99,7 @@ class VPG(NetworkLearner, NetworkAssignment):
             compute_gae(reward, value.cpu().numpy(), batch.next_row, 1, self.gae_lambda)
         )
         target = advantage + value
-        # The decisions of each network have the same total weight.
+        # The weights of each network's decisions sum to 1.
         weight = (1 / np.bincount(batch.replica)[batch.replica]).astype(np.float32)
         columns = batch.action, batch.mask, batch.log_prob, weight
         action, mask, old_log_prob, row_weight = map(self.services.to_tensor, columns)
@@ -135,7 +136,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return "weight_average", the EMA of the actor's weights, and "current"."""
+        """Return "weight_average" (EMA of the actor's weights) and "current" (the actor)."""
         critic = self.services.build_player_critic(
             self._critic, self.reward_scale, per_action=False
         )
@@ -173,7 +174,7 @@ class VPG(NetworkLearner, NetworkAssignment):
         hands, n = self.hands_per_iteration, self.min_network_decisions
         hand = np.concatenate([i * hands + part.table % hands for i, part in enumerate(rounds)])
         batch = concatenate_batches(rounds)
-        # Drop each instance's hands after the first one by which all its networks have n decisions.
+        # Keep an instance's hands until all of its networks have n decisions; drop the later ones.
         order = np.lexsort((hand, batch.replica))
         nth_hand = hand[order][np.cumsum(decisions) - decisions + n - 1]
         last_hand = nth_hand.reshape(self.instances, -1).max(1)

@@ -103,7 +103,7 @@ def format_main_settings(command: str, comments: Mapping[str, str]) -> str:
 def run_settings_command(name: str, function_name: str, arguments: list[str]) -> int:
     """Run a command with settings in conf/<name>.yaml, or print its help; return the exit code.
 
-    The function has a parameter `config`, the dataclass of the settings, and some of these:
+    Besides `config`, the dataclass of the settings, the function may have these parameters:
 
         group_config  the settings of the command's groups; None if no override belongs to them
         option_dirs   the folders that hold option files

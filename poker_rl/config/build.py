@@ -38,9 +38,9 @@ SCALAR_DESCRIPTIONS = {
 def build(config: object, path: str, expected_type: Any = object, **runtime: Any) -> Any:
     """Return the object that settings describe, after checking and converting their values.
 
-    Its class must be a subclass of `expected_type`, or have its methods if that is a protocol. The
-    message of a ConfigError begins with `path`, the dotted key of the settings, such as `algo`.
-    `runtime` contains arguments such as the game; those that the class does not take are ignored.
+    The object's class must be a subclass of `expected_type` or, if `expected_type` is a protocol,
+    have the protocol's methods. The message of a ConfigError begins with `path`, the dotted key of
+    the settings, such as `algo`. Arguments in `runtime` that the class does not take are ignored.
     """
     target, field_values = resolve_target(config, path)
     if getattr(expected_type, "_is_protocol", False):
@@ -69,8 +69,8 @@ def convert_fields(
 ) -> dict[str, Any]:
     """Check settings, and convert each to the type of the field of the same name in `target`.
 
-    `config` must not contain the fields in `runtime`, whose values come from the program. It must
-    contain all other fields, except those whose default is None.
+    `config` must contain all fields, except those whose default is None. It must not contain the
+    fields in `runtime`, because the program sets them.
     """
     own_fields = [field for field in fields(target) if field.init and field.name not in runtime]
     default_by_name = {field.name: field.default for field in own_fields}

@@ -88,7 +88,7 @@ class RootConfig:
 class ComposedConfig:
     """Settings of one run, with the overrides and options from which Hydra composed them."""
 
-    config: dict[str, Any]  # it still has references such as `${budget}`
+    config: dict[str, Any]  # references such as `${budget}` are not yet resolved
     overrides: list[str]
     option_by_group: Mapping[str, str | None]
 
@@ -100,7 +100,7 @@ class OptionSearchPath(SearchPathPlugin):
     option_dirs: ClassVar[Sequence[Path]] = ()
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Append all option folders but the first, which Hydra has as its config folder."""
+        """Append all option folders except the first, which is Hydra's config folder already."""
         for folder in self.option_dirs[1:]:
             search_path.append("options", f"file://{folder.resolve()}")
 
@@ -116,12 +116,12 @@ def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
 
 
 def get_config_loader() -> ConfigLoader:
-    """Return Hydra's config loader; call it inside `initialize_hydra`."""
+    """Return Hydra's config loader; works only in the context of `initialize_hydra`."""
     return GlobalHydra.instance().config_loader()
 
 
 def compose_config(overrides: Sequence[str]) -> ComposedConfig:
-    """Compose the settings of a run by Hydra; call it inside `initialize_hydra`."""
+    """Compose a run's settings by Hydra; works only in the context of `initialize_hydra`."""
     hydra_config = compose_with_hydra("config", _to_hydra_texts(overrides))
     config: Any = OmegaConf.to_container(hydra_config)
     option_by_group = config.pop("hydra")["runtime"]["choices"]
@@ -129,7 +129,7 @@ def compose_config(overrides: Sequence[str]) -> ComposedConfig:
 
 
 def read_setting_comments(overrides: Sequence[str], option_dirs: Sequence[Path]) -> dict[str, str]:
-    """Return the comments on settings by dotted key, from the option files that Hydra composes."""
+    """Return the comments on settings, by dotted key, in the option files that a run uses."""
     texts = _to_hydra_texts(overrides)
     comments: dict[str, str] = {}
     for option in get_config_loader().compute_defaults_list("config", texts, RunMode.RUN).defaults:
@@ -146,7 +146,7 @@ def compose_plain_config(
 ) -> dict[str, Any]:
     """Return the settings of `poker-rl train` with these overrides, as plain values.
 
-    With `allowed_groups`, raise ConfigError for overrides of other groups and settings.
+    If `allowed_groups` is given, raise ConfigError for overrides outside these groups.
     """
     for key in map(parse_override_key, overrides):
         if allowed_groups is not None and key.partition(".")[0] not in allowed_groups:
@@ -164,7 +164,7 @@ def compose_outputs_and_run_folder(composed: ComposedConfig) -> tuple[str, Path]
 
 
 def split_sweep_into_jobs(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Return the launcher's overrides, and a list of overrides for each job of the sweep."""
+    """Return the overrides of Hydra's launcher, and a list of overrides for each job."""
     launcher_overrides: list[str] = []
     values_by_key: dict[str, list[str]] = {}
     parsed = parse_overrides(overrides, RootConfig, get_config_loader(), allow_sweeps=True)
@@ -195,7 +195,7 @@ def _split_into_single_overrides(override: Override) -> list[str]:
 
 
 def _to_hydra_texts(overrides: Sequence[str]) -> list[str]:
-    """Return overrides in Hydra's grammar; `null` for a group, as in net=null, becomes ~net."""
+    """Convert overrides to Hydra's grammar, such as net=null (no option of a group) to ~net."""
     texts = []
     for override in parse_overrides(overrides, RootConfig, get_config_loader()):
         key, text = override.key_or_group, str(override.input_line)
@@ -210,7 +210,7 @@ def _to_hydra_texts(overrides: Sequence[str]) -> list[str]:
 
 
 def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> DictConfig:
-    """Compose settings by Hydra; raise its errors as ConfigErrors."""
+    """Compose settings by Hydra; convert errors of Hydra to ConfigErrors."""
     try:
         return hydra.compose(config_name, list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:

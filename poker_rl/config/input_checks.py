@@ -18,7 +18,7 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 MIB = 1 << 20
 MAX_YAML_BYTES = MIB // 8  # PyYAML needs a few seconds for a file of this size
 MAX_JSON_BYTES = 16 * MIB
-# Messages of other exceptions than MemoryError by which NumPy and torch report a lack of memory.
+# NumPy and torch report a lack of memory also by other exceptions, with one of these messages.
 OUT_OF_MEMORY_PATTERN = re.compile(
     "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
     "|CUDA out of memory"
@@ -41,7 +41,7 @@ def shorten_text(text: str) -> str:
 
 @contextmanager
 def error_prefix(prefix: str) -> Iterator[None]:
-    """Put `prefix`, such as a setting's name, before the message of a ConfigError in a context."""
+    """Put `prefix`, such as a setting's name, before messages of ConfigErrors in this context."""
     try:
         yield
     except ConfigError as error:
@@ -55,7 +55,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 @contextmanager
 def memory_errors_as_config_errors(prefix: str) -> Iterator[None]:
-    """Convert errors that report a lack of memory to a ConfigError that begins with `prefix`."""
+    """Convert an error that reports a lack of memory to a ConfigError starting with `prefix`."""
     try:
         yield
     except (MemoryError, RuntimeError, ValueError) as error:
@@ -67,7 +67,7 @@ def memory_errors_as_config_errors(prefix: str) -> Iterator[None]:
 class Range(NamedTuple):
     """Range of finite numbers from `low` to `high`; `low` is excluded if `exclude_low` is set.
 
-    A field's annotation contains it, as in `share: Annotated[float, Range(0, 1)]`.
+    Annotations of fields contain ranges, as in `share: Annotated[float, Range(0, 1)]`.
     """
 
     low: float = -inf
@@ -94,8 +94,8 @@ NonNegativeFloat = Annotated[float, Range(0)]
 PositiveInt = Annotated[int, Range(1)]
 NonNegativeInt = Annotated[int, Range(0)]
 Seed = Annotated[int, Range(0, 1e18)]  # every random generator accepts seeds in this range
-# Numbers of passes over a batch and of solver iterations in one call of `learn()`. They are limited
-# because Ctrl-C takes effect only after the call.
+# Passes over a batch, and iterations of a solver, in one call of `learn()`. The numbers have upper
+# limits because Ctrl-C takes effect only after the call.
 PassCount = Annotated[int, Range(1, 1000)]
 SolverIterationCount = Annotated[int, Range(1, 1e6)]
 
@@ -136,8 +136,9 @@ NAMES_IN_OTHER_LIBRARIES = {
 def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[str] = ()) -> str:
     """Return a hint for a wrong word, such as "did you mean gamma? allowed: epochs, gamma".
 
-    The hint lists `options`, the allowed words. It suggests those of `dotted_keys`, such as
-    algo.gamma, that end in the word or in this program's name for it, or else a similar option.
+    The hint lists `options`, the allowed words. It suggests all `dotted_keys`, such as algo.gamma,
+    that end in the word. If the word is another library's name of a setting, this program's name of
+    the setting counts too. If no key matches, the hint suggests a similar option.
     """
     options = sorted(options)
     keys = sorted(dotted_keys or options, key=lambda key: (key.count("."), key))

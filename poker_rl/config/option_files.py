@@ -1,6 +1,6 @@
 """Option files, the YAML files in conf/ and in the folders of users and plug-ins.
 
-They are found, read and listed with their comments; settings are plain nested dictionaries.
+This module finds, reads and lists them. Settings that were read are plain nested dictionaries.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def normalize_numbers(value: Any) -> Any:
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """Return {group: {option name: file}}; if several folders have an option, the first counts."""
+    """Return {group: {option name: file}}; the first of the folders that has an option counts."""
     path_by_option: dict[str, dict[str, Path]] = {}
     for folder in option_dirs:
         for path in list_option_files(folder):
@@ -132,13 +132,13 @@ def load_option(
 ) -> dict[str, Any]:
     """Return the settings of an option; raise ConfigError if it does not exist."""
     settings = read_plain_yaml(find_option_file(group, option_name, option_dirs))
-    # If a file also sets root settings, the option's own are in a section such as `algo:`.
+    # If a file also sets root settings, the option's settings are in a section such as `algo:`.
     option_config: dict[str, Any] = settings.get(group, settings)
     return option_config
 
 
 def flatten_dict(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the values of nested dictionaries by dotted key."""
+    """Convert nested dictionaries to one dictionary with dotted keys, such as `algo.lr`."""
     values: dict[str, Any] = {}
     for name, value in tree.items():
         key = f"{prefix}{name}"
@@ -174,7 +174,7 @@ def set_dotted_value(tree: dict[str, Any], key: str, value: Any) -> None:
 
 
 def describe_options(options: Mapping[str, Path]) -> str:
-    """Return a line for each option: name, first comment, and plug-in or file if not shipped."""
+    """Return a line for each option: name, comment, and the plug-in or file if not shipped."""
     width = max(map(len, options))
     lines = []
     for name, path in options.items():
@@ -206,7 +206,7 @@ FlowListDumper.add_representer(
 
 
 def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
-    """Return settings as YAML text, each with its comment; `comments` has them by dotted key."""
+    """Return settings as YAML text with `comments`, a dictionary of comments by dotted key."""
     text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)
     lines = text.splitlines()
     for line_number, key, _ in iterate_yaml_keys(text):
@@ -216,7 +216,7 @@ def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
 
 
 def read_comments(path: Path, package: str) -> dict[str, str]:
-    """Return the comments in a YAML file by dotted key; `package` is put before each key."""
+    """Return the comments in a YAML file by dotted key; each key begins with `package`."""
     prefix = f"{package}." if package else ""
     keys = iterate_yaml_keys(read_yaml_text(path))
     return {f"{prefix}{key}": comment for _, key, comment in keys if comment}

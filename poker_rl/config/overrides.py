@@ -1,4 +1,4 @@
-"""Parsing of overrides on the command line, which need fewer quotes than Hydra's grammar."""
+"""Parsing of overrides, which need fewer quotes on our command line than in Hydra's grammar."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def parse_overrides(
     loader: ConfigLoader | None = None,
     allow_sweeps: bool = False,
 ) -> list[Override]:
-    """Parse overrides with Hydra, after adding quotes around text and expanding 100k and 1.5M.
+    """Parse overrides with Hydra, after adding quotes around text and expanding numbers like 100k.
 
-    `config_class` is the dataclass of the settings that belong to no group; Hydra knows the groups
-    from `loader`. With `allow_sweeps`, a comma in the value of a text setting separates two values
-    of a sweep; otherwise it is a part of the text.
+    `config_class` is the dataclass of the settings that belong to no group. Hydra gets the names of
+    the groups from `loader`. If `allow_sweeps` is true, a comma in the value of a text setting
+    separates two values of a sweep; otherwise the comma is a part of the text.
     """
     parser = OverridesParser.create(loader)
     annotation_by_name = {
@@ -72,8 +72,9 @@ def read_command_settings(
 ) -> dict[str, Any]:
     """Return the settings of a command, read from its YAML file and changed by overrides.
 
-    `config_class` is their dataclass. For conf/tune.yaml, the override tune=NAME loads the option
-    NAME of the group `tune`, which replaces settings of the file, except overridden ones.
+    `config_class` is the dataclass of the settings. For conf/tune.yaml, the override tune=NAME
+    selects the option conf/tune/NAME.yaml: it replaces settings of the file, and overrides replace
+    both.
     """
     settings = read_plain_yaml(path)
     changes: dict[str, Any] = {}

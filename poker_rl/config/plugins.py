@@ -28,7 +28,7 @@ class Plugin:
     package: str  # name of the package for `import`
     distribution: str  # name of the package for `pip install`
     version: str
-    folder: Path  # its subfolder conf, if there is one, has option files
+    folder: Path  # option files are in its subfolder conf, if there is one
 
 
 @cache

@@ -1,8 +1,8 @@
 """Schedules, by which a setting such as a learning rate changes in the course of a run.
 
-The horizon of a schedule is the number of steps over which it changes. What a step is depends on
-the annotation of the field: `lr: ScheduleOverDecisions` counts decisions, `ScheduleOverUpdates`
-updates, see `StepUnit`. Settings give a horizon in three ways:
+The horizon of a schedule is the number of steps over which it changes. The annotation of the field
+determines the unit of a step: `lr: ScheduleOverDecisions` counts decisions, and
+`lr: ScheduleOverUpdates` counts updates. Settings give a horizon in three ways:
 
     horizon: null    the whole budget
     horizon: 0.8     a share of the budget, between 0 and 1
@@ -48,7 +48,7 @@ class StepUnit(NamedTuple):
     """
 
     unit: str  # counted unit, such as updates
-    divided_by: str = ""  # setting by which the number of counted units is divided
+    divided_by: str = ""  # setting that divides the count, such as `instances`; empty: none
 
 
 ScheduleOverDecisions = Annotated[Schedule, StepUnit("decisions")]
@@ -155,9 +155,9 @@ def _convert_horizons(
 def _convert_horizon(
     schedule: Mapping[str, Any], budget_steps: float, unit: str, budget_unit: object
 ) -> Any:
-    """Return the horizon of a schedule as a number of steps; a step is one of `unit`.
+    """Return the horizon of a schedule that counts steps in `unit`, as a number of steps.
 
-    `budget_steps` is the number of steps in the budget, if `unit` equals `budget_unit`.
+    `budget_steps` is the budget as a number of steps; it is valid only if `unit` is `budget_unit`.
     """
     horizon = schedule["horizon"]
     if horizon in STEP_RANGE:
@@ -188,7 +188,7 @@ def _find_step_unit(annotation: Any) -> StepUnit | None:
 def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: int) -> str | None:
     """Return the key of a learning rate that falls to 0 within the budget; None if there is none.
 
-    The budget must be in the unit in which the schedule of the learning rate counts steps.
+    The budget must be in the unit of the learning rate's schedule.
     """
     for name, value in config.items():
         if not isinstance(value, Mapping):

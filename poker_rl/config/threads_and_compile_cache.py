@@ -37,7 +37,7 @@ def set_threads(threads: int) -> None:
 
 
 def set_one_thread_by_default() -> None:
-    """Use one thread, as conf/config.yaml does, unless `set_threads` was called before."""
+    """Use one thread, the default of conf/config.yaml, unless `set_threads` was called before."""
     if not _threads_were_set:
         set_threads(1)
 
@@ -46,9 +46,9 @@ def set_one_thread_by_default() -> None:
 def enable_compile_cache() -> None:
     """Let numba cache compiled code in a folder named by the hash of the source files.
 
-    Numba compiles a cached function again if its file changes, but not if it calls a function in
-    another file that changes. So the name of the folder is a hash of all source files of rules and
-    plug-ins. If the folder can't be written, use a temporary one and print a warning.
+    Numba compiles a cached function again if the function's file changes, but not if the file of a
+    function that it calls changes. So the name of the folder is a hash of all source files of rules
+    and plug-ins. If the folder can't be written, use a temporary one and print a warning.
     """
     import numba
 

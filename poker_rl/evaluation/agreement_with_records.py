@@ -31,7 +31,7 @@ def allow_all_amounts(game: Game) -> Game:
 
 
 def to_full_game_player(game: Game, player: Player) -> Player:
-    """Convert a player of `game` to one of `allow_all_amounts(game)` that bets sizes of `game`."""
+    """Convert a player of `game` to a player of `allow_all_amounts(game)` with the same bets."""
     full_game = allow_all_amounts(game)
     return player if full_game is game else BetSizesPlayer(full_game, game, player)
 
@@ -50,12 +50,12 @@ def compute_action_type_probs(game: Game, player: Player, records: np.ndarray) -
 def measure_recorded_decisions(
     game: Game, player: Player, player_name: str, decisions: RecordedDecisions, kind: str
 ) -> list[Result]:
-    """Measure how well a player predicts the actions of recorded decisions.
+    """Measure how well a player's policy predicts the actions of recorded decisions.
 
     The results are the mean log-likelihood of the recorded actions under the player's policy, and
     the share of decisions in which the recorded action is the policy's most likely one. For the
-    intervals, a hand is one sample, because decisions of one hand depend on each other. `game`
-    permits every amount, and `player` plays it (`to_full_game_player`). `kind` is `Result.kind`.
+    intervals, a hand is one sample, because decisions of one hand depend on each other. `game` must
+    permit every amount; `to_full_game_player` makes a player for it. `kind` is `Result.kind`.
     """
     probs = compute_action_type_probs(game, player, decisions.records)
     types = game.action_types[decisions.actions]

@@ -40,8 +40,8 @@ def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
 def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
     """Return the squared distances of the "first" and the "second" player to an equilibrium.
 
-    Of all equilibria it is the one whose alpha is a third of the first player's probability of a
-    bet with the king (BSM 2025). A distance is a sum over the player's rows of `bet_probs` [4, 3].
+    The equilibrium is the one whose alpha is a third of the first player's probability of a bet
+    with the king (BSM 2025). A distance is a sum over the player's rows of `bet_probs` [4, 3].
     """
     squared_errors = (bet_probs - compute_equilibrium_bet_probs(bet_probs[0, 2] / 3)) ** 2
     first, second = (float(squared_errors[rows].sum()) for rows in ([0, 2], [1, 3]))

@@ -1,7 +1,7 @@
 """Evaluation of the players of a run: exact if the game tree can be enumerated, else by matches.
 
-docs/evaluation.md explains all measures. The results of a player with several instances, which are
-independent copies that were trained side by side, are the mean and percentiles over the instances.
+docs/evaluation.md explains all measures. A player may have several instances, independent copies
+that were trained side by side; its results are then the mean and percentiles over the instances.
 A policy [I, A] holds the probabilities of A actions at I information sets.
 """
 
@@ -43,8 +43,8 @@ MAX_TREE_NODES = 20_000_000  # a larger tree needs more memory than `get_tree` a
 class PlayerEvaluator:
     """Evaluator of exploitability and value or, in large games, of matches against `opponents`.
 
-    conf/evaluation/default.yaml explains the settings. In exact evaluations `other_seats_player`
-    has every seat but the first, if it is set. `nash_conv` is the sum and `exploitability` the mean
+    conf/evaluation/default.yaml explains the settings. If `other_seats_player` is set, it has every
+    seat but the first in exact evaluations. `nash_conv` is the sum and `exploitability` the mean
     of the best-response gains of all seats, including those of `other_seats_player`.
     """
 
@@ -85,7 +85,7 @@ class PlayerEvaluator:
         return self.variance_reduction == "aivat"
 
     def check_exact_possible(self) -> None:
-        """Raise `ConfigError` if exact evaluation is impossible, such as if trees are too large."""
+        """Raise `ConfigError` if exact evaluation is impossible, such as on too large trees."""
         if self.tree is None:
             from poker_rl.games.public.tree import PublicTree
 
@@ -114,8 +114,8 @@ class PlayerEvaluator:
         """Return all results of all players; every evaluation of a run plays the same deals.
 
         If the game tree can be enumerated, all results are exact, and the other arguments have no
-        effect. If not, `exact` adds exact results on the public tree. With the setting
-        `earlier_self`, each player with one instance then also plays against its own version in
+        effect. If not, `exact` adds exact results on the public tree, and the setting
+        `earlier_self` adds a match of each player with one instance against its own version in
         `halfway_snapshot`, the newest snapshot from the first half of the training so far.
         """
         results = [
@@ -196,9 +196,9 @@ class PlayerEvaluator:
     def _summarize_instances(self, results: Sequence[Result]) -> list[Result]:
         """Summarize the results of all instances for one measure as a mean and percentiles.
 
-        The half-width of the mean is the mean of their half-widths, which is an upper bound because
+        The half-width of the mean is the mean of the instances' half-widths, an upper bound even if
         all instances play the same deals. The half-width of a percentile is unknown; the largest
-        of an instance stands in for it. The result of a single instance is returned unchanged.
+        of any instance replaces it. The result of a single instance is returned unchanged.
         """
         if len(results) == 1:
             return list(results)

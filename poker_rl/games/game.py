@@ -70,7 +70,7 @@ def vectorized_jit(*, reorder_sums: bool) -> Any:
         compiled = njit(function)
 
         def run(*arrays: Any) -> Any:
-            previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1  # numba compiles in the call
+            previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1  # the first call compiles
             try:
                 return compiled(*arrays)
             finally:
@@ -155,7 +155,7 @@ class Game(ABC):
 
     @property
     def action_types(self) -> np.ndarray:
-        """The type of each action, [A] int64; actions of one type differ only in their size."""
+        """The type of each action, [A] int64; actions of one type differ only in their bet size."""
         return np.arange(self.action_count)
 
     def count_deals(self) -> int:
@@ -253,7 +253,7 @@ def random_below(table, count):
 
 @jit
 def sample_variant(definitions, table):
-    """Sample the definition of the next hand, `table.variant`, if the game has several."""
+    """Sample `table.variant`, the index of the next hand's definition, if the game has several."""
     if len(definitions) > 1:
         table.variant = random_below(table, len(definitions))
 

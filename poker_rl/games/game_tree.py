@@ -153,7 +153,7 @@ def get_tree(game: Game) -> GameTree:
 def count_nodes(game: Game, limit: int) -> int:
     """Return the number of nodes of the game's tree.
 
-    If there are more than `limit`, or if the game cannot be enumerated, return a number above it.
+    If there are more than `limit`, or if the game cannot be enumerated, return more than `limit`.
     """
     if len(game.definitions) > 1 or not game.infoset_key_size:
         return limit + 1

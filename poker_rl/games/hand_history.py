@@ -22,7 +22,7 @@ class HandHistory:
 
 
 def hand_history_from_record(game: Game, record: np.void, actions: tuple[int, ...]) -> HandHistory:
-    """Return the history of a hand from its actions and a record of its table, with the cards."""
+    """Return the history of a hand from its actions and its table's record, which has the cards."""
     variant = int(record["variant"])
     cards_dealt = int(game.definitions[variant]["dealt"])
     return HandHistory(tuple(int(card) for card in record["deck"][:cards_dealt]), actions, variant)
@@ -76,7 +76,7 @@ class TablePacker:
         return self._tables
 
     def get_next_actions(self, rows: np.ndarray, move_counts: np.ndarray) -> np.ndarray:
-        """Return the action after the first `move_counts` [B] actions of packed rows, [B] int64."""
+        """Return each packed row's action after its first `move_counts` actions, [B] int64."""
         lines = self._view_hands(rows)["line"]
         return np.asarray(lines[np.arange(len(lines)), move_counts], np.int64)
 

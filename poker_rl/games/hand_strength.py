@@ -30,8 +30,8 @@ THREE_CARD_HAND = 3  # number of cards of a hand in three-card poker
 SHORT_DECK = "short_deck"  # name of the hand ranking of short-deck hold'em
 SHORT_DECK_RANKS = "6789TJQKA"
 SHORT_DECK_WHEEL = 0b100001111  # the set of ranks of A6789, bit r for rank r
-# Twelve bits order the hands of a category. One pair has the most strengths: 3,887, for hands of
-# two to seven cards.
+# The lowest twelve bits of a strength order the hands of a category. One pair needs the most
+# different strengths: 3,887, for hands of two to seven cards.
 CATEGORY_SHIFT = 12
 
 LOW_RANK_COUNT = 7
@@ -71,7 +71,7 @@ def score_rank_multisets(counts: NDArray[np.int8]) -> NDArray[Any]:
 
     `counts` [13, N] are the numbers of cards of each rank; suits are ignored. A score has 4 bits
     for the category, then 4 bits for each group of equal ranks among the best five cards: AAKKQ has
-    the digits A K Q 0 0. Of a straight the score has only the highest rank.
+    the digits A K Q 0 0. For a straight, the score has only the highest rank.
     """
     ranks, multisets = np.arange(MAX_RANKS, dtype=np.int8), np.arange(counts.shape[1])
     remaining, cards_left, score = counts.copy(), np.int8(5), np.zeros(len(multisets), np.int64)
@@ -91,13 +91,13 @@ def score_rank_multisets(counts: NDArray[np.int8]) -> NDArray[Any]:
     ranks_held = (1 << np.arange(MAX_RANKS)) @ (counts > 0)
     ranks_with_low_ace = ranks_held << 1 | ranks_held >> MAX_RANKS - 1  # aces count also as lowest
     straights = np.bitwise_and.reduce([ranks_with_low_ace << n for n in range(5)])
-    straight_end = np.frexp(straights)[1].astype(np.int64)  # number of bits
+    straight_end = np.frexp(straights)[1].astype(np.int64)  # index of the highest bit + 1
     is_straight = (straights > 0) & (category < STRAIGHT)
     return np.where(is_straight, STRAIGHT << 20 | straight_end << 16, category << 20 | score)
 
 
 def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the tables that the module's docstring explains: low, high, strengths, flushes."""
+    """Return `LOW_RANKS_INDEX`, `HIGH_RANKS_INDEX`, `STRENGTHS` and `FLUSH_STRENGTHS`."""
     low_counts = enumerate_rank_multisets(LOW_RANK_COUNT)
     high_counts = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)
     low_sizes, max_low_sizes = low_counts.sum(0), MAX_HAND_CARDS - high_counts.sum(0)
@@ -137,7 +137,7 @@ CARD_KEYS = compute_card_keys()
 LOW_RANKS_INDEX, HIGH_RANKS_INDEX, STRENGTHS, FLUSH_STRENGTHS = build_strength_tables()
 
 
-# The function is inlined because counting references to `cards` takes longer than the evaluation.
+# Inlined because numba's reference counting of `cards` would take longer than the evaluation.
 @njit(cache=True, forceinline=True, error_model="numpy")
 def evaluate_hand(cards: Any, card_count: int, suit_count: int, short_deck: Any = False) -> Any:
     """Return the strength of the best five of the first `card_count` cards, as an int32.
@@ -206,7 +206,7 @@ def evaluate_three_card_hand(cards: Any, suit_count: int) -> Any:
 def evaluate_best_five(cards: Any, card_count: int, suit_count: int) -> Any:
     """Return the strength of the best five of the first `card_count` cards as an int32.
 
-    With fewer than five cards there are no straights and flushes.
+    With fewer than five cards, there are no straights or flushes.
     """
     key = EMPTY_HAND_KEY
     for i in range(MAX_HAND_CARDS):  # a constant bound unrolls the loop: three times as fast

@@ -1,14 +1,15 @@
 """The sequence form of a tree (von Stengel 1996) and compiled passes over it.
 
-The owner of an information set is the seat that acts there. An edge is the pair of an information
-set i and an action a. It has the index i * A + a and stands for the sequence of the owner's moves
-up to and including a. The empty sequences of the seats are called roots and have the last indices,
-so an array over edges has I * A + seats entries. An information set comes after all information
-sets in which its owner acted before.
+The owner of an information set is the seat that acts there. The I information sets are numbered
+so that each follows all those at which its owner acted before. An edge is the pair of information
+set i and one of the A actions, a. It has the index i * A + a and stands for the sequence of the
+owner's moves up to and including a. The empty sequences of the seats are called roots and have the
+last indices, so an array over edges has I * A + seats entries.
 
-The information sets of a seat are divided into parts, such as one for each private hand. All moves
-of the seat before an information set are in the same part. Passes over different parts write to
-different entries and may run in parallel. A pass gets the tree's `SequenceForm` as `sequences`.
+The information sets of a seat are divided into parts, such as one for each private hand. The moves
+of the seat before an information set belong to the same part as the set. Passes over different
+parts write to different entries and may run in parallel. A pass gets the tree's `SequenceForm` as
+`sequences`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class SequenceForm(NamedTuple):
     A run is a range of adjacent information sets of one part. A leaf combines all terminal nodes
     that have the same last edge of every seat. The leaf arrays have seats * L columns, one for each
     pair of a leaf and a seat, and P + seats groups of columns. Group p < P has the columns whose
-    seat makes its last move in part p. Group P + s has the columns of seat s if it never moves.
+    seat makes its last move in part p. Group P + s has the columns of seat s without a move of s.
     """
 
     previous_edge: np.ndarray  # the owner's last edge before each infoset, or its root, [I] uint32
@@ -41,9 +42,9 @@ class SequenceForm(NamedTuple):
     run_start: np.ndarray  # first information set of each run, ordered by part, then by depth, [R]
     run_end: np.ndarray  # 1 + the last information set of each run, [R]
     first_run_of_part: np.ndarray  # first run of each part, and at the end R, [P + 1]
-    # Last edge of each column's own seat in row 0, and of the k-th seat to its left in row k.
+    # Row 0: the last edge of each column's own seat; row k: that of the k-th seat to its left.
     leaf_edge: np.ndarray  # [seats, seats * L]
-    leaf_payoff: np.ndarray  # chips that its seat wins, times the deals' probability, [seats * L]
+    leaf_payoff: np.ndarray  # chips won by each column's seat times deal probability, [seats * L]
     # First column of each group, and at the end the number of columns, [P + seats + 1].
     first_leaf_of_group: np.ndarray
 
@@ -162,7 +163,7 @@ def _merge_equal_leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndar
 def split_parts_among_threads(
     first_part: int, stop_part: int, thread_count: int
 ) -> tuple[list[int], list[int]]:
-    """Divide parts evenly among threads; return the first and the stop part of each thread."""
+    """Divide parts evenly among threads; return each thread's first part and 1 + its last part."""
     bounds = np.linspace(first_part, stop_part, thread_count + 1).astype(int).tolist()
     return bounds[:-1], bounds[1:]
 
@@ -184,7 +185,7 @@ def compute_reach(sequences, part, policy, reach):
 
 @jit
 def collect_leaf_values(sequences, part, reach, counterfactual_values):
-    """Write for each edge of a part the value of hands in which its owner makes no later move.
+    """Write for each edge of a part the value of the hands in which it is its owner's last move.
 
     A value is the sum of the owner's payoffs in chips, weighted with the probability of the deal
     and of the moves of all other seats. `reach` is the result of `compute_reach` for all seats.
@@ -199,7 +200,7 @@ def collect_leaf_values(sequences, part, reach, counterfactual_values):
 
 @jit
 def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):
-    """Write the counterfactual value of a seat's root: that of hands that end before it acts."""
+    """Write the counterfactual value of a seat's root, from hands that end before the seat acts."""
     counterfactual_values[sequences.legal_mask.size + seat] = 0
     group = len(sequences.first_run_of_part) - 1 + seat
     add_leaf_values(sequences, group, reach, counterfactual_values)
@@ -266,7 +267,7 @@ def fill_regret_matching(regrets, legal, policy_out):
 
 @jit
 def compute_mean_max_regret(regrets):
-    """Return the mean over information sets of the largest positive part of the regrets [I, A]."""
+    """Return the mean over information sets of max(0, the largest regret), for regrets [I, A]."""
     total = 0.0
     for i in range(len(regrets)):
         max_regret = 0.0

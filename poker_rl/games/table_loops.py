@@ -1,8 +1,8 @@
 """Loops over many tables that call the rules of a game, compiled together with them.
 
 The loops are compiled for each game's rules: they get the globals of the rules module, so `step` in
-a loop is that game's `step`. Each loop has a serial form, and a parallel one for calls that take
-milliseconds.
+a loop is that game's `step`. Each loop has a serial form, and a parallel form for thousands of
+tables.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def step_autoreset_loop(
 def compile_loop(loop: Any, rules: ModuleType, parallel: bool, rule: str = "") -> Any:
     """Compile a loop for the rules of a game; numba caches the machine code on disk.
 
-    `rule` is the name of the rule that `rule_loop`, `output_rule_loop` or `seat_rule_loop` calls.
+    `rule` is the name of the rule that `rule_loop`, `output_rule_loop` or `seat_rule_loop` calls;
+    the other loops need none.
     """
     loop_globals = {
         **vars(rules),

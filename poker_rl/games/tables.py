@@ -35,9 +35,10 @@ def copy_records(records: np.ndarray) -> np.ndarray:
 class Tables:
     """A batch of B tables of one game; methods return new arrays, never views of the tables.
 
-    Methods that take `rows` work on the B tables with these indices, or on all if `rows` is None.
-    `records` [B] has the record of each table. A is the number of actions, W the number of features
-    of an observation. For a given `seed`, table i gets the same cards with any number of tables.
+    `records` [B] has the record of each table. A method that takes `rows` works only on the tables
+    with these indices, unless `rows` is None; the B in its shapes counts these tables. A is the
+    number of actions, W the number of features of an observation. For a given `seed`, table i gets
+    the same cards however many tables there are.
 
     Raises:
         ConfigError: if a method needs an optional compiled function that the game does not have.
@@ -62,7 +63,7 @@ class Tables:
     def run_loop(
         self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray | None, rule: str = ""
     ) -> Any:
-        """Run a loop of `table_loops`, with the rule named `rule`, and return the loop's result."""
+        """Run a loop of `table_loops` and return its result; see `compile_loop` for `rule`."""
         rows = self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
         parallel = len(rows) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         compiled_loop = compile_loop(loop, self.game.rules, parallel, rule)
@@ -125,12 +126,12 @@ class Tables:
         return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write observations into `out` [B, W]; `sorted_suits`: rename suits as `sort_suits`."""
+        """Write observations into `out` [B, W]; `sorted_suits` renames suits, see `sort_suits`."""
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 
     def write_log_chip_observations(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write observations [B, W] with sorted suits and log chips, see `observe_log_chips`."""
+        """Write observations with log chips into `out` [B, W]; see `observe_log_chips`."""
         self.run_loop(observe_log_chips_loop, None, logarithms, out)
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -244,7 +245,7 @@ def check_decks(game: Game, decks: np.ndarray, variants: np.ndarray) -> None:
 
 @jit
 def _find_wrong_deck(decks, variants, dealt, cards):  # type: ignore[no-untyped-def]
-    """Return the first row of `decks` that `check_decks` has to reject for its cards, or -1."""
+    """Return the index of the first row of `decks` with missing or invalid cards, or -1."""
     last_row_of_card = np.full(cards.max(), -1)
     for i in range(len(decks)):
         if decks.shape[1] < dealt[variants[i]]:

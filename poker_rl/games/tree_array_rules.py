@@ -3,8 +3,9 @@
 Arrays of a definition describe the N nodes: `owner` is the seat to act, OVER or CHANCE; the
 children of a node are adjacent, from `first_child` on. The entry of `index` is the information set
 of a decision node, the row of `payoff` for a terminal node, and for a chance node the number of
-chance nodes before it on its path. The first card of the shuffled deck is the deal d. At chance
-node n the deal leads to the child `first_child[n] + outcome[d, index[n]]`.
+chance nodes before it on its path. The "cards" of the deck are the numbers of all deals; the first
+one after shuffling, d, is played: it leads from chance node n to the child
+`first_child[n] + outcome[d, index[n]]`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def build_definitions(**arrays: Any) -> np.ndarray:
 
     seats: the number of seats
     owner, first_child, index: see the module's docstring, [N]
-    rank: position of each action among the legal actions of the information set, or -1, [I, A]
+    rank: position of each action among the legal ones of the information set, -1 if illegal, [I, A]
     observation: features of each information set, [I, W]
     payoff: chips won by each seat, [terminal nodes, seats]
     outcome: see the module's docstring, [deals, most chance nodes on a path]
@@ -57,7 +58,7 @@ def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
 
 @jit
 def enter_node(game, table, node):
-    """Move the table to a node; if it is a chance node, to the first other node along the deal."""
+    """Move the table to a node; from a chance node, follow the deal to a node of another kind."""
     while game.owner[node] == CHANCE:
         node = game.first_child[node] + game.outcome[table.deck[0], game.index[node]]
     table.node = node
@@ -100,7 +101,7 @@ def payoffs(game, table, out):
 
 @jit
 def observe(game, table, seat, out):
-    """Write the features of the information set of a seat, zeros if it is not the seat to act."""
+    """Write the features of a seat's information set; zeros if another seat is to act."""
     fill_zeros(out)
     if not table.over and seat == table.to_act:
         for i in range(len(out)):
@@ -109,9 +110,9 @@ def observe(game, table, seat, out):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the number of the seat's information set in base 255; zeros if it is not to act.
+    """Write the number of the seat's information set in base 255; zeros if another seat acts.
 
-    The lowest digit is the first. Digits are stored as 1 to 255, never 0, since NumPy strips zeros
+    The lowest digit comes first. Digits are stored as 1 to 255, never 0, since NumPy strips zeros
     from the end of byte strings.
     """
     fill_zeros(out)

@@ -1,4 +1,4 @@
-"""Games as environments for other libraries, and players from networks trained with these.
+"""Games as environments for other libraries, and players from networks that these have trained.
 
 `pettingzoo` has an environment in which every seat is an agent; `gymnasium` has environments in
 which one seat learns against fixed players, and `sb3_env` adapts them for Stable-Baselines3.

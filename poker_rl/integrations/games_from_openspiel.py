@@ -1,9 +1,9 @@
 """Small games of OpenSpiel as games of this program.
 
 The whole game tree is read once into arrays; hands are played from these, without OpenSpiel.
-The outcomes of all chance nodes of a hand are decided before its first move. So chance nodes may be
-anywhere in the tree, but their probabilities must not depend on moves. Players that move at the
-same time act in turn, without seeing each other's actions.
+The outcomes of all chance nodes of a hand are sampled before its first move. So chance nodes may be
+anywhere in the tree, but their probabilities must not depend on moves. If players of a game move at
+the same time, they act in turn here, without seeing each other's actions.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from poker_rl.config.input_checks import ConfigError, PositiveInt, suggest_allow
 from poker_rl.games import tree_array_rules
 from poker_rl.games.game import Game
 
-MAX_DEALS = 10_000  # more deals are an error, because each table stores a number for each deal
+MAX_DEALS = 10_000  # largest number of deals, because each table stores a number for each deal
 Parameter = bool | int | float | str
 Outcomes = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
 
 
 class TabulatedTree(NamedTuple):
-    """Tree of a game, with OpenSpiel's name of each action and information set by index."""
+    """Tree of a game, with lists of OpenSpiel's names of all actions and information sets."""
 
     definitions: np.ndarray  # see `tree_array_rules.build_definitions`
-    max_moves: int  # the most moves of a hand
+    max_moves: int  # largest number of moves in a hand
     action_names: list[str]
     infoset_names: list[str]
 
@@ -85,7 +85,7 @@ class GameFromOpenSpiel(Game):
         return self._tree.action_names[action]
 
     def infoset_name(self, record: np.void) -> str:
-        """Return the seat `to_act` of a record and OpenSpiel's name of its information set."""
+        """Return a record's seat to act, and OpenSpiel's name of the seat's information set."""
         tree, node, seat = self.definitions[0], int(record["node"]), int(record["to_act"])
         # OpenSpiel names an information set only for the seat that moves at the node.
         is_to_act = tree["owner"][node] == seat
@@ -94,7 +94,7 @@ class GameFromOpenSpiel(Game):
 
 
 def load_turn_based_game(game_name: str, params: dict[str, Parameter]) -> Any:
-    """Load a `pyspiel.Game` with moves in turns; raise ConfigError if this program can't use it."""
+    """Load a `pyspiel.Game` in which players take turns; raise ConfigError if it is unsuitable."""
     try:
         import pyspiel
     except ImportError:
@@ -129,7 +129,7 @@ def load_turn_based_game(game_name: str, params: dict[str, Parameter]) -> Any:
 def tabulate_tree(
     game_name: str, params: tuple[tuple[str, Parameter], ...], unit_chips: int, max_nodes: int
 ) -> TabulatedTree:
-    """Read the whole tree of an OpenSpiel game into arrays; raise ConfigError if unsuitable."""
+    """Read the tree of an OpenSpiel game into arrays; raise ConfigError if it is unsuitable."""
     game = load_turn_based_game(game_name, dict(params))
     seats, actions = game.num_players(), game.num_distinct_actions()
     has_tensor = game.get_type().provides_information_state_tensor

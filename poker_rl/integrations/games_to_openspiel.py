@@ -18,7 +18,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.integrations import to_game
 
-MAX_MOVES = 1000  # OpenSpiel gets this limit for games whose number of moves is not known
+MAX_MOVES = 1000  # OpenSpiel's `max_game_length` if a game does not define its largest length
 
 
 class GameForOpenSpiel(pyspiel.Game):
@@ -129,7 +129,7 @@ class SpielState(pyspiel.State):
         return " ".join(map(str, self.history()))
 
     def get_seat_records(self, seat: int) -> np.ndarray | None:
-        """Return the table's record [1] as if `seat` were to act, or None before the deal."""
+        """Return the table's record, [1], with `seat` as the seat to act; None before the deal."""
         records = None if self._records is None else self._records.copy()
         if records is not None:
             records["to_act"] = seat
@@ -156,4 +156,4 @@ class SpielObserver:
         return str(player) if records is None else self._game.infoset_name(records[0])
 
 
-load_game = GameForOpenSpiel  # as with `pyspiel.load_game`
+load_game = GameForOpenSpiel  # the same name as in OpenSpiel, `pyspiel.load_game`

@@ -1,7 +1,7 @@
 """Gymnasium environments in which the learner has one seat against fixed players.
 
 An episode is a hand. The reward at its end is what the learner won, in the game's unit. An illegal
-action is replaced by the first legal one, in poker a fold or a check.
+action is replaced by the first legal one; in poker this is a fold or a check.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 
 
 def build_observation_space(game: Game) -> spaces.Box:
-    """Return the space of a game's observations: 0 to 1 for binary features, else unbounded."""
+    """Return the space of a game's observations: from 0 to 1 if all are binary, else unbounded."""
     shape, dtype = (game.observation_size,), game.observation_dtype
     if dtype == np.uint8:
         return spaces.Box(0, 1, shape, np.uint8)
@@ -131,7 +131,7 @@ class GameVectorEnv(VectorEnv):
         return self.mask.copy()
 
     def restart(self, generator: np.random.Generator) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Deal new hands at all tables; a generator other than the last one reseeds the cards."""
+        """Deal new hands at all tables; if `generator` is a new one, it reseeds the cards."""
         if generator is not self._generator:
             self._generator = generator
             self.tables = Tables(self.game, self.num_envs, int(generator.integers(2**63)))
@@ -139,9 +139,9 @@ class GameVectorEnv(VectorEnv):
         return self.observe(np.zeros(self.num_envs, np.bool_))
 
     def observe(self, is_illegal: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Update the action masks, and return the learner's observations [B, W] and `info`."""
+        """Update the action masks; return the learner's observations [B, features] and `info`."""
         self.mask = self.tables.legal_mask()
-        self.mask[self.tables.records["over"] == 1] = False  # none is legal after the end
+        self.mask[self.tables.records["over"] == 1] = False  # no action is legal after the end
         info = {"action_mask": self.mask.astype(np.int8), "illegal_action": is_illegal}
         return self.tables.observe(), info
 
@@ -164,10 +164,10 @@ class GameVectorEnv(VectorEnv):
         )
 
     def play_actions(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Play the learner's actions [B], and the opponents' actions until its next decisions.
+        """Play the learner's actions [B], then the opponents' until the learner's next decisions.
 
         Returns:
-            rewards, [B] float64: what the learner won in hands that have ended, in the game's unit.
+            rewards, [B] float64: the learner's winnings in the game's unit; 0 before a hand's end.
             is_over, [B] bool: true where the hand has ended.
             is_illegal, [B] bool: true where the first legal action replaced an illegal one.
         """
@@ -185,7 +185,7 @@ class GameVectorEnv(VectorEnv):
         is_over, rewards = records["over"] == 1, np.zeros(len(actions))
         ended, seats = np.flatnonzero(is_over), self.seats[is_over]
         rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), seats]
-        # `Tables.observe` shows what the seat `to_act` sees, and after the end nobody is to act.
+        # `Tables.observe` is for the seat `to_act`; after a hand, that must be the learner's seat.
         records["to_act"][ended] = seats
         return rewards / self.game.unit_chips, is_over, is_illegal
 
@@ -239,7 +239,7 @@ class GameEnv(Env):
         return self._unbatch(*self._envs.restart(self.np_random))
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Play the learner's action, and the opponents' actions until its next decision."""
+        """Play the learner's action, then the opponents' until the learner's next decision."""
         rewards, is_over, is_illegal = self._envs.play_actions(np.array([action]))
         observation, info = self._unbatch(*self._envs.observe(is_illegal))
         return observation, float(rewards[0]), bool(is_over[0]), False, info

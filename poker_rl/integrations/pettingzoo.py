@@ -1,8 +1,8 @@
 """PettingZoo environment of a game, in which every seat is an agent.
 
 An observation is a dictionary: "observation" has the features of `Tables.observe` for the agent's
-seat, and "action_mask" its legal actions, all 0 if another seat is to act. The reward at the end of
-a hand is what the agent won, in the game's unit.
+seat, and "action_mask" is 1 for legal actions, or all 0 if another seat is to act. The reward at
+the end of a hand is the agent's winnings, in the game's unit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class GameAECEnv(AECEnv):
     """Environment of one table in PettingZoo's agent-environment cycle.
 
     The agents are `player_0`, `player_1` and so on, by seat. If the number of players varies from
-    hand to hand, `agents` are those in the present hand.
+    hand to hand, `agents` lists only the agents in the present hand.
 
     Args:
         game: a game or its name, such as `limit_holdem_6p`.
@@ -79,7 +79,7 @@ class GameAECEnv(AECEnv):
         self._select_next_agent()
 
     def step(self, action: int | None) -> None:
-        """Play the selected agent's action; after the end of the hand, None removes the agent."""
+        """Play the selected agent's action; after the end of a hand, `None` removes the agent."""
         if self._tables is None:
             raise RuntimeError("call reset() before the first hand")
         agent = self.agent_selection
@@ -126,4 +126,4 @@ class GameAECEnv(AECEnv):
         self.infos[self.agent_selection] = {"action_mask": mask}
 
 
-env = GameAECEnv  # PettingZoo's name of the function that creates an environment
+env = GameAECEnv  # in PettingZoo, `env` is the name of the function that creates an environment

@@ -36,7 +36,7 @@ CLASS_BY_ACTIVATION = {
 
 @dataclass(kw_only=True)
 class LinearLayersPlayer(Bot):
-    """Player with a multilayer perceptron from a file; action probabilities are a masked softmax.
+    """Player whose policy is the masked softmax of a multilayer perceptron loaded from a file.
 
     Subclasses read the file and call `set_layers`.
     """
@@ -44,7 +44,7 @@ class LinearLayersPlayer(Bot):
     file: str
 
     def set_layers(self, weights: Mapping[str, Any], activation: str) -> None:
-        """Set the layers from weights in the order of layers, such as `0.weight` and `0.bias`.
+        """Set the layers from weights such as `0.weight` and `0.bias`, ordered by layer.
 
         Raises:
             ConfigError: if the weights are not of linear layers from observations to actions.
@@ -70,7 +70,7 @@ class LinearLayersPlayer(Bot):
 
     @torch.inference_mode()
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probabilities of all actions at tables [B], [B, actions]."""
+        """Return the probabilities of all actions, [B, actions], at B tables with `records` [B]."""
         tables = self.to_tables(records)
         x = torch.from_numpy(tables.observe()).float()
         for index, (weight, bias) in enumerate(self._layers):

@@ -14,7 +14,7 @@ from poker_rl.learning.rollout import DecisionsToMake
 
 
 class ActingNetworks:
-    """Networks of a learner, such as best response and average policy; one makes each decision.
+    """Networks of a learner, such as best response and average policy; each decision uses one.
 
     `modules` are the networks, of K replicas each. A GPU runs all replicas of all networks for all
     tables and selects the outputs that are needed. A CPU runs each network only for its decisions.
@@ -28,14 +28,14 @@ class ActingNetworks:
             self._observation = torch.zeros(
                 rows, services.input_size, dtype=services.input_dtype, device=services.device
             )
-            # Number of the network replica that computes a row: index of the network x K + replica.
+            # The network and replica that compute each row: index of the network x K + replica.
             self._source = torch.zeros(rows, dtype=torch.int64, device=services.device)
             self._outputs = torch.zeros(rows, services.game.action_count, device=services.device)
             self._captured_step = CapturedStep(self._fill_outputs, services.device)
 
     @torch.no_grad()
     def compute_outputs(self, decisions: DecisionsToMake, network_index: np.ndarray) -> np.ndarray:
-        """Return outputs [B, A] float32; `modules[network_index[i]]` computes row i."""
+        """Return outputs [B, A] float32; `modules[network_index[i]]` computes decision i of B."""
         if self._captured_step is not None:
             count = len(network_index)
             source = network_index * self._services.replicas + decisions.replica

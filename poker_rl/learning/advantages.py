@@ -21,10 +21,10 @@ def compute_gae_and_completeness(
 ) -> tuple[Tensor, Tensor]:
     """Return the advantage estimates (GAE) of a batch and whether each is complete, both [R, T].
 
-    The estimate of a decision is complete if, later in the batch, the same seat decides again or
-    the hand ends. All other cells get the estimate 0; if they hold a decision, its value still
-    serves for the estimate of the seat's previous decision. `value` [R, T] has the values of the
-    critic. Values and estimates are in units of `reward_scale` chips.
+    R and T count the rows and tables of the batch. The estimate of a decision is complete if, later
+    in the batch, the same seat decides again or the hand ends. All other cells get the estimate 0;
+    the value of a decision in such a cell still serves for the seat's previous decision. `value`
+    [R, T] has the critic's values. Values and estimates are in units of `reward_scale` chips.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
     advantage, is_complete = torch.zeros_like(value), torch.zeros_like(batch.is_decision)
@@ -65,8 +65,8 @@ def compute_gae(
     """Return generalized advantage estimates A of N decisions in the order of play, [N] float32.
 
     All arrays are [N]. V is `value`, and `next_rows` has the row of the agent's next decision in
-    the hand: A is reward - V + gamma (V(next) + gae_lambda A(next)). For HAND_ENDED, A is
-    reward - V. For NEXT_PENDING, A is 0, and V only serves for the agent's previous decision.
+    the hand: A is reward - V + gamma (V(next) + gae_lambda A(next)). If it is HAND_ENDED instead, A
+    is reward - V. If it is NEXT_PENDING, A is 0, and V serves only for the agent's decision before.
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)

@@ -2,7 +2,8 @@
 
 Decisions of the learner are stored in a reservoir with the policy that made them. A network is
 fitted to these policies by cross-entropy, as in neural fictitious self-play (arXiv:1603.01121).
-Decisions of iteration t can have weight t^power; Deep CFR (arXiv:1811.00164) uses power 1.
+Decisions of iteration t can have weight t^power; Deep CFR (arXiv:1811.00164) uses power 1. In
+shapes, K counts replicas, B decisions (in [K, B] of each replica), W features and A actions.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class AveragePolicy:
         actions = services.game.action_count
         self.settings = settings
         self.module = services.build_network(actions, output_init_scale)
-        self._warm_start_iterations = 0  # iterations of the run that reservoirs were copied from
+        self._warm_start_iterations = 0  # newest iteration in copied reservoirs
         columns = {
             "observation": services.observation_column,
             "mask": Column(torch.bool, actions),
@@ -142,7 +143,7 @@ class AveragePolicy:
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy weights and reservoirs from the `state_dict` of another run.
 
-        If iterations weight the decisions, this run continues the iteration count of that run.
+        If decisions are weighted by iteration, this run continues the iteration count of the other.
         """
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])

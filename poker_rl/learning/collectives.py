@@ -20,7 +20,7 @@ from poker_rl.learning.time_in_networks import time_communication
 
 PROCESS_LOST_MESSAGE = "another process of this run has ended"
 CHUNK_BYTES = 8 << 20  # size of a shared memory block; larger tensors are split into chunks
-SPIN_TRIES = 100_000  # polls of a semaphore before a process sleeps; a thousand take 0.1 ms
+SPIN_TRIES = 100_000  # polls of a semaphore before a process sleeps; 1,000 polls take 0.1 ms
 
 _shm_all_reduce: ShmAllReduce | None = None
 _local_world_size = 1
@@ -35,10 +35,10 @@ class ShmAllReduce:
 
     With `spin`, which needs a core for each process, a waiting process polls for about 10 ms before
     it sleeps. An all-reduce then takes some hundredths of a millisecond; torch's gloo backend takes
-    1 to 3 ms to wake up sleeping threads. Each process writes into a memory block of its own, then
-    releases one semaphore for each other process. Calls use two sets of blocks in turn. A process
-    begins call n + 2, which reuses the blocks of call n, only after all others have begun call
-    n + 1, and so have read the values of call n.
+    1 to 3 ms, because it wakes up sleeping threads. Each process writes into a memory block of its
+    own, then releases one semaphore for each other process. Calls use two sets of blocks in turn.
+    Call n + 2 reuses the blocks of call n. A process begins it only after all others have begun
+    call n + 1; these have then read the values of call n.
     """
 
     def __init__(self, workers: int, spin: bool, context: BaseContext) -> None:
@@ -50,7 +50,7 @@ class ShmAllReduce:
         self._exchanges = 0
 
     def set_up_process(self, rank: int, check_alive: Callable[[], None]) -> None:
-        """Set the rank; while waiting, call `check_alive`, which raises if a process has ended."""
+        """Set the rank; waits will call `check_alive`, which raises if a process has ended."""
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
@@ -145,7 +145,7 @@ def average_gradients(optimizer: torch.optim.Optimizer) -> None:
 
 
 def all_reduce_mean(values: Tensor) -> Tensor:
-    """Return the elementwise mean over processes; with several, no gradient flows through it."""
+    """Return the elementwise mean over processes; if there are several, it has no gradient."""
     count = get_world_size()
     return values if count == 1 else _all_reduce(values, take_max=False) / count
 

@@ -67,7 +67,7 @@ class CapturedStep:
 class ParallelBranch:
     """Context whose GPU work runs in parallel with later work outside the context, until `join`.
 
-    Its results may be used only after `join`; the tensors that it reads must exist until then.
+    The results may be used only after `join`; tensors that the work reads must exist until then.
     """
 
     def __init__(self, device: torch.device) -> None:

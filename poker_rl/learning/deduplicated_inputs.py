@@ -39,7 +39,7 @@ class DeduplicatedInputs:
     def forward_all(
         self, module: nn.Module, replica: Tensor | None, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return the network's outputs [N, outputs]; with `legal`, of legal actions only, [N, L].
+        """Return the network's outputs [N, outputs]; with `legal`, only for legal actions, [N, L].
 
         Replica `replica[i]` computes row i. `replica` [N] may be None if the rows are K blocks of
         equal size, one for each replica.
@@ -57,7 +57,7 @@ class DeduplicatedInputs:
     def forward_rows(
         self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
     ) -> Any:
-        """Return the outputs [K, B, outputs] of each replica k for the rows `index[k]`, [B].
+        """Return the outputs [K, B, outputs]; replica k computes the B rows `index[k]`.
 
         With `legal`, return only the outputs of legal actions, [K, B, L]. For a `NetworkPair`,
         return a tuple of both networks' outputs; `legal` then limits only those of the first.
@@ -75,7 +75,7 @@ class DeduplicatedInputs:
                 )
         inputs = self.rows[index]
         if inputs.device.type != "cpu":
-            inputs = inputs.float()  # once for both networks of a `NetworkPair`
+            inputs = inputs.float()  # converted once for both networks of a `NetworkPair`
         return compute_all_or_legal_logits(module, inputs, legal)
 
 

@@ -33,9 +33,10 @@ CARRIED = ["observation", "hidden_cards", "mask", "action", "log_prob", "replica
 class FixedLengthBatch:
     """Decisions at T tables in R = seats + steps rows, at most one in each cell [row, table].
 
-    Row i < seats: the last decision of seat i in the previous batch, if it was pending, because the
-    batch ended before the seat's next decision and before the end of the hand. Row seats + j: the
-    decision at step j, if a learning agent made it.
+    Row i < seats: the last decision of seat i in the previous batch, if it was pending (the batch
+    ended before the seat's next decision and before the end of the hand). Row seats + j: the
+    decision at step j, if a learning agent made it. W counts the features of an observation, A
+    actions, H the numbers that stand for the hidden cards.
     """
 
     observation: Tensor  # [R, T, W]
@@ -128,7 +129,7 @@ class FixedLengthRollout:
         self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
         # Cells without a decision may pad minibatches; without a legal action, they would give NaN.
         self.batch.mask.fill_(True)
-        # The CPU fills these tensors [steps, T, ...]; finally `play` copies them to the device.
+        # The CPU fills these tensors [steps, T, ...]; at its end, `play` copies them to the device.
         self._host = {
             name: _allocate_on_host(getattr(self.batch, name)[-steps:]) for name in CPU_COLUMNS
         }
@@ -184,7 +185,7 @@ class FixedLengthRollout:
     def _carry_pending_decisions(self) -> None:
         """Copy the last decision of each seat i, if it is pending, into row i of the next batch."""
         batch, seats, rows = self.batch, self._seats, self._rows
-        last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)  # row of the last end [T]
+        last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)  # latest end of a hand [T]
         is_own = batch.is_decision & (batch.seat == rows[:seats, :, None])  # [seats, R, T]
         last_row = torch.where(is_own, rows, -1).amax(1)  # [seats, T]
         is_pending = last_row > last_end
@@ -201,7 +202,7 @@ class FixedLengthRollout:
         if rollout.encode_observations is not None:
             self._services.encoder.encode_into(group.tables, group.observation)
         uses_agents = rollout.opponents is not None or rollout.assign_replicas is not None
-        agent = rollout.agent_of_seat[rows, seat] if uses_agents else seat  # saves the lookup
+        agent = rollout.agent_of_seat[rows, seat] if uses_agents else seat  # saves a lookup
         parts = rows, seat, agent, group.observation, group.mask, group.replica
         decisions = DecisionsToMake(*parts, rollout.tables)
         is_decision, is_opponent = rollout.find_decisions_and_opponents(agent, group.mask)
@@ -271,7 +272,7 @@ class FixedLengthRollout:
         group.host_action.copy_(action, non_blocking=True)
 
     def _finish_step(self, group: TableGroup, step: int) -> None:
-        """Play the actions sampled for a group; record the hands that ended, deal new ones."""
+        """Play the actions sampled for a group; record hands that end, and deal new ones."""
         if group.stream is not None:
             group.stream.synchronize()
         rollout, cells = self._rollout, (step, group.table_slice)
@@ -302,6 +303,6 @@ class FixedLengthRollout:
 
 
 def _allocate_on_host(like: Tensor) -> Tensor:
-    """Return zeros in main memory in the shape of a tensor; pinned if that is on a GPU."""
+    """Return zeros in main memory with the shape of `like`; pinned memory if `like` is on a GPU."""
     tensor = torch.zeros(like.shape, dtype=like.dtype)
     return tensor.pin_memory() if like.device.type == "cuda" else tensor

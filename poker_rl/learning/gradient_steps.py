@@ -19,9 +19,9 @@ from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]
 
-STEPS_PER_GRAPH = 8  # gradient steps in a CUDA graph, whose batches are sampled in one call
+STEPS_PER_GRAPH = 8  # gradient steps in a CUDA graph; their batches are sampled in one call
 MIN_CHUNK = 2048  # of `ChunkedAdam`: weights that a CUDA block of 512 threads updates at once
-MAX_CHUNKS = 128  # of `ChunkedAdam`: about the number of multiprocessors of a large GPU
+MAX_CHUNKS = 128  # of `ChunkedAdam`: about as many as a large GPU has multiprocessors
 
 
 def build_adam(*networks: nn.Module, eps: float = 1e-8) -> torch.optim.Adam:
@@ -124,7 +124,7 @@ class ReplayOptimizer:
     ) -> None:
         self.updates = 0
         self.module, self.buffer = module, buffer
-        self.captured_steps: list[CapturedStep] = []  # their graphs use these moments
+        self.captured_steps: list[CapturedStep] = []  # their graphs use the optimizer's moments
         self._batch_size, self._compute_loss = batch_size, compute_loss
         self._lr_schedule, self._max_grad_norm = lr_schedule, max_grad_norm
         device = next(module.parameters()).device

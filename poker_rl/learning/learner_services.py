@@ -30,8 +30,8 @@ from poker_rl.players.network_player import (
 from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
 
 CriticView = Literal["own", "perfect_information", "hand_comparison"]
-"""View of a critic: that of the player (`own`); with the other players' cards
-(`perfect_information`); in hold'em, with these and which hands are ahead (`hand_comparison`)."""
+"""View of a critic. `own`: what the player sees; `perfect_information`: also the other players'
+cards; `hand_comparison`, only in hold'em: also these cards, and which hands are ahead."""
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -42,7 +42,7 @@ class LearnerContext:
     net: NetConfig
     device: torch.device  # of networks, batches and replay buffers
     seed: int
-    opponents: OpponentSettings | None = None  # in every seat but agent 0's; None: self-play
+    opponents: OpponentSettings | None = None  # in all seats but the learner's; None: self-play
     workers: int = 1  # number of processes that train together with these settings
     rank: int = 0  # number of this process; each rank has different random numbers
 
@@ -63,7 +63,8 @@ class LearnerServices:
     `rollout.play_steps` or `rollout.play_full_hands` and an act function such as `sample_actions`,
     and builds its players with `build_players`. Each network is a module with K replicas, whose
     weights are [K, ...]; K is the number of instances times the networks per player. Decision i of
-    a batch belongs to the replica `batch.replica[i]`.
+    a batch belongs to the replica `batch.replica[i]`. Other shapes have N or B rows, A actions, L
+    legal actions, W = `input_size` and H = `hidden_card_size`.
 
     Args:
         assignment: settings that assign networks to decisions; often the learner itself.
@@ -137,7 +138,7 @@ class LearnerServices:
     ) -> nn.Module:
         """Build K replicas of a network that maps observations [K, B, W] to [K, B, outputs].
 
-        The inputs of a critic, [K, B, W + H], also have the hidden cards.
+        The inputs of a critic, [K, B, W + H], also contain the hidden cards.
         """
         dimensions = NetDimensions(
             inputs=self.input_size + is_critic * self.hidden_card_size,
@@ -151,7 +152,7 @@ class LearnerServices:
             return net_config.build_module(dimensions, self._init_generator).to(self.device)
 
     def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
-        """Build K replicas of a critic, [K, B, W + `hidden_card_size`] -> [K, B, outputs]."""
+        """Build K replicas of a critic, [K, B, W + H] -> [K, B, outputs]."""
         return self.build_network(outputs, output_init_scale, is_critic=True)
 
     def build_player_critic(
@@ -162,7 +163,7 @@ class LearnerServices:
         *,
         per_action: bool,
     ) -> Critic | None:
-        """Return a critic to save with players for the display of values in chips, or None.
+        """Return the critic that a player needs to display values in chips, or None.
 
         The result is None if critics see hidden cards, or if `gamma` < 1 discounts the chips.
         Without a `value_network`, the critic's values are the outputs of the player's network.

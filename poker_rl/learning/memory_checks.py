@@ -1,4 +1,4 @@
-"""Checks, before arrays are allocated, that they fit into the memory of the device."""
+"""Checks, made before allocation, that arrays will fit into the memory of a device."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_tabular_memory(tree: GameTree, array_count: int) -> None:
 
 
 def _measure_free_bytes(device: torch.device) -> int:
-    """Return the free bytes of a GPU; of main memory, free or not, return this process's share."""
+    """Return the free bytes of a GPU, or this process's share of main memory, used or free."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -33,14 +33,14 @@ def iterate_minibatches(
     Args:
         replica, is_used: replica of each row, and whether the row is used, [N].
         uniform: a random number in [0, 1) for each row, [N] float64, which decides the order.
-        count: number of minibatches; if `max_rows` is less, that many, but at least one.
+        count: number of minibatches; reduced to `max_rows` if that is less, but at least one.
         max_rows: upper bound of the number of used rows of a replica in any process.
 
     Yields:
-        indices of rows [K, B], and their weights [K, B]. With these, the weighted sum of a
-        replica's losses, averaged over the processes, is the mean loss of the replica's rows in
-        the minibatches of all processes. A replica with fewer than `max_rows` used rows is padded
-        with rows of weight 0, spread evenly over the minibatches. B is 0 if N is 0.
+        indices [K, B] of B rows for each of K replicas, and their weights [K, B]. A replica's sum
+        of weight x loss, averaged over the processes, is the mean loss of its rows in the
+        minibatches of all processes. A replica with fewer than `max_rows` used rows is padded with
+        rows of weight 0, spread evenly over the minibatches. B is 0 if N is 0.
     """
     minibatch_count = max(1, min(count, max_rows))
     order = torch.where(is_used, replica + uniform, replicas).argsort()

@@ -1,7 +1,7 @@
 """Off-policy actor-critic networks, with a replay buffer that stores poker decisions as hands.
 
-An item is one decision, stored as the cards and actions of its hand and the number of actions
-before it. That takes far less memory than the inputs of a critic that sees all cards.
+An item is one decision, stored as the cards and actions of the hand, and the number of actions
+before the decision. This takes far less memory than the inputs of a critic that sees all cards.
 
 Target networks are updated by Polyak averaging. Without them, each step of the critic would also
 move the values that it is fitted to (arXiv:1509.02971).
@@ -37,7 +37,7 @@ class HandReplayBuffer(ReplayBuffer):
         columns = {
             "hand": Column(torch.uint8, table_packer.row_bytes),
             "moves": Column(torch.uint8),  # number of actions before the decision
-            # number of actions before the agent's next decision; if it has none, in the whole hand
+            # actions before the agent's next decision; if there is none, actions in the whole hand
             "next": Column(torch.uint8),
             "reward": Column(torch.float32),
         }
@@ -50,9 +50,9 @@ class HandReplayBuffer(ReplayBuffer):
         """Sample B transitions of each of K replicas with replacement.
 
         A transition goes from a decision to the agent's next one, or to the end of the hand. Return
-        `observation`, `critic_input` (with hidden cards) and `legal_mask` [2, K, B, ...] before and
-        after the transition, and `action`, `reward` and `not_done` [K, B]; `not_done` is False for
-        a transition to the end of the hand.
+        `observation`, `critic_input` (with hidden cards) and `legal_mask`, [2, K, B, ...] (first
+        before, then after the transition), and `action`, `reward` and `not_done`, [K, B].
+        `not_done` is False for a transition to the end of the hand.
         """
         items, to_tensor = self.sample(batch_size), self._services.to_tensor
         shape = items["reward"].shape  # K, B

@@ -25,7 +25,7 @@ class OpponentPoolSettings:
     """Settings of an opponent pool."""
 
     play_prob: Probability  # share of hands (apu: of iterations) with a pool opponent; 0: no pool
-    snapshot_interval: PositiveInt  # iterations between snapshots; each also changes the opponent
+    snapshot_interval: PositiveInt  # iterations between snapshots and changes of the opponent
     capacity: PositiveInt  # largest number of snapshots in the pool
 
 

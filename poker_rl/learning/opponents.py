@@ -26,7 +26,7 @@ from poker_rl.players.player import (
 
 SELF = "self"  # name of the opponent that plays by the learner's own snapshots
 SELF_POOL_CAPACITY = 20  # largest number of snapshots in the pool of `self`
-NO_OPPONENT = -1  # in `Opponents._opponent_of_seat`: the learner's seat, or no player
+NO_OPPONENT = -1  # in `Opponents._opponent_of_seat`: the learner's seat, or an empty seat
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -76,7 +76,7 @@ class Opponents:
         self._opponent_of_seat = np.full((len(tables.records), tables.game.seats), NO_OPPONENT)
         self._pool = SnapshotPool(SELF_POOL_CAPACITY, generator)
         self._self_state: dict[str, Any] | None = None  # snapshot that plays as `self`
-        self._self_players: list[Player] = []  # that snapshot's player for each instance
+        self._self_players: list[Player] = []  # for each instance, the player of this snapshot
         self._device = torch.device("cpu")
         self._hands, self._chips = np.zeros((2, len(self._probs)), np.int64)
 
@@ -138,8 +138,8 @@ class Opponents:
     def pop_metrics(self) -> dict[str, float]:
         """Return metrics of the hands since the last call, summed over processes.
 
-        They are each opponent's share of the opponents' seats, and agent 0's winnings per hand
-        against it in units of the game; a hand counts once for each seat of the opponent.
+        They are each opponent's share of all opponents' seats, and the learner's winnings per hand
+        against it in units of the game. A hand counts once for each seat of the opponent.
         """
         counts = collectives.sum_over_processes(*self._hands.tolist(), *self._chips.tolist())
         self._hands[:], self._chips[:] = 0, 0

@@ -2,7 +2,8 @@
 
 Agents differ from seats: the seating assigns an agent to each seat for each hand. A decision is
 pending if its batch ends before the same agent's next decision and before the end of the hand. A
-pending decision is carried over to the next batch.
+pending decision is carried over to the next batch. In shapes, A counts actions, W the features of
+an observation, and H the numbers that stand for the hidden cards.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ ActFunction = Callable[[DecisionsToMake], tuple[np.ndarray, np.ndarray]]
 
 @dataclass
 class RolloutBatch(_DecisionInputs):
-    """N decisions of the learning agents in the order of play; N is B of the inherited fields."""
+    """N decisions of the learning agents in the order of play; inherited fields write B for N."""
 
     hidden_cards: np.ndarray  # the other players' cards [N, H] uint8; H = 0 if not shown
     action: np.ndarray  # [N] int64
@@ -72,7 +73,7 @@ class RolloutBatch(_DecisionInputs):
         return len(self.action)
 
     def select_rows_and_renumber(self, rows: np.ndarray) -> RolloutBatch:
-        """Return the decisions in `rows` [M], with `next_row` renumbered for the result.
+        """Return the decisions at M indices `rows` [M], with `next_row` renumbered for the result.
 
         The rows must form whole trajectories: all decisions of an agent in a finished hand.
         """
@@ -97,8 +98,8 @@ class Rollout:
     """Tables of one game with learning agents, and perhaps opponents, in the seats.
 
     Args:
-        seed: seed of cards, seating, and the opponents and their actions.
-        opponents: players in every seat but agent 0's; None: self-play.
+        seed: seed of the cards, the seating, the choice of opponents, and their actions.
+        opponents: players in every seat except that of the learner, agent 0; None: self-play.
         seating: `fixed`: agent i in seat i; `shuffled`: sampled for each hand. If a hand has fewer
             seats than agents, some agents sit out; with opponents, agent 0 always gets a seat.
         encode_hidden_cards: maps B table states to the cards hidden from the seats to act, [B, H],
@@ -110,7 +111,7 @@ class Rollout:
     Attributes:
         agent_of_seat: agent in each seat [tables, seats].
         sample_learning_seats: samples for new hands at tables [B] whether each seat learns, [B,
-            seats] bool; another policy of the learner plays in the others. None: all seats learn.
+            seats] bool; another policy of the learner plays the other seats. None: all seats learn.
         is_learning_seat: whether each seat learns in the current hand [tables, seats] bool.
         unfinished_batch: pending decisions of the previous batch; None before the first batch.
     """
@@ -232,7 +233,7 @@ class Rollout:
     def find_decisions_and_opponents(
         self, agent: np.ndarray, mask: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return masks [B] of tables where a learning agent decides and where an opponent acts."""
+        """Return masks of B tables, [B]: where a learning agent decides, where an opponent acts."""
         is_learner = np.full(len(agent), True) if self.opponents is None else agent == 0
         is_decision = is_learner if self.include_forced_moves else is_learner & has_choice(mask)
         return is_decision, ~is_learner

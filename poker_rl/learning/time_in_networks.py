@@ -8,14 +8,14 @@ from time import perf_counter
 
 import torch
 
-_communication_seconds = 0.0  # spent in collectives since this process began
+_communication_seconds = 0.0  # spent in collective operations since this process began
 
 
 class LearnerTimer:
     """Stopwatch of the time since `start`, and of the part inside `time_networks` contexts."""
 
     def __init__(self, device: torch.device) -> None:
-        self._uses_events = device.type == "cuda"  # in the GPU's queue, so the CPU need not wait
+        self._uses_events = device.type == "cuda"  # GPU events, so the CPU need not wait
         self.start()
 
     def start(self) -> None:
@@ -25,7 +25,7 @@ class LearnerTimer:
 
     @contextmanager
     def time_networks(self, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
-        """Count the time in this context as network time; on a GPU, only that of `stream`."""
+        """Count the time in this context as network time; on a GPU, only the time of `stream`."""
         if self._uses_events:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
             begin.record(stream)
@@ -47,7 +47,7 @@ class LearnerTimer:
         return max(0.0, 1 - self._network_seconds / (perf_counter() - self._start))
 
     def compute_communication_fraction(self) -> float:
-        """Return the share of the time since `start` spent in collectives, in [0, 1]."""
+        """Return the share of the time since `start` spent in collective operations, in [0, 1]."""
         seconds = _communication_seconds - self._communication_at_start
         return seconds / (perf_counter() - self._start)
 

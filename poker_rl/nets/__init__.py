@@ -1,8 +1,8 @@
 """Networks with a replica axis [K, ...], encoders of their inputs, and fast layers for CPUs.
 
-Shapes: K replicas, which are independent networks of one shape, B rows of each replica, W inputs, A
-actions. L is the length of the longest list of legal actions, but in sequences the number of steps,
-each with F features.
+In shapes, K counts replicas (independent networks with equal layer sizes), B the rows of each
+replica, W inputs and A actions. L is the length of the longest list of legal actions; for sequences
+it is the number of steps, each with F features.
 """
 
 from poker_rl.nets.action_probs import masked_log_softmax, masked_softmax

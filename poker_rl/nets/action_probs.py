@@ -1,4 +1,4 @@
-"""Probabilities of the legal actions from the outputs of a network, logits or regrets."""
+"""Probabilities of the legal actions from a network's outputs, which are logits or regrets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def masked_log_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
 
 
 def masked_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
-    """Return probabilities of A actions, [..., A]: a softmax over the legal ones, else 0."""
+    """Return probabilities of A actions, [..., A]: a softmax over the legal ones, 0 for others."""
     return torch.where(legal_mask, logits, -torch.inf).softmax(-1)
 
 
 def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Tensor:
     """Return the expectation [...] of the legal actions' values [..., A] under a policy [..., A].
 
-    Illegal actions count as 0: their log-probabilities, -3e38, could make gradients overflow.
+    Illegal actions count as 0: a log-probability of -3e38 could make gradients overflow.
     """
     return (policy * torch.where(legal_mask, value, 0.0)).sum(-1)
 
@@ -33,7 +33,7 @@ def sample_legal_action(
     """Sample an action for each of B rows by a softmax over the logits [B, A] of legal actions.
 
     `uniform` has a random number in [0, 1) for each row, [B]. Return actions [B] int64 and their
-    log-probabilities [B]. The CPU never waits for a GPU, because no value is copied to it.
+    log-probabilities [B]. The CPU never waits for a GPU, because no value is copied back.
     """
     log_probs = masked_log_softmax(logits, legal_mask)
     probs = log_probs.exp()

@@ -1,7 +1,7 @@
 """Policy networks for no-limit games, with a mixture density over raise amounts.
 
 No-limit hold'em has one action for each number of chips to raise to. One head gives the logits of
-fold, call and raise, another one a mixture of logistic densities over the logarithm of the amount,
+fold, call and raise; another gives a mixture of logistic densities over the log of the amount,
 as in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md). A raise to n chips
 gets the mixture's probability of amounts from n - 1/2 to n + 1/2, as PixelCNN++ does for values of
 pixels (arXiv:1701.05517).
@@ -20,7 +20,7 @@ from poker_rl.config.input_checks import ConfigError, PositiveInt
 from poker_rl.nets.net_interface import Features, NetConfig, NetDimensions, get_value_net_config
 
 FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips
-MIN_DENSITY_WIDTH = 1e-3  # smallest scale of a density over log-amounts, which are in [0, 1]
+MIN_DENSITY_WIDTH = 1e-3  # smallest width of a density over log-amounts, scaled to [0, 1]
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -53,7 +53,7 @@ class AmountNetConfig:
 
 
 class AmountHeads(nn.Module):
-    """Network `body` with heads for logits of fold, call, raise to 2, 3, ... chips, [K, B, A]."""
+    """Heads on a network `body`: logits of fold, call, raise to 2, 3, ... chips, [K, B, A]."""
 
     component_centers: Tensor
     bin_edges: Tensor

@@ -1,7 +1,7 @@
-"""Dense networks with a replica axis: K independent networks of one shape, run in one call.
+"""Dense networks with a replica axis: K independent networks of equal size, run in one call.
 
 Every parameter is [K, ...] and every input [K, B, in]; replica k reads input[k]. A hundred small
-networks cost little more than one. Each has its own initialization, gradient and clipping.
+networks cost little more than one. Each has its own initial weights, gradient and clipping.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class MLPConfig:
 class ReplicatedLinear(nn.Module):
     """K linear maps of B rows each, [K, B, in] -> [K, B, out].
 
-    If the layer reads observations, which are often sparse, it may skip zeros (`sparse_layers`); an
-    inner layer, between hidden layers, may compute in bfloat16 (`precision`).
+    A layer that reads observations, which are often sparse, may skip zeros, see `sparse_layers`. An
+    inner layer, which is between hidden layers, may compute in bfloat16, see `precision`.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ReplicatedLinear(nn.Module):
     def initialize(
         self, init: InitScheme, gain: float, scale: float, generator: torch.Generator
     ) -> None:
-        """Sample the initial weights, scaled by `scale` and, only if orthogonal, also by `gain`."""
+        """Sample the initial weights, scaled by `scale` and, if they are orthogonal, by `gain`."""
         if init == "orthogonal":
             for weight in self.weight.detach():
                 nn.init.orthogonal_(weight, gain * scale, generator=generator)
@@ -91,7 +91,7 @@ class ReplicatedLinear(nn.Module):
             is_medium = torch.get_float32_matmul_precision() == "medium"  # see `precision`
             dtype = torch.bfloat16 if is_medium else dtype
         x, weight, bias = x.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
-        if weight.shape[0] == 1:  # with its backward pass, addmm is a fifth faster than baddbmm
+        if weight.shape[0] == 1:  # forward and backward, addmm is a fifth faster than baddbmm
             return torch.addmm(bias.flatten(0, 1), x.flatten(0, 1), weight.flatten(0, 1))[None]
         return torch.baddbmm(bias, x, weight)
 
@@ -108,7 +108,7 @@ class ReplicatedMLP(nn.Module):
     def forward(
         self, x: Tensor, legal: LegalActions | None = None, *, layers: slice = slice(None)
     ) -> Tensor:
-        """Run the layers of a slice on their input `x`; with `legal`, output legal actions only."""
+        """Run the layers in `layers` on the input `x`; with `legal`, output legal actions only."""
         activate, all_layers = ACTIVATIONS[self.activation], list(self.layers)
         for layer in all_layers[layers]:
             x = layer(x, legal) if layer is all_layers[-1] else activate(layer(x))
@@ -130,7 +130,7 @@ def build_mlp(
     """Build K multilayer perceptrons; `widths` are the sizes of input, hidden layers and output.
 
     The initial weights of the last layer are scaled by `output_scale` and, if orthogonal, by
-    `output_gain`. Without `ends_in_outputs` the last layer is a hidden one of a larger network.
+    `output_gain`. Unless `ends_in_outputs`, the last layer is a hidden layer of a larger network.
     """
     last_index = len(widths) - 2
     layers = []
@@ -171,7 +171,7 @@ class NetworkPair(nn.Module):
 
 
 def compute_all_or_legal_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Any:
-    """Return a network's outputs for actions in `legal`, [K, B, L]; if None, for all, [K, B, A]."""
+    """Return outputs for actions in `legal`, [K, B, L]; if it is None, for all, [K, B, A]."""
     if legal is None:
         return module(x)
     if isinstance(module, ReplicatedMLP | NetworkPair):

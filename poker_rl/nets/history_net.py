@@ -30,7 +30,7 @@ MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 s
 class HistoryNetConfig:
     """Settings of a network: dense layers for cards and chips, and an LSTM for past actions.
 
-    A dense layer may take the place of the LSTM.
+    A dense layer may take the place of the LSTM, or past actions are not read at all.
     """
 
     history_reader: Literal["lstm", "fc", "none"]  # fc: a dense layer over all steps
@@ -111,7 +111,7 @@ class ReplicatedLSTM(nn.Module):
             nn.init.uniform_(weight, -1 / sqrt(units), 1 / sqrt(units), generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        if not x.shape[1]:  # no rows: an empty output that gives all weights the gradient 0
+        if not x.shape[1]:  # no rows: return an empty output that gives all weights the gradient 0
             x = x[..., : self.history_shape[1]]
             gates = torch.baddbmm(self.bias[:, None], x, self.weight_ih)
             return torch.bmm(gates[..., : self.units], self.weight_hh)[..., : self.units]

@@ -30,7 +30,7 @@ EncodeFunction = Callable[[Tables, np.ndarray], None]
 class ObservationEncoder:
     """Encoder of B tables into network inputs [B, W], as seen by the seat to act (the player).
 
-    `observation`  observation that the game defines: float32 if it has chips, else uint8
+    `observation`  observation that the game defines: float32 if it contains chips, else uint8
     `sorted_suits` poker: the observation with suits in canonical order, so that hands that differ
                    only by a permutation of suits are equal
     `rank`         rank of the player's one card, evenly spaced from -1 to 1 (highest), float32
@@ -38,7 +38,7 @@ class ObservationEncoder:
     `table`        poker: cards with sorted suits, and chips, without the action history, float32
     `log_chips`    poker with stacks: `sorted_suits` with chips on a logarithmic scale, so that
                    small pots differ as much as large ones, float32
-    `hand_strength` hold'em: `log_chips` if the game has stacks, else `sorted_suits`; and the
+    `hand_strength` hold'em: `log_chips` if the game has stacks, else `sorted_suits`; then the
                    strength of the hand on the board, see `write_hand_features`, float32
     `history`      poker: the newest HISTORY_STEPS actions, oldest first, then the features `table`
     `every_card`   Big 2: the observation, then for each card whether it is in the player's hand,
@@ -71,8 +71,8 @@ class ObservationEncoder:
         self.history_shape = NO_HISTORY
         if features == "history":
             self.history_shape = HISTORY_STEPS, game.history_step_size
-        # Board cards of the first street count as hole cards when suits are sorted, so some tables
-        # that differ only by a permutation of suits still differ after it.
+        # Suits are sorted as if board cards of the first street were hole cards. In games with such
+        # cards, some tables that differ only by a permutation of suits still differ afterwards.
         self.is_suit_invariant = features == "rank" or (
             self._sorts_suits and not (game.definitions["shown"][:, 0] > 0).any()
         )
@@ -84,10 +84,10 @@ class ObservationEncoder:
 
 
 class HiddenCardEncoder:
-    """Encoder of what critics see of the other seats' cards: B tables -> [B, H] uint8, 0 or 1.
+    """Encoder of the other seats' cards as inputs of critics: B tables -> [B, H] uint8, 0 or 1.
 
-    These are the cards that are hidden from the seat to act, with suits in canonical order if
-    `features` sorts them; with `compare_hands`, also which hands are ahead, see
+    These cards are hidden from the seat to act. Their suits are in canonical order if `features`
+    sorts suits. With `compare_hands`, there are also inputs that say which hands are ahead, see
     `write_hand_comparisons`.
 
     Attributes:
@@ -112,7 +112,7 @@ class HiddenCardEncoder:
 
 
 def _make_plugin_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bool, EncodeFunction]:
-    """Return the number of inputs, whether they are binary, and the function that encodes."""
+    """Return the number of inputs, whether they are binary, and the function that writes them."""
     example_tables = Tables(game, 1, seed=0)
     example_tables.deal()
     example = features.encode(game, example_tables.records)
@@ -274,7 +274,7 @@ def _fill_chips(definitions, tables, seat_slots, out):  # type: ignore[no-untype
         row[3 * seat_slots + 2] = price - table.paid[table.to_act] * chip
 
 
-# For each kind of features, a function that returns the number W of inputs and how to encode them.
+# For each kind of features, a function that returns the number W of inputs and their encoder.
 ENCODER_FACTORIES: dict[FeatureKind, Callable[[Game], tuple[int, EncodeFunction]]] = {
     "observation": lambda game: (game.observation_size, Tables.write_observations),
     "sorted_suits": lambda game: (

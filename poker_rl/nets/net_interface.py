@@ -24,7 +24,7 @@ FeatureKind = Literal[
     "every_card",
 ]
 
-# Features whose inputs depend either on cards or on bets, and show bets in chips, if at all
+# Each input of these features depends only on cards or only on bets; bets are in chips, if shown.
 SEPARABLE_FEATURES: tuple[FeatureKind, ...] = (
     "observation",
     "sorted_suits",
@@ -40,7 +40,7 @@ class FeatureEncoder(Protocol):
     """Interface of a plug-in's input features; `net.features: {_target_: ...}` names the class."""
 
     def encode(self, game: Game, records: np.ndarray) -> np.ndarray:
-        """Return W network inputs for each of B tables `records`, seen by its seat to act, [B, W].
+        """Return W network inputs for each of B tables, as seen by the seat to act there, [B, W].
 
         W is the same for all tables of a game. The type is uint8 if all inputs are 0 or 1 at every
         table, else float32.

@@ -14,7 +14,7 @@ import torch
 
 
 def set_matmul_precision(precision: str, device: torch.device) -> None:
-    """Set the precision of matrix products; without native bfloat16 `medium` becomes `highest`."""
+    """Set the precision of matrix products; without native bfloat16, `medium` becomes `highest`."""
     if precision == "medium" and not has_bfloat16(device.type):
         precision = "highest"
     torch.set_float32_matmul_precision(precision)

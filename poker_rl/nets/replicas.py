@@ -70,7 +70,7 @@ def forward_by_replica(
 
 
 def _assign_slots_and_block_size(replica: Tensor, replicas: int) -> tuple[Tensor, int]:
-    """Group rows by replica in blocks of equal size; return each row's slot [N] and that size."""
+    """Group rows by replica in blocks of equal size; return each row's slot, [N], and the size."""
     counts = torch.bincount(replica, minlength=replicas)  # [K]
     block_size = int(counts.max())
     order = replica.to(torch.int32).argsort(stable=True)  # sorts twice as fast as int64
@@ -82,7 +82,7 @@ def _assign_slots_and_block_size(replica: Tensor, replicas: int) -> tuple[Tensor
 
 @torch.no_grad()
 def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
-    """Limit the norm of each replica's gradient to `max_norm`; return the norms before, [K]."""
+    """Limit the norm of each replica's gradient to `max_norm`; return the unclipped norms, [K]."""
     grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
     if len(grads[0]) == 1:
         parts = [*torch._foreach_norm(grads)]  # a tenth faster than one call for each weight
@@ -112,8 +112,8 @@ class WeightEMA:
     def update(self, module: nn.Module, iteration: float = inf) -> None:
         """Set the average to decay * average + (1 - decay) * weights of `module`.
 
-        At `iteration` t the decay is at most t / (t + 3), which is small at first, so that early
-        weights are soon forgotten.
+        At `iteration` t the decay is at most t / (t + 3). This bound is small at first, so that
+        early weights are soon forgotten.
         """
         decay = min(self.decay, 1.0 if iteration == inf else iteration / (iteration + 3))
         averages: list[Tensor] = [*self.module.parameters()]

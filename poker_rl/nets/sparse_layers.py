@@ -25,7 +25,7 @@ MIN_ACTIONS_PER_LEGAL = 8  # if more than 1/8 of the actions is legal, the full 
 
 
 class Nonzeros(NamedTuple):
-    """Nonzeros of inputs [K, B, in], row after row; `columns` and `values` end in unused space."""
+    """Nonzeros of inputs [K, B, in], row by row; the ends of `columns` and `values` are unused."""
 
     columns: np.ndarray  # column of each entry, int32
     values: np.ndarray  # value of each entry, float32

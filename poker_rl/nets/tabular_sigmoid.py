@@ -16,7 +16,7 @@ from poker_rl.nets.net_interface import FeatureKind, NetDimensions
 class SigmoidPolicyConfig:
     """Settings of a tabular policy: one weight w per information set.
 
-    Of two legal actions the more aggressive one has probability sigmoid(w).
+    If two actions are legal, the more aggressive one has probability sigmoid(w).
     """
 
     init_range: NonNegativeFloat  # weights are initialized uniformly on [-init_range, init_range]

@@ -76,8 +76,8 @@ class PositionAdvice:
     ) -> None:
         self.game, self.player, self.player_name = game, player, player_name
         self.records, self.hand_class = records, hand_class
-        # Chips of the seat to act in the pot, with blinds and ante: after each legal bet or raise,
-        # by action, and before the present street.
+        # Totals of the chips that the seat to act has put in, with blinds and ante: after each
+        # legal bet or raise, by action; and before the present street.
         self.raise_targets = game.compute_raise_targets(records[0])
         self.bet_before_street = game.compute_bet_before_street(records[0])
         # Arrays have the shape [actions]. Action values are in chips, NaN if unknown.
@@ -190,7 +190,7 @@ class PositionAdvice:
         return "\n".join(lines)
 
     def _name_group(self, group: MoveGroup) -> str:
-        """Return a group's name; bets are named by the total that the seat then has put in."""
+        """Return a group's name, for bets with the total that the seat has then put in."""
         first = self.raise_targets.get(group.first_action)
         last = self.raise_targets.get(group.last_action)
         if first is None or last is None:

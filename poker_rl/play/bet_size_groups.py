@@ -24,10 +24,10 @@ class MoveGroup:
 
     label: str  # such as `Call 2`, `Raise` or `about half pot`
     name: str  # name of the move if the group has only one, else ""
-    amounts: str  # total bet on this street, such as `3 to 5 bb, 6 to 10 chips`
+    amounts: str  # a call's chips or a bet's total on this street, as `3 to 5 bb, 6 to 10 chips`
     first_action: int
     last_action: int  # the actions of a group are consecutive
-    is_subgroup: bool  # whether the moves are also in the group of all bets, which comes before
+    is_subgroup: bool  # true if the moves are also in the group of all bets, which is shown before
     is_taken: bool  # whether the group contains the move that was made
     prob: float  # sum of the probabilities of the moves
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown

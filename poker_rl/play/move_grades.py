@@ -39,7 +39,7 @@ class MoveGrade:
     word: GradeWord
     prob: float  # probability of the move in the policy of `grader`
     cost: float | None  # in the game's unit, None if unknown
-    grader: str  # name of the player that `prob` is from: the adviser's, or EQUILIBRIUM_NAME
+    grader: str  # name of the player whose policy gives `prob`: the adviser or EQUILIBRIUM_NAME
 
 
 def choose_grade_word(prob: float, cost: float | None) -> GradeWord:
@@ -58,7 +58,7 @@ def grade_move(
 
     In a game small enough to be solved, the grade comes from an equilibrium, unless the opponents'
     equilibrium policies practically never lead to this table. Otherwise it comes from the adviser,
-    and is None without an adviser. If any amount may be bet, a bet's `prob` is that of all bets.
+    and is None without an adviser. If any amount may be bet, a bet's `prob` sums over all amounts.
     """
     solution, chips_lost = solve_small_game(game), np.nan
     if solution is not None:

@@ -1,8 +1,8 @@
 """Access to the page over the network: the server's socket and host names, checks of requests.
 
 - The Host header must contain a name of the server, which prevents DNS rebinding.
-- A POST must come from the page itself, which prevents CSRF. The header Sec-Fetch-Site shows it; if
-  a browser does not send this header, Origin must equal Host.
+- A POST must come from the page itself, which prevents CSRF. The header Sec-Fetch-Site shows where
+  it comes from; if a browser does not send this header, Origin must equal Host.
 - The headers of answers forbid the browser to load anything from other servers, to guess content
   types, to send a referrer and to cache.
 """

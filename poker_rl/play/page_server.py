@@ -43,7 +43,7 @@ RequestData = dict[str, Any]  # JSON object in a POST, or parameters in the path
 
 @dataclass
 class PageServer:
-    """HTTP endpoints of the page, which answer one request after another.
+    """HTTP endpoints of the page; they answer one request at a time.
 
     Args:
         sessions: the sessions of all visitors.
@@ -120,7 +120,7 @@ class PageServer:
                     lambda _, data: sessions.get_seats_and_opponents(data["game"]),
                 ),
             ]
-        if not config.public:  # the sessions of a public server may be those of others
+        if not config.public:  # visitors of a public server must not see each other's results
             routes.append(
                 route("/results", lambda *_: summarize_sessions_by_table(Path(config.outputs)))
             )

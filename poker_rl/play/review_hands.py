@@ -39,8 +39,8 @@ from poker_rl.training.compose_run_config import PlayerSelectionConfig, resolve_
 from poker_rl.training.rank_and_device import prepare_process
 
 OUTPUT_SUFFIXES = (".csv", ".html")
-PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # worst decisions in terminal and HTML
-NAMED_HANDS = 5  # number of names of hands that are listed for each reason to leave hands out
+PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # how many of the worst decisions are shown
+NAMED_HANDS = 5  # number of hands that are named for each reason to leave hands out
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -143,7 +143,7 @@ def build_summary(
     decisions: RecordedDecisions,
     rows: Sequence[Mapping[str, Any]],
 ) -> TextTable:
-    """Return a table of the recorded players: how far `player` agrees, grades, total cost."""
+    """Return a table of recorded players: agreement with `player`, grades, and total cost."""
     headings = ["recorded player", "hands", "decisions", "agreement", "log-likelihood"]
     table: TextRows = [[*headings, "inaccuracies", "mistakes", f"cost ({game.unit}s)"]]
     names = np.array([row["player"] for row in rows])
@@ -169,7 +169,7 @@ def build_summary(
 
 
 def build_left_out_table(decisions: RecordedDecisions) -> TextTable:
-    """Return a table, by reason, of hands that were not replayed or only with rounded bets."""
+    """Return a table of hands left out, by reason, and of those replayed with rounded bets."""
     rounded = [hand.name for hand in decisions.hands if hand.rounded_amounts]
     reasons = decisions.left_out | ({"replayed, with rounded amounts": rounded} if rounded else {})
     rows = [["reason", "hands", "names"]]

@@ -286,7 +286,7 @@ class Session:
         return rebuild_finished_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
     def _check_turn(self, turn_id: int, is_over: bool) -> None:
-        """Raise an error if `turn_id` is outdated or `is_over` differs from that of the hand."""
+        """Raise an error if `turn_id` is outdated, or the hand's `is_over` is not the given one."""
         if turn_id != self.turn_id:
             raise StaleRequestError(self.build_view())
         if self.current_hand.is_over != is_over:

@@ -6,10 +6,10 @@ The file has one JSON line for the table, and then one for each deal and each fi
     {"dealt": 1}
     {"hand": 1, "variant": 0, "deck": [2, 0], "player_of_seat": [0, 1], "actions": [1, 2], "won": …}
 
-`variant` is the index of the number of seats, if that is random. `player_of_seat` is the player
-index of each seat (0 is the human player). `won` is the payoff of each player in chips.
-`ev_adjusted` is the human player's payoff in chips, adjusted for luck by AIVAT, or null. A hand
-with a line `dealt` but no line `hand` was not finished.
+`variant` is 0 or, if the number of seats is random, the index of this hand's number of seats.
+`player_of_seat` is the player index of each seat (0 is the human player). `won` is the payoff of
+each player in chips. `ev_adjusted` is the human player's payoff in chips, adjusted for luck by
+AIVAT, or null. A hand with a line `dealt` but no line `hand` was not finished.
 
 The statistics are mean payoffs per hand of the human player, with the half-width of their 95 %
 confidence interval (None below `MIN_DEALS` hands).
@@ -120,7 +120,7 @@ class SessionFile:
         return file
 
     def append_line(self, line: dict[str, Any]) -> None:
-        """Append a JSON line and flush it to the disk; if that fails, try to remove it again."""
+        """Append a JSON line and flush it to the disk; if this fails, try to remove the line."""
         with name_path_in_errors(self.path):
             end_offset = self.path.stat().st_size
             try:

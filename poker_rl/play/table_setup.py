@@ -75,7 +75,7 @@ class TableSetup:
 
 
 def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
-    """Return a short display name for each full name, a complete spec of a player.
+    """Return a short display name for each full name, as `outputs/kuhn/ppo/x@300000:average`.
 
     A trained player is named by its run, or by its algorithm if the run is named by its start time.
     If two of these names are equal, all players are named by the last parts of their full names,
@@ -84,7 +84,7 @@ def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
 
     def shorten_name(full_name: str) -> str:
         path, separator, player = full_name.rpartition(":")
-        if not separator or player == "greedy":  # a bot
+        if not separator or player == "greedy":  # a bot or a greedy player
             return Path(full_name).stem
         run = Path(path.partition("@")[0])
         is_timed = TIMED_RUN_PATTERN.search(run.name)
@@ -112,9 +112,9 @@ def build_table_setup(
         option_dirs: folders of YAML options, such as `conf`.
         against: specs of the opponents. A single opponent plays in all seats but the person's; []
             stands for the first player in `default_opponents` that can play the game.
-        adviser: spec of the adviser. None stands for no adviser or, if there are
-            `default_advisers`, for the first opponent that is no bot, or else the first of these
-            that can play the game.
+        adviser: spec of the adviser. None stands for no adviser if `default_advisers` is empty.
+            Otherwise it stands for the first trained opponent or, if there is none, for the first
+            player in `default_advisers` that can play the game.
     """
     game: DisplayedGame = build(game_config["game"], "game", Game)
     if not FILE_NAME_PATTERN.fullmatch(game.name):
@@ -146,7 +146,7 @@ def build_table_setup(
 
 
 def rebuild_table_setup(table: Mapping[str, Any], option_dirs: Sequence[Path]) -> TableSetup:
-    """Build the table of a session from `table`, the result of `TableSetup.to_dict` in its file."""
+    """Build the table that a session's file describes; `table` is from `TableSetup.to_dict`."""
     config = compose_plain_config([f"game={table['game']['name']}"], option_dirs)
     config["game"] |= table["game"]  # saved settings replace those of conf/game
     return build_table_setup(config, option_dirs, table["against"], table["adviser"])

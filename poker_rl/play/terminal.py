@@ -13,7 +13,7 @@ from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.storage.terminal_messages import print_line
 
-MAX_LISTED_PROBS = 8  # a hint lists at most so many moves, the most probable ones
+MAX_LISTED_PROBS = 8  # number of moves in a hint; the least probable ones are left out
 HELP = """\
 f, c, r, p    fold; check or call; bet or raise; pass
 r 12          bet or raise to 12 chips
@@ -66,7 +66,7 @@ def execute_line(session: Session, words: list[str]) -> str:
 
 
 def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
-    """Return the number of the move that a line names, or `{"to": chips}` for a bet or raise."""
+    """Return the action of the typed move; `{"to": chips}` for a bet of an unlisted amount."""
     bets = [move for move in view["moves"] if move["raise_to"] is not None]
     if words == ["r"] and len(bets) > 1:
         raise MoveNotAllowedError("Type an amount too, such as r 12.")
@@ -82,7 +82,7 @@ def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
 
 
 def format_table(view: View, session: Session) -> str:
-    """Return the moves since the person's last decision, the table, the legal moves or outcome."""
+    """Return text: moves since the person's last one, the table, and legal moves or outcome."""
     is_over = view["phase"] == "over"
     table = view["result"]["shown"] if is_over else view["table"]
     name_of_seat = {player["seat"]: player["name"] for player in view["players"]}

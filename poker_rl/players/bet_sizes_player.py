@@ -1,8 +1,8 @@
-"""Player of a full no-limit game that was trained in a variant of it with listed bet sizes.
+"""Player of a full no-limit game whose networks were trained in a variant with listed bet sizes.
 
 In the full game, a seat may bet any number of chips. The player's networks see past bets in chips,
 so they also see the exact amounts of bets of unlisted sizes. The player itself bets only listed
-sizes, which the rules of the game with bet sizes convert to chips.
+sizes, which the rules of the variant convert to chips.
 """
 
 # Compiled functions have no annotations, since numba infers their types.
@@ -25,11 +25,11 @@ from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
 
 
 class BetSizesPlayer(PlayerWrapper):
-    """Player of the full game that chooses between the bet sizes of the game it was trained on.
+    """Player of a full no-limit game that chooses between the bet sizes of `sized_game`.
 
-    The rules of the game with bet sizes convert each size at a table: a size below the smallest
-    legal raise becomes that raise, and a size above the stack becomes all-in. If several sizes give
-    the same amount, only the first of them is legal.
+    `sized_game` is the variant in which `player` was trained. Its rules convert sizes to chips: a
+    size below the smallest legal raise becomes that raise, and a size above the stack becomes
+    all-in. If several sizes give the same amount, only the first of them is legal.
     """
 
     def __init__(self, game: Game, sized_game: Game, player: Player) -> None:
@@ -53,17 +53,16 @@ class BetSizesPlayer(PlayerWrapper):
         return self._player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values [B, A] in chips; NaN for raises that no listed size gives."""
+        """Return the critic's values [B, A] in chips; NaN for amounts that no listed size gives."""
         values = self._player.action_values(records)
         return None if values is None else self._convert_sizes(records, values, np.nan)
 
     def _convert_sizes(
         self, records: np.ndarray, sized_values: np.ndarray, unlisted_value: float
     ) -> np.ndarray:
-        """Return a value for each action of the full game, [B, A].
+        """Convert values of the actions of `sized_game` to those of the full game, [B, A].
 
-        `sized_values` are the values of the actions of the game with bet sizes. A raise that no
-        listed size gives has the value `unlisted_value`.
+        A raise to an amount that no listed size gives gets `unlisted_value`.
         """
         targets = compute_raise_targets(self._sized_game, records)
         values = np.full((len(records), self._game.action_count), unlisted_value)
@@ -92,7 +91,7 @@ def is_restricted_to_bet_sizes(
 
 
 def compute_raise_targets(game: Game, records: np.ndarray) -> np.ndarray:
-    """Return the chips that each bet size raises to at B tables, [B, sizes]; 0 if it is illegal."""
+    """Return the chips that each bet size raises to at B tables, [B, sizes]; 0 if illegal."""
     targets = np.empty((len(records), game.action_count - RAISE), np.int64)
     _fill_raise_targets(game.definitions, records, targets)
     return targets

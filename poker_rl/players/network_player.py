@@ -1,4 +1,9 @@
-"""Players that compute the probabilities of actions with networks."""
+"""Players that compute the probabilities of actions with networks.
+
+A player may have several instances, which are independent copies that were trained side by side.
+An instance has a single network, or one for each seat, agent (an agent may change seats between
+hands) or betting node (a sequence of actions after which a seat acts).
+"""
 
 from __future__ import annotations
 
@@ -42,10 +47,10 @@ def get_network_index(
     records: np.ndarray,
     agent_of_seat_to_act: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return which network of an instance decides at each of B tables, as indices [B] int64.
+    """Return the index of the network of an instance that decides at each of B tables, [B] int64.
 
-    `agent_of_seat_to_act` [B] is used only with the sharing `per_agent`. If it is None, agent i is
-    assumed to sit in seat i.
+    `agent_of_seat_to_act` [B] is used only if `network_sharing` is `per_agent`. If it is None,
+    agent i is assumed to sit in seat i.
     """
     if network_sharing == "shared":
         return np.zeros(len(records), np.int64)
@@ -62,8 +67,8 @@ def get_network_index(
 class Critic:
     """Networks that estimate values from the same features as the policy's networks.
 
-    There is one value network for each network of the policy. If `module` is None, the outputs of
-    the policy's own networks are the values of actions.
+    If `module` is None, the outputs of the policy's own networks are the values of actions. If not,
+    there is one value network for each network of the policy.
     """
 
     module: nn.Module | None
@@ -80,10 +85,7 @@ class NetworkPlayer:
         net_config: the architecture of the networks.
         module: the networks of all instances, which map features to a logit for each action. If an
             instance has M networks, network m of instance i has the index i * M + m.
-        network_sharing: which network of an instance decides: a single one for all decisions, or
-            one for each seat, agent or betting node. A betting node is a sequence of actions after
-            which a seat acts.
-        instance_count: number of instances, the independent copies of the whole player.
+        network_sharing: which networks an instance has, see the module's docstring.
         critic: networks that estimate values, or None.
     """
 
@@ -153,7 +155,7 @@ class NetworkPlayer:
     def _compute_outputs(
         self, module: nn.Module, records: np.ndarray, legal_actions: LegalActions | None = None
     ) -> torch.Tensor:
-        """Return the outputs [B, outputs]; given `legal_actions`, only those it lists, [B, L]."""
+        """Return all outputs, [B, outputs], or only those for `legal_actions` if given, [B, L]."""
         device, replica = next(module.parameters()).device, None
         observations = torch.from_numpy(self.encoder(records)).to(device)
         if self.network_sharing != "shared":

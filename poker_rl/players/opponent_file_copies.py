@@ -24,14 +24,14 @@ OPPONENTS_FOLDER = "opponents"
 class OpponentFileCopies:
     """Copies of opponents' files in a run's folder: those that exist, and those to be made.
 
-    `run_folder` is None before the folder exists. `specs_in_config` are the players' specs in the
-    config of a run that is resumed; the files of these players are not copied.
+    `run_folder` is None before the folder exists. If a run is resumed, `specs_in_config` are the
+    opponents' specs in its config; the files of these opponents are not copied again.
     """
 
     def __init__(
         self, run_folder: Path | None = None, specs_in_config: Collection[str] = ()
     ) -> None:
-        # The copies to be made: from the copy's path in the run's folder to the file to copy.
+        # Files that are still to be copied. A key is the path of the copy within the run's folder.
         self.files_to_copy: dict[str, Path] = {}
         self._run_folder, self._specs_in_config = run_folder, specs_in_config
 
@@ -62,8 +62,8 @@ class OpponentFileCopies:
     def resolve_bundled_path(self, spec: str) -> str:
         """Replace the path of a copy in a spec by the path of a file that can be read.
 
-        This is the copy in the run's folder or, if the copy is only planned, the file to copy. If
-        the spec contains no such path, return it unchanged.
+        This file is the copy in the run's folder or, if the copy is only planned, the original. A
+        spec without the path of a copy is returned unchanged.
         """
         bundled_path, colon, player = spec.partition(":")
         is_bundled = bundled_path.startswith(f"{OPPONENTS_FOLDER}/")

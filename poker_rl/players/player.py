@@ -1,8 +1,8 @@
 """Interface and wrappers of players; functions that check action probabilities and sample actions.
 
-`to_dict()` returns the state of a player, which a snapshot stores: `_target_`, the dotted path of
-its class, and its settings and weights as plain values and tensors. `from_dict(state, game,
-device)` builds the player again.
+`to_dict()` returns the state of a player, which a snapshot stores: under the key `_target_` the
+dotted path of its class, its settings as plain values, and its weights as tensors.
+`from_dict(state, game, device)` builds the player again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Player(Protocol):
     def is_suit_invariant(self) -> bool:
         """True if tables that differ only by a permutation of suits get the same probabilities.
 
-        Evaluation is then cheaper; False is always correct.
+        True makes evaluation cheaper. False is always allowed.
         """
         return False
 
@@ -58,7 +58,7 @@ class Player(Protocol):
         return None
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the seat to act's expected payoff after each action, [B, A] float64, in chips.
+        """Return expected payoffs of the seat to act after each action, [B, A] float64, in chips.
 
         A value is NaN if the action is illegal or has no estimate. The result is None if no critic
         estimates such values.
@@ -176,7 +176,7 @@ def compute_checked_probs(
 
 @jit
 def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
-    """Return the index of the first row that is no distribution over legal actions; -1 if none."""
+    """Return the index of the first row that is no distribution over legal actions, else -1."""
     for row in range(len(probs)):
         missing_mass = 1.0
         for action in range(probs.shape[1]):
@@ -191,7 +191,7 @@ def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
 
 
 def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
-    """Return the index of the first occurrence of each of P player objects in `players`, [P]."""
+    """Return for each of P players the smallest index at which the same object is listed, [P]."""
     ids = [id(player) for player in players]
     return np.array([ids.index(player_id) for player_id in ids])
 

@@ -46,7 +46,7 @@ CPU = torch.device("cpu")
 BOT_NAME_PATTERN = re.compile(r"[\w-]+")
 GREEDY_SUFFIX = ":greedy"
 PLAYER_PATTERN = re.compile(rf"(\w+)(?:\.(\d+))?({GREEDY_SUFFIX})?")  # like current.3:greedy
-# Like outputs/kuhn/ppo/x@300000:current.3:greedy.
+# This matches, for example, outputs/kuhn/ppo/x@300000:current.3:greedy.
 SPEC_PATTERN = re.compile(rf"(.+?)(?:@(\d+))?(?::{PLAYER_PATTERN.pattern})?")
 
 PLAYER_NAME_PATTERN = re.compile(r"\w{1,60}")  # such a name is safe in a file name
@@ -141,7 +141,7 @@ def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
 
 
 def resolve_file_and_player(spec: str) -> tuple[Path, str]:
-    """Return the snapshot file that a spec names, and the player in it, like `average.7:greedy`."""
+    """Return the snapshot file of a spec, and its player as text, such as `average.7:greedy`."""
     path, name, instance, is_greedy = parse_spec(spec)
     name = read_headline_player_name(path) if name is None else name
     instance_suffix = "" if instance is None else f".{instance}"
@@ -159,10 +159,10 @@ def is_run_snapshot(snapshot: Path) -> bool:
 
 
 def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
-    """Return the parts of a trained player's spec: snapshot file, name, instance, is greedy.
+    """Return the parts of a trained player's spec: file, name, instance, and whether it is greedy.
 
-    Name and instance are None if the spec does not contain them. For a run folder without
-    `@DECISIONS` the file is the newest snapshot.
+    Name and instance are None if the spec does not contain them. If it names a run folder without
+    `@DECISIONS`, the file is the run's newest snapshot.
     """
     if not spec:
         raise ConfigError('"" names no player')
@@ -187,7 +187,7 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
 
 
 def get_earlier_self_name(snapshot: Path) -> str:
-    """Return the display name of a snapshot as the opponent of a later player of its run."""
+    """Return the display name of an opponent that is an older snapshot of the player's own run."""
     return f"itself at {int(snapshot.stem):,}"
 
 
@@ -196,14 +196,14 @@ def load_snapshot_players(
 ) -> dict[str, Player]:
     """Return the players of a snapshot file by name, or only the one named `player_name`.
 
-    They must have been trained in `game`. If it is a full no-limit game, they may also have been
-    trained in the same game with listed bet sizes, see `BetSizesPlayer`. Raise ConfigError if the
-    file is damaged or of another game, or has no such player.
+    The players must have been trained in `game`. If `game` allows bets of any size, they may also
+    have been trained in the same game with listed bet sizes, see `BetSizesPlayer`. Raise
+    ConfigError if the file is damaged or of another game, or has no such player.
     """
     (game_of_file, player_states), game_config = load_game_and_player_states(path), game.to_dict()
     has_sizes = is_restricted_to_bet_sizes(game_of_file, game_config)
     if game_of_file != game_config and not has_sizes:
-        keys = game_config | game_of_file  # so that the message names another game first
+        keys = game_config | game_of_file  # the first key is the game's name
         key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))
         other_game = game_of_file.get(key) if key == "name" else f"another {game.name}: {key}"
         raise ConfigError(f"{path} is of {other_game}, not of this {game.name}")

@@ -1,10 +1,10 @@
 """Policy of a player at public states with every hand that the seat to act may hold.
 
-Every input feature of poker depends either on the public state or on the hand of the seat to act.
-So for a network, D states and R hands need only D + R encodings instead of D * R. The first layer
-is linear, so it is also computed once for each state and once for each hand, and its two outputs
-are added for each pair of a state and a hand. A GPU computes the policy on the next boards while
-the CPU evaluates the previous ones.
+A public state is what both seats see: the board and the actions so far. Each input feature depends
+either on the public state or on the hand of the seat to act. So for a network, D states and R hands
+need only D + R encodings instead of D * R. The first layer is linear, so it is also computed once
+for each state and once for each hand, and its two outputs are added for each pair of a state and a
+hand. A GPU computes the policy on the next boards while the CPU evaluates the previous ones.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BoardPolicy:
     # Probabilities [D, R, A] of A actions at the D states. R counts the representative hands of all
     # boards that were queried together, whose policies share this array.
     probs: np.ndarray
-    # Index on the axis R of each hand's representative, [H]; -1 for hands that share a board card.
+    # Index on the axis R of each hand's representative, [H]; -1 for hands with a board card.
     row_of_hand: np.ndarray
 
 
@@ -60,18 +60,18 @@ class RepresentativeHands:
     """The R hands for which the policy is computed on a board.
 
     A player that ignores how suits are named has the same policy with two hands if a permutation of
-    the suits keeps the board and converts one hand into the other. One hand represents all of them.
+    the suits keeps the board and turns one hand into the other. One hand represents all such hands.
     """
 
     representatives: np.ndarray  # index of each representative among all hands, [R]
-    # Index in `representatives` for each of the H hands, [H]; -1 for hands that share a board card.
+    # Index in `representatives` for each of the H hands, [H]; -1 for hands with a board card.
     representative_of_hand: np.ndarray
-    # Decks [2, R, cards] that deal the board and a representative. `decks[s]` deals it to seat s.
+    # Decks [2, R, cards] that deal the board and a representative; `decks[s]` deal it to seat s.
     decks: np.ndarray
 
 
 class RangePolicyQuery:
-    """Query interface to heads-up poker players: their policy at public states with every hand."""
+    """Query of heads-up poker players for their policy at public states with every hand."""
 
     def __init__(self, game: Game, ranges: Ranges, boards: Boards) -> None:
         self._game, self._poker_game = game, check_heads_up(game)
@@ -102,8 +102,8 @@ class RangePolicyQuery:
     ) -> np.ndarray:
         """Return the probabilities of A actions at D public states with H hands, [D, A, H].
 
-        They are 0 for hands that share a board card. `states` [D] has one table in each state; all
-        are on the street of the board, and their cards are ignored.
+        They are 0 for hands with a board card. `states` [D] has one table in each state. All states
+        are on the street of the board; the cards of the tables are ignored.
         """
         probs = self._query_player(player, states, representative_hands.decks, lambda rows: None)
         row_of_hand = representative_hands.representative_of_hand
@@ -137,7 +137,7 @@ class RangePolicyQuery:
         boards: Iterable[Board],
         on_progress: Callable[[int], object],
     ) -> Iterator[list[BoardPolicy]]:
-        """Yield the policy on each board, in lists for boards that are queried together.
+        """Yield the policies on all boards; a list has those of boards that are queried together.
 
         A network on a GPU computes the next list while the caller uses the present one. `states`
         [D] has one table in each public state of the boards' street. `on_progress` is called
@@ -183,7 +183,7 @@ class RangePolicyQuery:
 def _to_board_policies(
     group: list[tuple[Board, RepresentativeHands]], get_probs: Callable[[], np.ndarray]
 ) -> list[BoardPolicy]:
-    """Wait for the probabilities of boards that were queried together; return each one's policy."""
+    """Wait for the probabilities of boards that were queried together; return their policies."""
     probs, policies, first_row = get_probs(), [], 0
     for board, hands in group:
         rows = hands.representative_of_hand
@@ -213,7 +213,7 @@ def start_network_query(
     Args:
         player: a player with separable features, whose `instance_count` is 1.
         state_tables: one table in each state, [D]; the seat to act always has the first hand.
-        hand_tables: tables in the first state, [R], in which the seat to act has each of the hands.
+        hand_tables: one table for each hand of the seat to act, [R], all in the first state.
         on_progress: called once, with the number of pairs of a state and a hand, D * R.
 
     Returns:

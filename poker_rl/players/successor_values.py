@@ -21,9 +21,9 @@ def compute_successor_values(
 
     After the action, each hand in `tables` is played on, in place, until the hand ends or the same
     seat has a choice again. The value is then the seat's payoff or the result of `estimate_values`.
-    `choose_responses` chooses the actions of the other seats, except of those with a single legal
-    action. Both functions get the indices [n] of n of the tables and return an array [n];
-    `choose_responses` also gets the masks of legal actions [n, A].
+    `choose_responses` chooses the actions of other seats that have more than one legal action. Both
+    functions get the indices [n] of n of the tables and return an array [n]; `choose_responses`
+    also gets the masks of legal actions [n, A].
     """
     seat = tables.records["to_act"].copy()
     tables.step(actions)
@@ -35,7 +35,7 @@ def compute_successor_values(
         is_own_decision = has_choice & (tables.records["to_act"][rows] == seat[rows])
         if is_own_decision.any():
             successor_values[rows[is_own_decision]] = estimate_values(rows[is_own_decision])
-        moves = legal_mask.argmax(1)  # only right for seats with one legal action
+        moves = legal_mask.argmax(1)  # right for seats with one legal action
         is_response = has_choice & ~is_own_decision
         if is_response.any():
             moves[is_response] = choose_responses(rows[is_response], legal_mask[is_response])

@@ -1,4 +1,4 @@
-"""Players with a table of action probabilities that has a row for each information set."""
+"""Players whose action probabilities are in a table with a row for each information set."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PublicTabularPlayer(TabularPlayer):
 
 
 def get_infoset_index(game: Game) -> InfosetIndex:
-    """Return the `InfosetIndex` of a game; only that of the last game is cached."""
+    """Return the `InfosetIndex` of a game; the cache holds only the newest index."""
     infoset_index = _cached_infoset_index.get(key := repr(game.to_dict()))
     if infoset_index is None:
         _cached_infoset_index.clear()  # frees memory first; a large game's index takes gigabytes

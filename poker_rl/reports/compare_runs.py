@@ -106,7 +106,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
         set_figure_title(figure, title)
     width = config.width or figure.get_figwidth()
     if config.caption == "figure":
-        # `add_footnote` wraps the text for its unscaled font; the scaled text then fits `width`.
+        # `add_footnote` assumes a font scale of 1, so first set the width that fits unscaled text.
         figure.set_figwidth(width / config.font_scale)
         add_footnote(figure, format_caption(comparisons))
     figure.set_size_inches(width, config.height or figure.get_figheight())
@@ -122,7 +122,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
 def build_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
     """Return a panel for each measure, with a performance profile for each group of runs.
 
-    A profile shows, for each threshold, the share of runs that are better; it covers all games.
+    A profile shows which share of the runs of all games is better than each threshold.
     """
     panels = []
     for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):
@@ -167,7 +167,7 @@ def collect_group_scores(
 
 
 def format_caption(comparisons: Sequence[Comparison]) -> str:
-    """Return the figure's caption: exact or from matches, number of seeds, meaning of the bands."""
+    """Return the caption: how values were measured, number of seeds, meaning of the bands."""
     config = comparisons[0].config
     kinds = tuple(record["kind"] for comparison in comparisons for record in comparison.records)
     parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)

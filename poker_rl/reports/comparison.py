@@ -78,11 +78,11 @@ class CompareConfig:
 
 
 class Comparison:
-    """Comparison of groups of runs of one game, by their means or IQMs over seeds.
+    """Comparison of groups of runs of one game, by means or interquartile means over seeds.
 
     Attributes:
-        measures: names of the compared values: tags of metrics.jsonl, such as "loss/value", or
-            measures, such as "exploitability", of each run's headline player, see `RunData`.
+        measures: names of the compared values. A name is a tag of metrics.jsonl, such as
+            "loss/value", or a measure of each run's headline player, such as "exploitability".
     """
 
     def __init__(self, runs: Sequence[RunData], config: CompareConfig) -> None:
@@ -112,8 +112,8 @@ class Comparison:
     def _is_counted(self, run: RunData) -> bool:
         """Return whether the means include a run.
 
-        It must have reached `x_value`. If this is None, it must have finished, or `unfinished` must
-        be true.
+        With the setting `x_value`, the run must have reached this value of `x_axis`. Without it,
+        the run must have finished, unless `unfinished` is set.
         """
         if not run.curves:
             return False
@@ -122,11 +122,11 @@ class Comparison:
         return run.status == "finished" or self.config.unfinished
 
     def get_value(self, run: RunData, measure: str) -> float | None:
-        """Return a run's last value of a measure, not after `x_value`; None if there is none."""
+        """Return a run's last value of a measure up to `x_value`; None if there is none."""
         return run.get_value(measure, self.config.x_axis, self.config.x_value)
 
     def list_counted_values(self, group: RunGroup, measure: str) -> list[float]:
-        """Return the values of a measure, see `get_value`, in the runs that count in means."""
+        """Return the value of a measure in each of the group's counted runs that recorded it."""
         values = (self.get_value(run, measure) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
@@ -223,7 +223,7 @@ class Comparison:
     def format_cell(self, record: Mapping[str, Any], run_count: int) -> str:
         """Format the value of a record with its interval; return "-" without a value.
 
-        If the value is of one seed, or not of all `run_count` runs, the number of seeds is added.
+        The number of seeds is appended if it is 1, or less than the `run_count` runs of the group.
         """
         value, seeds = record[self.config.statistic], record["seeds"]
         if not seeds:

@@ -125,7 +125,7 @@ def create_evaluation(
 
 
 def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[str, Player]:
-    """Return by name the players to measure: `player` if set, else all in the run's snapshot."""
+    """Return the players to measure by name: the setting `player`, else all of the snapshot."""
     spec, snapshot = evaluation.config.player, evaluation.snapshot
     if snapshot is not None and spec is None:
         with error_prefix("run"):
@@ -136,7 +136,7 @@ def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[
             return {resolve_spec(spec): evaluation.load_player(spec)}
         if (match := PLAYER_PATTERN.fullmatch(spec)) is None:
             raise ConfigError(f"{spec} is not a name, as in current, current.2 or current:greedy")
-        if match[1] == spec:  # no instance and not greedy
+        if match[1] == spec:  # the name has neither an instance nor `:greedy`
             return load_snapshot_players(snapshot, evaluation.game, device, spec)
         return {spec: evaluation.load_player(f"{snapshot}:{spec}")}
 

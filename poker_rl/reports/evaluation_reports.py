@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EVALUATIONS_FOLDER = "evaluations"
-LISTED_PREFIXES = ("against/", BOUND_PREFIX, "table")  # of sampled measures that lists show
+LISTED_PREFIXES = ("against/", BOUND_PREFIX, "table")  # `read_reports` keeps these if sampled
 MAX_FIGURE_NAME_LENGTH = 100  # characters of a file name
 RowBuilder = Callable[[Sequence[Result], str | None], TextRows]
 
@@ -83,7 +83,7 @@ class Evaluation:
     config: EvaluateConfig
     game: Game
     evaluator: PlayerEvaluator
-    load_player: Callable[[str], Player]  # by its name on the command line
+    load_player: Callable[[str], Player]  # loads the player that a spec names
     start_time: datetime = field(default_factory=datetime.now)
     results: list[Result] = field(default_factory=list)
     tables: list[TextTable] = field(default_factory=list)
@@ -114,7 +114,7 @@ class Evaluation:
         return None if folder is None else folder / f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
 
     def load_players_of_setting(self, key: str) -> dict[str, Player]:
-        """Return by name the players that a setting lists, such as "against"."""
+        """Return the players in the setting `key`, such as "against", by name."""
         with error_prefix(key):
             specs = resolve_distinct_specs(getattr(self.config, key))
             return {spec: self.load_player(spec) for spec in specs}
@@ -212,7 +212,7 @@ def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, 
 
 
 def print_reports(config: EvaluateConfig) -> None:
-    """Print a table for each report of a run, or for each in the folder `out`, oldest first."""
+    """Print the reports in the folder `out` or, without `out`, those of the run; oldest first."""
     if config.results_folder is None:
         raise ConfigError("show: give run=FOLDER or out=FOLDER")
     if config.out is None:

@@ -1,9 +1,9 @@
 """`poker-rl export`: hands, policies and weights of players as files for other programs.
 
 Policies of Kuhn poker and two-player Leduc poker are written with OpenSpiel's names of information
-sets and its action numbers (Lanctot et al., arXiv:1908.09453). These numbers differ from ours only
-in Kuhn poker, where 0 is `pass` and 1 is `bet`. OpenSpiel's Leduc poker for three players is
-another game, because it splits odd chips.
+sets and its action numbers (Lanctot et al., arXiv:1908.09453). These numbers differ from those of
+this program only in Kuhn poker, where OpenSpiel's 0 is `pass` and 1 is `bet`. OpenSpiel's Leduc
+poker for three players is another game, because it splits odd chips.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def check_export_settings(config: ExportConfig, game: Game) -> None:
 def play_hands(
     game: Game, players: tuple[Player, Player], hand_count: int, seed: int
 ) -> list[tuple[HandHistory, int]]:
-    """Play hands with different deals, and return each hand with the seat of `players[0]`.
+    """Play `hand_count` deals; return a hand of each deal, with the seat of `players[0]` in it.
 
     `players[0]` changes its seat from hand to hand; `players[1]` has all other seats.
     """
@@ -195,5 +195,5 @@ def format_open_spiel_infoset(open_spiel_name: str, seats: int, record: np.void)
 
 
 def to_open_spiel_kuhn_action(action: np.ndarray, facing_bet: np.ndarray | bool) -> np.ndarray:
-    """Convert actions of Kuhn poker to OpenSpiel's: 1 for a raise or a call of a bet, else 0."""
+    """Convert actions of Kuhn poker to OpenSpiel's: 1 for a raise or the call of a bet, else 0."""
     return np.where((action == RAISE) | ((action == CALL) & facing_bet), 1, 0)

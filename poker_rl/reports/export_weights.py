@@ -50,7 +50,7 @@ from poker_rl.storage.run_files import describe_snapshot_origin
 WEIGHTS_SUFFIXES = (SAFETENSORS_SUFFIX, ".onnx")
 EXPORT_PACKAGES = ("safetensors", "onnx", "onnxscript", "onnxruntime")
 MAX_DIFFERENCE = 1e-5  # allowed difference between probabilities by ONNX and by PyTorch
-CHECKED_TABLE_COUNT = 256  # random hands in which ONNX and PyTorch are compared at all decisions
+CHECKED_TABLE_COUNT = 256  # random hands; ONNX and PyTorch are compared at all their decisions
 CARD_TASK = "reinforcement-learning"
 
 
@@ -87,10 +87,10 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
 
 
 def list_newest_player_results(snapshot: Path, player_name: str) -> list[Result]:
-    """Return the newest result of each main measure of a player in a snapshot of a run.
+    """Return the newest result of each main measure of a snapshot's player.
 
     Results are those of `poker-rl evaluate` for this snapshot. If it is the run's newest snapshot,
-    results of training are added for other measures.
+    measures that were not evaluated in this way have their last value from training.
     """
     run = snapshot.parents[1]
     results = read_run(run).list_last_results() if snapshot == find_newest_snapshot(run) else []
@@ -135,7 +135,7 @@ def format_model_card(
 
 
 class _OnnxPolicy(nn.Module):
-    """Policy of a player as a PyTorch module for ONNX, with dense input layers only."""
+    """Policy of a player as a PyTorch module for ONNX, without code for sparse inputs."""
 
     def __init__(self, player: NetworkPlayer) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class _OnnxPolicy(nn.Module):
                 layer.reads_observations = False
 
     def forward(self, observation: Tensor, mask: Tensor, seat: Tensor | None = None) -> Tensor:
-        """Return probabilities [B, A] at B decisions; `seat` [B] selects the network, if given."""
+        """Return probabilities [B, A] of A actions at B decisions; `seat` [B] picks networks."""
         logits = self.module(observation.expand(self.networks, -1, -1))
         row = torch.arange(observation.shape[0])
         return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)

@@ -154,7 +154,7 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
 
 
 def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Markup]:
-    """Yield as HTML a run's curves and, in small games and hold'em, policies of `players`."""
+    """Yield HTML with a run's curves and, in small games and hold'em, policies of `players`."""
     opponents = OpponentFileCopies(run.folder)
     evaluator: PlayerEvaluator = build(
         run.config.get("evaluation"),
@@ -169,7 +169,7 @@ def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> I
 
 
 def render_sample_hands(game: Game, player: Player, config: ReportConfig) -> Iterator[Markup]:
-    """Yield hands that a player plays with itself as HTML: a table of the moves, and payoffs."""
+    """Yield HTML of hands that a player plays against itself: tables of the moves, and payoffs."""
     player = player.select_instance(0) if player.instance_count > 1 else player
     generator, tables = np.random.default_rng(config.seed), Tables(game, 1, config.seed)
     for _ in range(config.hands):

@@ -90,7 +90,7 @@ class TournamentPlan:
     """All settings that decide the results of a tournament."""
 
     game: Mapping[str, Any]
-    players: Mapping[str, Mapping[str, Any] | None]  # settings of each bot; None: a trained player
+    players: Mapping[str, Mapping[str, Any] | None]  # a bot's settings; None: a trained player
     table_kind: TableKind
     rounds: PositiveInt
     deals: TournamentDeals
@@ -132,8 +132,8 @@ def create_plan(
 ) -> TournamentPlan:
     """Return the plan of a new tournament.
 
-    The name of each trained player includes its snapshot, so that a resumed tournament plays the
-    same one.
+    The name of each trained player includes its snapshot, so that a resumed tournament plays with
+    the same weights.
     """
     if group_config is None:
         raise ConfigError("game: missing; give game=NAME players=[…], or resume=FOLDER")
@@ -214,8 +214,8 @@ class Tournament:
     def read_table_results(self, table: int) -> np.ndarray:
         """Return the chips per hand that a table's scored players won, [scored players, deals].
 
-        All players are scored, except at tables where a player has several seats: there only the
-        player in seat 0 is scored.
+        Scored players count in the ranking. These are all players of the table or, if a player has
+        several seats there, only the player in seat 0.
         """
         path = self.get_results_path(table)
         shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
@@ -247,12 +247,12 @@ def play_missing_tables(tournament: Tournament, workers: int) -> None:
 
 
 def _create_table_task(plan: TournamentPlan, folder: Path, device: str) -> Any:
-    """Load the players in a worker process, and return its `Tournament.play_table`."""
+    """Load the players in a worker process, and return the function that plays a table."""
     return Tournament(plan, folder, device).play_table
 
 
 def print_and_save_results(tournament: Tournament, draws_figure: bool) -> None:
-    """Print the results of a finished tournament; save them as JSON, CSV and perhaps a figure."""
+    """Print a finished tournament's results; save them as JSON, CSV and, if wanted, a figure."""
     plan, folder = tournament.plan, tournament.folder
     results = compute_tournament_results(
         tournament.game,

@@ -33,7 +33,7 @@ MAX_SUMMARY_BYTES = 64 * MIB  # enough for the summary of a sweep with 5,000 job
 # Settings that may differ between runs of the same group
 IGNORED_SETTINGS = {*LOCATION_SETTINGS, "seed", "figures", "threads", "device", "names"}
 TARGET_SUFFIX = "._target_"
-FOLDER_PATTERN = re.compile(r'[^\s"\[,]+/')  # the folders of a path, within the text of a setting
+FOLDER_PATTERN = re.compile(r'[^\s"\[,]+/')  # matches the folders `a/b/` of a path `a/b/c.pt`
 OPTION_GROUPS = ("game", "algo", "net")
 
 
@@ -82,13 +82,13 @@ class RunData:
 
     @cached_property
     def headline_player(self) -> str | None:
-        """Name of the headline player, which is evaluated first; None before an evaluation."""
+        """Name of the headline player, evaluated before the others; None before any evaluation."""
         tags = (tag for tag in self.curves if tag.startswith("eval/"))
         return next((tag.split("/")[1] for tag in tags), None)
 
     @property
     def headline_measures(self) -> list[str]:
-        """["exploitability"] if the headline player has it, else its `against/…` measures."""
+        """The headline player's "exploitability" if recorded, else all its `against/…` measures."""
         measures = list_players_and_measures(self.curves)
         own = [measure for player, measure in measures if player == self.headline_player]
         return ["exploitability"] if "exploitability" in own else own
@@ -119,7 +119,7 @@ class RunData:
         return x_values, values[rows[last_row]]
 
     def get_value(self, name: str, x_axis: str, x_value: float | None = None) -> float | None:
-        """Return the last value of a tag or measure, not after `x_value`; None if there is none."""
+        """Return the last value of a tag or measure up to `x_value`; None if there is none."""
         x_values, values = self.get_curve(name, x_axis)
         values = values[x_values <= (np.inf if x_value is None else x_value)]
         return float(values[-1]) if len(values) else None
@@ -169,7 +169,7 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
 
 
 def list_run_folders_at(path: Path) -> list[Path]:
-    """Return the run folders at or below the folder `path`, or listed in the summary `path`."""
+    """Return the run folders at or below a folder, or those that a sweep's summary file lists."""
     if path.is_file():
         return read_summary_run_folders(path)
     if (path / CONFIG_FILE).exists() or (path / MANIFEST_FILE).exists():
@@ -186,7 +186,7 @@ def read_summary_run_folders(path: Path) -> list[Path]:
             folders = [Path(row["folder"]) for row in csv.DictReader(file) if row["folder"]]
     except (LookupError, ValueError, TypeError, csv.Error):
         raise ConfigError(f"{path} is neither a run folder nor the summary of a sweep") from None
-    # If `outputs` was moved, the listed paths are wrong, but GAME/ALGO/NAME below it is right.
+    # If the user moved `outputs`, only the ends of the listed paths, GAME/ALGO/NAME, are right.
     moved = [path.parent.parent.joinpath(*folder.parts[-3:]) for folder in folders]
     return [new if new.is_dir() else old for new, old in zip(moved, folders, strict=True)]
 
@@ -199,7 +199,7 @@ class RunGroup:
         label: the settings that differ from those of other groups, or a name from the user.
         config: the settings by dotted key.
         counted_runs: those of `runs` that count in means, at most one for each seed.
-        color: color of the group in figures; None to choose a free one.
+        color: color of the group in figures; None to let the figure choose one.
     """
 
     label: str
@@ -277,11 +277,11 @@ def create_group_labels(
 
 
 def list_differing_keys(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the keys whose values differ, except horizons of schedules if the budget differs."""
+    """Return the keys whose values differ; omit horizons of schedules if the budget differs."""
     keys = dict.fromkeys(key for flat_config in configs for key in flat_config)
     values = {key: {_encode_comparable(config.get(key)) for config in configs} for key in keys}
     differing_keys = [key for key in keys if len(values[key]) > 1]
-    # Horizons of schedules depend on the budget.
+    # Horizons often are shares of the budget, and then differ only because the budget differs.
     omitted_suffix = ".horizon" if "budget" in differing_keys else ()
     return [key for key in differing_keys if not key.endswith(omitted_suffix)]
 

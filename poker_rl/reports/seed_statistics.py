@@ -22,7 +22,7 @@ RESAMPLE_COUNT = 2000  # number of bootstrap samples
 def estimate_with_interval(
     values: Sequence[float], statistic: Statistic = "mean"
 ) -> tuple[float, float | None, float | None]:
-    """Return the mean or IQM of values [seeds], and its interval's ends, None for one seed."""
+    """Return the mean or IQM of values [seeds], and its interval's ends (None for one seed)."""
     columns = estimate_columns_with_interval(np.array(values, float)[:, None], statistic)
     center, low, high = (column.item() for column in columns)
     return (center, None, None) if len(values) == 1 else (center, low, high)
@@ -31,7 +31,7 @@ def estimate_with_interval(
 def estimate_columns_with_interval(
     values: np.ndarray, statistic: Statistic
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean or IQM [N] of values [seeds, N], and both ends [N] of its 95 % interval."""
+    """Return the mean or IQM of N columns `values` [seeds, N], and its 95 % interval; all [N]."""
     mean, count = values.mean(0), len(values)
     if count == 1:
         return mean, mean, mean
@@ -87,8 +87,8 @@ def average_curves(
 ) -> CurveLine:
     """Return the mean or IQM of curves, in the range of x values that all of them cover.
 
-    A curve has ascending x values and y values, between which it is linear. `band` is the 95 %
-    interval of the mean or IQM, or the range from the lowest to the highest curve.
+    A curve is a pair (ascending x values, y values), and is linear between these points. `band` is
+    the 95 % interval of the mean or IQM, or the range from the lowest to the highest curve.
     """
     x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
     start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)

@@ -1,4 +1,4 @@
-"""Tables as text for a terminal, Markdown, CSV or HTML; rows of tables of results; HTML pages.
+"""Functions that format tables for a terminal, Markdown, CSV or HTML, and build HTML pages.
 
 A table is a list of rows of text; the first row holds the headings. Text in HTML elements is
 escaped unless it is `Markup`.
@@ -20,7 +20,7 @@ from poker_rl.storage.terminal_messages import escape_control_characters
 
 TextRows = list[list[str]]
 MAX_LINE_WIDTH = 120
-MAX_NAME_WIDTH = 40  # a longer name of a player is replaced by a number, which a legend explains
+MAX_NAME_WIDTH = 40  # a longer name is replaced by a number such as [1], which a legend explains
 COLUMN_GAP = "  "
 STYLE_SHEET = Path(__file__).with_name("page.css")
 # This policy keeps browsers from running scripts that a name of a run might contain.
@@ -33,11 +33,11 @@ class TextTable:
 
     rows: TextRows
     heading: str = ""
-    key_columns: int = 1  # columns, from the left, that are repeated when a wide table is split
+    key_columns: int = 1  # a wide table is split; each part repeats this number of first columns
 
 
 def format_for_terminal(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> str:
-    """Format paragraphs and tables; numbers from a legend at the end replace long `names`."""
+    """Format paragraphs and tables; replace long `names` by numbers, with a legend at the end."""
     long_names = [name for name in dict.fromkeys(names) if len(name) > MAX_NAME_WIDTH]
     legend = {name: f"[{number}]" for number, name in enumerate(long_names, start=1)}
 
@@ -59,7 +59,7 @@ def format_for_terminal(parts: Iterable[str | TextTable], names: Iterable[str] =
 
 
 def wrap_line(line: str, prefix: str = "") -> str:
-    """Wrap a line at spaces; a longer word, such as a path, stays in one piece."""
+    """Wrap a line at spaces; a word that is too long for a line, such as a path, is not split."""
     return fill(
         line,
         MAX_LINE_WIDTH,
@@ -71,10 +71,10 @@ def wrap_line(line: str, prefix: str = "") -> str:
 
 
 def format_columns(rows: Sequence[Sequence[str]], key_columns: int = 1) -> str:
-    """Format rows of cells as aligned columns, with a rule below the first row.
+    """Format rows of cells as aligned columns, with a line of dashes below the first row.
 
-    Columns that do not fit into `MAX_LINE_WIDTH` follow in further blocks, each of which repeats
-    the first `key_columns` columns.
+    A table wider than `MAX_LINE_WIDTH` is split into blocks of columns, one below the other. Each
+    block repeats the first `key_columns` columns.
     """
     rows = [[escape_control_characters(cell).replace("\n", "\\n") for cell in row] for row in rows]
     columns = [
@@ -118,7 +118,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
-    """Return headings and a row for each result; a measure's percentiles are cells of its row."""
+    """Return headings and a row for each result; its percentiles are further cells, not rows."""
     percentiles = {r.tag: r.formatted_value for r in results if r.is_percentile}
     suffixes = dict.fromkeys(tag[tag.rindex("/") :] for tag in percentiles)
     rows = [["player", "measure", "value", *(s[1:] for s in suffixes), "unit", "kind", "n"]]
@@ -132,11 +132,11 @@ def build_long_rows(results: Sequence[Result], headline_player: str | None = Non
 
 
 def build_wide_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
-    """Return the rows of a table with a row for each player and kind of result.
+    """Return headings and a row for each player and kind of result, such as "against uniform".
 
-    There is a column for each measure; those against different opponents share one, because the
-    kind names the opponent. A measure that was both sampled and computed exactly has two columns.
-    Units are in the headings or, if all are equal, in a column.
+    Each measure has a column, but winnings against different opponents share one, because the kind
+    names the opponent. A measure that was both sampled and computed exactly has two columns. Units
+    are in the headings or, if all are equal, in a column of their own.
     """
     sampled_kinds = {(r.player, r.measure): r.kind for r in results if r.half_width is not None}
     units: dict[str, dict[str, None]] = {}
@@ -172,7 +172,7 @@ class Markup(str):
 
 
 def create_html_element(tag: str, /, *children: str, **attributes: str) -> Markup:
-    """Return an HTML element; `http_equiv=` sets its attribute "http-equiv", `class_=` "class"."""
+    """Return an HTML element; `http_equiv=` sets the attribute "http-equiv", `class_=` "class"."""
     attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
@@ -187,7 +187,7 @@ def create_html_table(
 ) -> Markup:
     """Return an HTML table whose headings are `rows[0]`.
 
-    `highlighted_rows` are row numbers without the headings: 0 is the first row below them.
+    `highlighted_rows` are numbers of rows; row 0 is the first one below the headings.
     """
     headings = [create_html_element("th", cell, scope="col") for cell in rows[0]]
     head, body = create_html_element("tr", *headings), []

@@ -67,9 +67,9 @@ def follow_metrics_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
 
 
 def find_first_measure_tags(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
-    """Return the tag of each player's first measure in the newest row, by the tag without `eval/`.
+    """Map the name of each player's first measure in the newest row to its tag.
 
-    An example is {"average/exploitability": "eval/average/exploitability"}.
+    The tag has the prefix `eval/`: {"average/exploitability": "eval/average/exploitability"}.
     """
     first: dict[str, str] = {}
     for tag in rows[-1] if rows else ():

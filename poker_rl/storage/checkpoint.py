@@ -2,10 +2,10 @@
 
 `state.pt` holds the full state of a run. It is written under another name, read back, flushed to
 the disk and then renamed, so that it is complete at any moment. `players/<decisions>.pt` is a
-snapshot of the players, {"game": game.to_dict(), "players": {name: player.to_dict()}}; later
-snapshots leave it in place. Exported players are snapshots in safetensors files, which can't hold
-code: the entry `poker_rl` of the metadata is the snapshot as JSON, in which {"tensor": NAME} stands
-for each tensor.
+snapshot of the players, {"game": game.to_dict(), "players": {name: player.to_dict()}}; older
+snapshots are kept. Exported players are snapshots in safetensors files, which can't hold code. In
+such a file, the entry `poker_rl` of the metadata is the snapshot as JSON, in which {"tensor": NAME}
+stands for a tensor.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def save_atomically(path: Path, tree: dict[str, Any]) -> None:
 
 
 def load_checked(path: Path) -> dict[str, Any]:
-    """Load a `save_atomically` file onto the CPU; raise ConfigError if missing or damaged."""
+    """Load a file of `save_atomically` to the CPU; raise ConfigError if it can't be loaded."""
     try:
         with name_path_in_errors(path), memory_errors_as_config_errors(str(path)):
             with (
@@ -78,7 +78,7 @@ def load_checked(path: Path) -> dict[str, Any]:
 
 
 def map_tensors(tree: Any, function: Callable[[str, torch.Tensor], Any], path: str = "") -> Any:
-    """Return nested values, tensors mapped by `function(path, tensor)` with a path like "a.0"."""
+    """Replace each tensor in nested values by `function(path, tensor)`; a path is like "a.0"."""
     if isinstance(tree, torch.Tensor):
         return function(path, tree)
     prefix = f"{path}." if path else ""
@@ -91,7 +91,7 @@ def map_tensors(tree: Any, function: Callable[[str, torch.Tensor], Any], path: s
 
 
 def find_non_finite_tensors(tree: Any) -> list[str]:
-    """Return the paths, as in `map_tensors`, of the tensors that hold a NaN or an infinity."""
+    """Return the paths (see `map_tensors`) of all tensors that contain a NaN or an infinity."""
     tensors: dict[str, torch.Tensor] = {}
     map_tensors(tree, tensors.__setitem__)
     # The minimum and the maximum of a tensor are NaN if any of its values is NaN.
@@ -114,8 +114,8 @@ def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:
 def copy_to_cpu(tree: Any) -> Any:
     """Return a copy of nested values with every tensor on the CPU, in its own storage.
 
-    torch.save always saves the whole storage. For a view, such as one of K network replicas, it
-    would save all replicas.
+    torch.save always saves the whole storage of a tensor. For a view of one of K network replicas,
+    it would save all K.
     """
     return map_tensors(tree, lambda _, tensor: tensor.detach().cpu().clone())
 
@@ -135,7 +135,7 @@ def find_newest_snapshot(folder: Path) -> Path:
 
 
 def load_snapshot(path: Path) -> dict[str, Any]:
-    """Load a snapshot, {"game": ..., "players": {name: state}}; raise ConfigError if invalid."""
+    """Load a snapshot, {"game": …, "players": {name: state}}; raise ConfigError if it is none."""
     is_safetensors = path.suffix == SAFETENSORS_SUFFIX
     tree = load_safetensors(path) if is_safetensors else load_checked(path)
     if not all(isinstance(tree.get(key), dict) for key in ("game", "players")):

@@ -36,11 +36,11 @@ def name_path_in_errors(path: Path | str) -> Iterator[None]:
 def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
     """Yield the path of a new, empty file to write; on exit, replace the file `path` with it.
 
-    The new file is flushed to the disk first, so `path` is at any moment the complete old file or
-    the complete new one. After an error the old file stays, and the new one is removed. The new
-    file has the permissions `mode` less the user's umask.
+    The new file is flushed to the disk before it replaces the old one. So at any moment, `path` is
+    either the complete old file or the complete new file. After an error the old file stays, and
+    the new one is removed. The new file has the permissions `mode` less the user's umask.
     """
-    # With a fixed name, an attacker could place a link there that leads to another file.
+    # The name is random, so that no attacker can put a link to another file at this path before.
     new_path = path.with_name(f"{path.name}.{token_hex(4)}{PARTIAL_SUFFIX}")
     try:
         os.close(os.open(new_path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, mode))
@@ -66,7 +66,7 @@ def write_text_atomically(path: Path, text: str) -> None:
 
 
 def copy_into_folder(folder: Path, source_by_path: Mapping[str, Path]) -> None:
-    """Copy each source file to the relative path in `folder` that is its key."""
+    """Copy each source file into `folder`; the key of a source is its new path in the folder."""
     for relative_path, source in source_by_path.items():
         path = folder / relative_path
         path.parent.mkdir(exist_ok=True)
@@ -120,8 +120,8 @@ def create_writable_folder(path: Path) -> None:
 def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
     """Lock a folder while in this context; only one process at a time can hold the lock.
 
-    If another process holds it, wait until it is free. With `activity`, such as "training it", do
-    not wait but raise a ConfigError, which says that another process is doing that.
+    If another process holds the lock, wait until it is free. But if `activity` is given, such as
+    "training it", raise a ConfigError at once, which says that another process is training it.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

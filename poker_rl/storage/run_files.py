@@ -67,7 +67,7 @@ MANIFEST_TYPES: dict[str, Any] = {  # types of the entries that other code reads
     "measurements": dict,
     "resumed": list,
 }
-# Enough for 100,000 rows of 2.5 KB. A limit is needed since parsed rows take far more memory.
+# Enough for 100,000 rows of 2.5 KB. There is a limit because parsed rows need far more memory.
 MAX_METRICS_BYTES = 256 * MIB
 MAX_ROW_BYTES = 1 << 18
 # Names of files and folders that a run creates before it writes the manifest.
@@ -76,11 +76,11 @@ RECORDED_PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tenso
 
 
 def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
-    """Return a label for a folder's name from a command's overrides, as `lr.start-0.5_seed-1`.
+    """Return a label for a folder's name, built from overrides, such as `lr.start-0.5_seed-1`.
 
-    The label has no character with a special meaning for shells or for Hydra, so that the folder
-    can be typed in `resume=FOLDER`. Overrides of the top-level settings `omitted_keys` are left
-    out, and so are those of game and algorithm, which are the names of the parent folders.
+    The label has no character with a special meaning for shells or for Hydra, so that users can
+    type the folder in `resume=FOLDER`. Overrides of the top-level settings `omitted_keys` are left
+    out, and so are those of game and algorithm, because the parent folders are named by these.
     """
     words = []
     for override in overrides:
@@ -95,9 +95,9 @@ def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str])
 def create_run_folder(
     outputs: Path, game: str, algo: str, name: str | None = None, label: str = ""
 ) -> Path:
-    """Create and return the folder outputs/game/algo/name; by default, name is label and time.
+    """Create and return the folder outputs/game/algo/name; without `name`, use label and time.
 
-    If the folder exists, raise ConfigError unless its run was killed before it wrote a manifest.
+    If the folder exists, raise ConfigError, unless its run was killed before writing a manifest.
     """
     now = f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}"
     folder = outputs / game / algo / (name or f"{label}_{now}".lstrip("_"))
@@ -137,8 +137,8 @@ def build_manifest(seed: int, device: torch.device) -> dict[str, Any]:
         "tracker_id": token_hex(8),  # id of this run in experiment trackers such as MLflow
         "status": "running",  # at the end: finished, interrupted or failed
         "checkpoint": None,  # counters at the last checkpoint
-        "measurements": {},  # for the tag of each measurement its unit and kind, such as "exact"
-        "resumed": [],  # `describe_process` of each process that resumed the run
+        "measurements": {},  # by tag of the measurement: its unit and its kind, such as "exact"
+        "resumed": [],  # for each process that resumed the run: the result of `describe_process`
     }
 
 
@@ -280,7 +280,7 @@ def _collect_versions() -> dict[str, str]:
 
 
 def _get_commit() -> str | None:
-    """Return the Git commit of the sources, with "-dirty" if edited; None if it is unknown."""
+    """Return the Git commit of the sources, with "-dirty" after edits; None if it is unknown."""
     checkout = Path(__file__).resolve().parents[2]
     if not (checkout / ".git").exists():
         return None

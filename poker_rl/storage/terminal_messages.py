@@ -37,7 +37,7 @@ def escape_control_characters(text: str) -> str:
 def print_line(text: str, is_escaped: bool = False) -> None:
     """Print a line and flush it; a failure of standard output raises an OSError.
 
-    Escape control characters, unless the caller has escaped those of untrusted text (`is_escaped`).
+    Escape control characters, unless `is_escaped`: then the caller has escaped all untrusted text.
     """
     with name_path_in_errors("standard output"):
         print(text if is_escaped else escape_control_characters(text), flush=True)
@@ -73,7 +73,7 @@ def announce_compilation() -> AbstractContextManager[object]:
 
 
 def create_progress_bar(total: int, unit: str, **tqdm_options: Any) -> Any:
-    """Create a bar that counts units such as "deals"; outside a terminal it is rarely updated."""
+    """Create a progress bar with a unit such as "deals"; outside a terminal, update it rarely."""
     from tqdm import tqdm
 
     min_interval = 0.1 if sys.stderr.isatty() else 30

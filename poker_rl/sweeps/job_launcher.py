@@ -50,9 +50,9 @@ def launch_jobs(
 ) -> None:
     """Run jobs by a Hydra launcher, which may write into `folder`.
 
-    `task` runs the job with a number; it may be pickled for another process or machine. Hydra gets
-    no overrides, since a wrong setting in one job would then end the sweep: `task` composes the
-    config of a job when the job starts.
+    `task` runs the job whose number it gets, and may be pickled for another process or machine.
+    Hydra gets no overrides, since a wrong setting in one job would then end the whole sweep.
+    Instead, `task` composes a job's config when the job starts.
     """
     callback: Any = Callback()
     hydra_launcher = Plugins.instance().instantiate_launcher(
@@ -65,7 +65,7 @@ def launch_jobs(
 
 
 def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> DictConfig:
-    """Return Hydra's own settings for a sweep, in which Hydra may write into `folder`."""
+    """Return Hydra's own settings for a sweep; Hydra's files are written into `folder`."""
     # "${" in the path would begin a reference to a setting.
     escaped_folder = str(folder.absolute()).replace("${", "\\${")
     folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]

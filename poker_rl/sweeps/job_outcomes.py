@@ -51,7 +51,7 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
 
 
 def save_job_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | None) -> None:
-    """Save the present outcome of a job, and its run folder or None, in the sweep's folder."""
+    """Save a job's present outcome, and its run folder if it has one, in the sweep's folder."""
     # No folder is saved for a refused job: if `folder` exists, it belongs to another run.
     # The path is relative, because other machines may mount the file system elsewhere.
     path = "" if folder is None or outcome.status == "refused" else os.path.relpath(folder, sweep)

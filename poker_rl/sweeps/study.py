@@ -1,8 +1,8 @@
 """A study of `poker-rl tune`: its settings, its search space and its trials.
 
-While a process runs trial N, it locks byte N of the file `locks`. The lock ends with the process,
-even if that is killed. So another process can notice that a trial is lost and put it back into the
-queue; the next try of the trial resumes the runs of the lost try.
+While a process runs trial N, it locks byte N of the file `locks`. If the process ends or is killed,
+the lock is released. So another process can notice that this trial is lost, and put it back into
+the queue. The next try of the trial resumes the runs of the lost try.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from poker_rl.training.start_run import build_and_train
 
 LOCKS_FILE = "locks"
 MAX_TRIES = 5  # a trial is given up once its process was stopped or killed this many times
-WAIT_S = 1.0  # time between two searches for lost trials, while all remaining trials are running
+WAIT_S = 1.0  # time between searches for lost trials, while other processes run all that remain
 
 SearchSpace = dict[str, distributions.BaseDistribution]
 EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"
@@ -94,13 +94,13 @@ class Objective(Logger):
     """Objective function of a study: the mean of the metric over the runs of a trial.
 
     The runs of a trial, one per seed, train one after another. This object is also their logger. At
-    each evaluation, it reports to Optuna the mean of the metric over the runs so far, together with
-    the sum of their steps. Optuna compares trials at equal sums.
+    each evaluation, it reports two numbers to Optuna: the mean of the metric over the runs so far,
+    and the sum of their steps in the budget's unit. Optuna compares trials at equal sums.
     """
 
     folder: Path  # the folder of the study
     config: TuneConfig
-    root: RootConfig  # root settings of the runs
+    root: RootConfig  # settings of the runs that belong to no group
     option_dirs: Sequence[Path]
 
     def __call__(self, trial: Trial) -> float:
@@ -119,7 +119,7 @@ class Objective(Logger):
         return fmean(self.values)
 
     def train_seed(self, seed: int) -> float:
-        """Train or resume the run of a seed, and return its final metric; raise like `__call__`."""
+        """Train or resume a seed's run; return its final metric, or raise as `__call__` does."""
         name = get_run_name(self.trial, seed)
         words = [*self.config.train_overrides, *format_overrides(self.trial.params)]
         words += [f"seed={seed}", f"outputs={self.folder}", f"name={name}"]
@@ -163,7 +163,7 @@ class Objective(Logger):
     def log(self, row: Row, step: int) -> None:
         """Report the metric to Optuna; raise RunInterruptedError if Optuna prunes the trial."""
         done, values = row.counters[self.root.budget_unit], {**row.counters, **row.values}
-        if done == 0:  # the first row, before training, has no metrics of `learn`
+        if done == 0:  # before training, only measures can be checked: `learn` has no metrics yet
             if "/" not in self.config.metric:
                 self.get_metric(values)
             return
@@ -206,7 +206,7 @@ def start_next_trial(
 ) -> Trial | None:
     """Start the next trial; return None once enough trials are completed or pruned.
 
-    While other processes run all trials that are still missing, wait: some of these may be lost.
+    While other processes run all trials that are still missing, wait, because one may get lost.
     """
     while True:
         with exclusive_lock(objective.folder):  # no other process may start a trial now

@@ -2,7 +2,8 @@
 
 The name of a job's run contains its overrides and a digest of all its settings. By this name, a job
 finds an earlier run with equal settings. At a stop signal, the sweep's process writes the signal's
-number into a temporary file, for which jobs look. Jobs in the queue of a cluster are not stopped.
+number into a temporary file. Its jobs on this machine look for this file, and stop. Jobs in the
+queue of a cluster are not stopped.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def read_stop_signal(stop_file: Path) -> int | None:
     """Return the number of the signal that stopped the sweep; None if no signal has stopped it."""
     try:
         return int(stop_file.read_text() or signal.SIGINT)
-    except FileNotFoundError:  # on other machines the file never exists
+    except FileNotFoundError:  # no signal so far; on other machines, the file never exists
         return None
 
 

@@ -43,7 +43,7 @@ STUDY_NAME = "poker-rl"
 STUDY_FILE = "study.db"
 # Settings that must not change in a resumed study; Optuna keeps them as the attribute `definition`.
 DEFINITION_KEYS = ("search_space", "train_overrides", "seeds", "metric", "direction")
-SETTINGS_SET_BY_STUDY = {"seed", *LOCATION_SETTINGS}  # of runs; a user can't give them
+SETTINGS_SET_BY_STUDY = {"seed", *LOCATION_SETTINGS}  # a user can't give these settings of runs
 SETTINGS_EQUAL_IN_TRIALS = {"budget", "budget_unit", "evaluate_every"}
 
 
@@ -73,9 +73,10 @@ def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
 def build_checked_root_config(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
-    """Return the root settings of a run with the lowest value or first choice of each searched key.
+    """Compose a run of the study, and return its root settings, those that belong to no group.
 
-    Raise ConfigError if a value is not allowed, or a key is one that the study has to set.
+    In this run, each searched key has its lowest value or first choice. Raise ConfigError if a
+    value is not allowed, or a key is one that the study has to set.
     """
     for key in map(option_files.parse_override_key, (*train_overrides, *search_space)):
         if key in SETTINGS_SET_BY_STUDY:

@@ -21,8 +21,8 @@ REQUIRED_PARTS = ("game", "algo", "evaluation", "logger", "names")
 # Groups whose selected option is recorded in `names`, a section of the run's config.
 NAMED_GROUPS = ("game", "algo", "net", "experiment")
 OPPONENT_KEYS = ("opponents", "evaluation.other_seats_player", "evaluation.opponents")
-# Settings that may change when a run is resumed. They affect learning only by the length of the
-# training and by rounding errors.
+# Settings that may change when a run is resumed, because they affect learning only by the length of
+# the training and by rounding errors.
 CHANGEABLE_SETTINGS = {
     *("budget", "evaluate_every", "checkpoint_every", "evaluation", "figures", "logger"),
     *("device", "threads", "precision"),
@@ -38,7 +38,7 @@ class PlayerSelectionConfig:
 
     run: str | None
     checkpoint: NonNegativeInt | None  # a snapshot of the run, by its number of decisions
-    player: str | None  # a player of the run; without a run, a spec for `load_player`
+    player: str | None  # name of a player of the run; without a run, a spec for `load_player`
     device: Literal["auto", "cpu", "cuda"]
     threads: PositiveInt
 

@@ -20,7 +20,7 @@ from poker_rl.learning import collectives
 from poker_rl.nets.input_encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetConfig, NetDimensions
 
-# Settings for the number of rows in a network call; if a learner has several, the first counts.
+# Settings for the number of rows in a network call; the first in this order that exists counts.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")
 
 

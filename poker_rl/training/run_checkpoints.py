@@ -24,8 +24,8 @@ from poker_rl.training.compose_run_config import CHANGEABLE_SETTINGS, RESUME_RUL
 from poker_rl.training.run_log import RunLog
 
 WORKERS_FOLDER = "workers"
-# Settings of the algorithm that a warm start requires to be equal in both runs: they define shapes
-# of networks, the unit of their values, or the weights of iterations in the averages of deep_cfr.
+# A warm start requires that these settings of the algorithm are equal in both runs. They define the
+# shapes of networks, the unit of values, or the weights of iterations in the averages of deep_cfr.
 EQUAL_ALGO_SETTINGS = {
     *("_target_", "network_sharing", "instances", "shared_layers", "iteration_weight_power"),
     *("reward_type", "reward_power", "reward_scale", "reward_unit"),
@@ -97,7 +97,7 @@ class Checkpoints:
         return self.folder / WORKERS_FOLDER / f"{decisions}_{collectives.get_rank()}.pt"
 
     def find_regular_snapshot_until(self, decisions: int) -> Path | None:
-        """Return the newest snapshot of `regular_steps` at or before `decisions`; None without."""
+        """Return the newest regular snapshot with at most `decisions` decisions, or None."""
         paths = {int(path.stem): path for path in checkpoint.list_snapshots(self.folder)}
         steps = [step for step in self.regular_steps if step <= decisions and step in paths]
         return paths[max(steps)] if steps else None
@@ -125,8 +125,8 @@ class Checkpoints:
     def load_state_on_all_ranks(self) -> None:
         """Let all ranks start with equal networks; all must call this together.
 
-        If there is a checkpoint, each rank above 0 loads its part of it. Otherwise it loads the
-        state of rank 0 except `per_process_parts`, such as buffers, which differ between ranks.
+        If there is a checkpoint, each rank above 0 loads its part of the checkpoint. Otherwise it
+        loads the state of rank 0, but keeps its own `per_process_parts`, such as buffers.
         """
         if collectives.get_world_size() == 1:
             return

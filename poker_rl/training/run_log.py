@@ -37,8 +37,8 @@ from poker_rl.training.run_outcome import RunInterruptedError
 class RunLog:
     """Log of a run, which rank 0 writes: metrics.jsonl, manifest, figures and loggers.
 
-    A row has the means of the metrics that `learn` has returned since the row before, and the
-    measurements of the players.
+    A row has the counters of `Progress`, the means of the metrics that `learn` has returned since
+    the previous row, and the measurements of the players.
     """
 
     def __init__(self, folder: Path, config: Mapping[str, Any], loggers: Sequence[Logger]) -> None:
@@ -51,7 +51,7 @@ class RunLog:
         # Sum of each metric since the last row, and the number of values in it.
         self.sums: dict[str, tuple[float, int]] = {}
         self.learning_s = 0.0  # seconds spent in `learn` since the last row
-        self.start_time = perf_counter()  # when the run would have begun without interruptions
+        self.start_time = perf_counter()  # a resumed run shifts it, so interruptions don't count
         self.bar: Any = None
         self.path = folder / run_files.METRICS_FILE
         self.file = self.path.open("ab")
@@ -98,7 +98,7 @@ class RunLog:
         return {"offset": self.file.tell(), "last": counters, "sums": sums} | times
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load the state from a checkpoint; `truncate` will remove the rows after it from disk."""
+        """Load a checkpoint's state; `truncate` will remove later rows from metrics.jsonl."""
         run_files.read_metrics_rows(self.path, state["offset"])  # raises if rows are missing
         self.file.seek(state["offset"])
         self.last_counters = dict(state["last"])
@@ -107,7 +107,7 @@ class RunLog:
         self.start_time = perf_counter() - state["elapsed_s"]
 
     def truncate(self) -> None:
-        """Remove the rows after the checkpoint from metrics.jsonl; without one, remove all rows."""
+        """Remove the rows after the checkpoint from metrics.jsonl, or all rows of a new run."""
         if self.resumed_at is None:
             self.file.seek(0)
         self.file.truncate()

@@ -11,19 +11,19 @@ from poker_rl.config.input_checks import ConfigError
 class RunOutcome:
     """Status, exit code and message of a training run that has ended."""
 
-    status: str  # finished, interrupted, diverged, failed, or refused, for wrong settings
+    status: str  # finished, interrupted, diverged, failed, or refused (wrong settings)
     exit_code: int = 0
     message: str = ""  # one line for the user; empty if there is nothing to say
 
 
 class DivergedError(ConfigError):
-    """Error raised if a metric or a weight is not finite; the last checkpoint is kept."""
+    """Error raised if a metric, a weight or a probability is not finite."""
 
 
 class RunInterruptedError(Exception):
     """Error raised when a stop signal or a logger ends a run early; the message is for the user.
 
-    `number` is the number of the signal, or 0 without a signal; the exit code is 128 + `number`.
+    `number` is the number of the signal, or 0 for a logger; the exit code is 128 + `number`.
     """
 
     def __init__(self, number: int, message: str) -> None:

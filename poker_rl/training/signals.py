@@ -35,7 +35,7 @@ def list_stop_signals() -> list[signal.Signals]:
 def forward_signal(number: int) -> None:
     """Call this process's handler of a signal that has ended a run, if there is one.
 
-    It belongs to a sweep or to a launcher; that of submitit queues the job again.
+    Such a handler belongs to a sweep or to a launcher; the one of submitit queues the job again.
     """
     handler = signal.getsignal(number)
     if callable(handler) and handler is not signal.default_int_handler:
@@ -68,7 +68,7 @@ class StopSignals:
     number = 0  # number of the first signal; 0 before any signal
 
     def exchange_stop_request(self) -> bool:
-        """Return whether any process of the run has got a signal; a collective operation."""
+        """Return whether any process of the run has got a signal; all must call this together."""
         number = collectives.max_over_processes(self.number)
         self.number = self.number or number
         return number > 0
@@ -90,7 +90,7 @@ class StopSignals:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # An error raised by a logger has exit code 128; if a signal came too, use its exit code.
+        # An error raised by a logger has exit code 128. If a signal came too, its exit code counts.
         if isinstance(error, RunInterruptedError) and self.number:
             error.exit_code = 128 + self.number
         self._stack.close()

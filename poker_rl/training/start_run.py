@@ -81,7 +81,7 @@ def run_training_job(composed: ComposedConfig, option_dirs: Sequence[Path]) -> R
 def build_and_train(
     composed: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
 ) -> None:
-    """Build the algorithm and all that it needs, and train; `loggers` are added to the run's."""
+    """Build all parts of a run and train, with `loggers` besides those that the settings name."""
     # The manifest records sys.argv. In a job of a sweep or a study this is the command of the whole
     # sweep or study, so replace it by the command that trains this run alone.
     sys.argv = shlex.split(format_train_command(composed.overrides, option_dirs))
@@ -195,7 +195,7 @@ def prepare_run_folder(
     files_to_copy: Mapping[str, Path],
     is_new: bool,
 ) -> None:
-    """Load the last checkpoint of a resumed run, and write config, manifest and copies of files.
+    """Write config, manifest and copies of files; first load the checkpoint of a resumed run.
 
     Nothing is written before all checks have passed.
     """

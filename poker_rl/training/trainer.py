@@ -102,7 +102,7 @@ class Trainer:
     def evaluate(self, is_exact: bool = False) -> None:
         """Evaluate the players and log a row; ranks above 0 do nothing.
 
-        With `is_exact`, games too large for their game tree are evaluated on the public tree.
+        With `is_exact`, a game with too large a game tree is evaluated exactly on its public tree.
         """
         if self.run_log is None:
             return
@@ -120,7 +120,7 @@ class Trainer:
             self.checkpoints.save()
             return
         # A run ends with a row even if no evaluation is due; a run with a larger budget has no row
-        # at this step. So the checkpoint has the state before the row, and resuming removes it.
+        # at this step. So the checkpoint has the state before this row; resuming removes the row.
         state = self.run_log.state_dict()
         if self.run_log.last_counters[self.unit] != self.step:
             self.evaluate()

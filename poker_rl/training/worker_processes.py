@@ -34,12 +34,12 @@ from poker_rl.training.signals import write_to_stderr
 # The time limit of collective operations is long, because workers wait while rank 0 evaluates,
 # which may take hours. A killed process is detected sooner, by its closed connections.
 TIME_LIMIT = timedelta(days=7)
-GRACE_S = 15.0  # seconds that the training has to report the loss of a worker
+GRACE_S = 15.0  # seconds within which the training should report the loss of a worker
 KILLED_MESSAGE = "a worker process was ended, as by lack of memory"
 
 TaskRunner = Callable[[int], None]  # function that runs the task with a number
 
-# Set only in the processes of pools: `_run_task` by `run_tasks`, the other by `connect_workers`.
+# Set only in pool processes: `_run_task` if `run_tasks` opened the pool, else `_shm_all_reduce`.
 _run_task: TaskRunner | None = None
 _shm_all_reduce: ShmAllReduce | None = None
 
@@ -50,8 +50,8 @@ def connect_workers(
 ) -> Iterator[None]:
     """Connect the processes of a run for the duration of this context.
 
-    Without torchrun, rank 0 starts the other processes, in which `run` trains. If an error ends one
-    of them, it is raised in rank 0.
+    Without torchrun, rank 0 starts the other processes, in which `run` trains. If one of these
+    processes fails, its error is raised in rank 0.
     """
     if worker.is_started:
         with join_process_group(worker, device, open_torchrun_store()):
@@ -86,9 +86,9 @@ def connect_workers(
 def open_pool(
     count: int, context: BaseContext, initializer: Callable[..., None], *arguments: object
 ) -> Iterator[ProcessPoolExecutor]:
-    """Open a pool of processes for the duration of this context, and then kill them.
+    """Open a pool of processes in this context; at its end, kill the processes.
 
-    Raise ChildProcessError if the context fails because one of them was killed.
+    Raise ChildProcessError if the context fails because one of the processes was killed.
     """
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(count, context, initializer, arguments)
@@ -147,7 +147,7 @@ def check_children(children: Sequence[Future[RunOutcome]], timeout_s: float = 0.
     with suppress(TimeoutError):
         for child in as_completed(children, timeout_s):
             outcome = child.result()
-            # Skip a child that only reports the loss of another process: that one has the error.
+            # Skip a child that only reports the loss of another process, which has the real error.
             if outcome.message not in ("", collectives.PROCESS_LOST_MESSAGE):
                 is_refused = outcome.exit_code == 2
                 raise (ConfigError if is_refused else ChildProcessError)(outcome.message)
@@ -177,7 +177,7 @@ def _train_as_rank(rank: int, count: int, port: int, run: Callable[[], RunOutcom
     assert _shm_all_reduce is not None
     os.environ |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "RANK": str(rank)}
     os.environ |= {"LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    # The last argument would check that all processes are alive, which only rank 0 does.
+    # The last argument is a check that all processes are alive, which only rank 0 needs to make.
     with use_shm_all_reduce(_shm_all_reduce, rank, lambda: None):
         return run()
 
@@ -200,7 +200,7 @@ def run_tasks(
 
 
 def _prepare_pool_process(interrupt_handler: signal.Handlers) -> None:
-    """Set the handler of Ctrl-C in this process, and let the process end when its parent ends."""
+    """Set this process's handler of Ctrl-C, and let the process end when its parent ends."""
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, interrupt_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

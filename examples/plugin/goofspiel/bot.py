@@ -28,12 +28,12 @@ class MatchingBot(Bot):
             raise ConfigError(f"a bot of Goofspiel, not of {game.name}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at table records [B], as an array [B, A]."""
+        """Return the probability of each action, [B, actions], at B tables with `records` [B]."""
         legal_mask, rows = self.legal_mask(records), np.arange(len(records))
         prize = records["deck"][rows, records["round"]]  # [B]
         uniform = legal_mask / legal_mask.sum(1, keepdims=True)
         is_prize = prize[:, None] == np.arange(legal_mask.shape[1])
-        # The card of the prize's value may be gone after a deviation.
+        # If the card of the prize's value is gone after a deviation, bid any other card.
         plan = np.where(legal_mask[rows, prize][:, None], is_prize, uniform)
         probs: np.ndarray = self.deviation_prob * uniform + (1 - self.deviation_prob) * plan
         return probs

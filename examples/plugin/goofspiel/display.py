@@ -1,4 +1,4 @@
-"""Goofspiel as people see it. Without this class, programs can learn it but people can't play."""
+"""Views of Goofspiel for people; training and evaluation do not need this module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DisplayedGoofspiel(Goofspiel, DisplayedGame):
         return f"bid_{action + 1}"
 
     def infoset_name(self, record: np.void) -> str:
-        """Return the seat to act, the prizes turned up, and its own bids with their results.
+        """Return the seat to act, the prizes turned up, and the seat's bids with their results.
 
         `0 31 2-` means seat 0, prizes 3 and 1, and a bid of 2 that lost; = is a tie, + a win.
         """
@@ -32,9 +32,9 @@ class DisplayedGoofspiel(Goofspiel, DisplayedGame):
         return f"{seat} {prizes} {''.join(bids)}".strip()
 
     def build_view(self, record: np.void, viewer: int | None) -> TableView:
-        """Return what a viewer sees: the prizes turned up, the newest last, and the seats' cards.
+        """Return what a viewer sees: the prizes turned up, the newest last, and cards of seats.
 
-        If `viewer` is None, all cards are visible; bids never are. Notes have the seats' points.
+        If `viewer` is None, all cards are visible. Bids never are. A seat's notes have its points.
         """
         count = min(int(record["round"]) + 1, self.cards)
         prizes = [int(card) + 1 for card in record["deck"][:count]]

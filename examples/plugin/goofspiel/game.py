@@ -29,7 +29,7 @@ class Goofspiel(Game):
 
     @property
     def definitions(self) -> np.ndarray:
-        """The constants that the rules read as `game`, an array of one record."""
+        """Array of one record, whose constants the rules get as the argument `game`."""
         record = (goofspiel_rules.SEATS, self.cards, self.cards)
         return np.array([record], goofspiel_rules.DEFINITION_DTYPE)
 
@@ -49,7 +49,7 @@ class Goofspiel(Game):
         return 2 * self.cards**2
 
     def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the actions at B tables in order of play [B, 2 MAX_CARDS], and their count [B]."""
+        """Return the actions at B tables, [B, 2 MAX_CARDS], and their number so far, [B]."""
         bids = records["bid"].transpose(0, 2, 1)  # seat 0 bids first
         bids = bids.reshape(len(records), goofspiel_rules.SEATS * goofspiel_rules.MAX_CARDS)
         return bids, records["round"].astype(np.int64) * self.seats + records["to_act"]

@@ -70,7 +70,7 @@ class FictitiousPlay:
 
 @jit
 def _add_best_response(seat, tree, average, sums):
-    """Compute a seat's best response to the others' `average` [I, A]; add it to `sums` [I, A]."""
+    """Add a seat's best response to `average` to `sums`; both are [information sets, actions]."""
     actions, seats = average.shape[1], len(tree.leaf_edge)
     reach = np.ones(average.size + seats)
     values = np.empty(average.size + seats)

@@ -1,4 +1,4 @@
-"""The compiled rules of Goofspiel with hidden bids for two; `poker_rl.games.game` explains them.
+"""Rules of two-player Goofspiel with hidden bids, in the form that `poker_rl.games.game` explains.
 
 Each seat holds N cards of the values 1 to N. A third suit of N cards, the prizes, is turned up card
 by card in random order. For each prize both seats bid a card; the higher bid wins the prize's value
@@ -8,7 +8,7 @@ Equilibrium Computation and Decision-Making in Large Extensive Form Games", sect
 payoff is the difference in points.
 
 The shuffled deck is the order of the prizes. Seat 0 moves first in each round, but seat 1 does not
-see its bid, which is equivalent to bidding at the same time.
+see the bid of seat 0. This is equivalent to bids at the same time.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ TABLE_DTYPE = np.dtype(
     [
         ("key", "u8"),  # random state: a key and a counter
         ("draws", "u8"),
-        ("error", "i2"),  # 1 + the illegal action
+        ("error", "i2"),  # 1 + the last action if it was illegal, else 0
         ("to_act", "u1"),
         ("over", "i1"),
         ("variant", "u1"),  # 0: there is one definition
         ("round", "i1"),  # number of finished rounds; in each, both seats bid for a prize
         ("deck", "i1", MAX_CARDS),  # the prizes in order, as cards 0 to N - 1
         ("bid", "i1", (SEATS, MAX_CARDS)),  # card bid in each round, -1 where there is none
-        ("result", "i1", MAX_CARDS),  # of each round
+        ("result", "i1", MAX_CARDS),  # result of each round, for seat 0
     ]
 )
 
 
 @jit
 def start(game, table):
-    """Reset a table that has been dealt to the first prize and no bids."""
+    """Set a table whose deck is shuffled to the start of a game: first prize, no bids."""
     table.error = 0
     table.over = 0
     table.to_act = 0
@@ -65,7 +65,7 @@ def is_held(game, table, seat, card):
 
 @jit
 def legal(game, table, mask):
-    """Write the action mask of the seat to act, [A] bool."""
+    """Write into `mask` [N], bool, which cards the seat to act may bid."""
     for card in range(game.cards):
         mask[card] = is_held(game, table, table.to_act, card)
 
@@ -133,9 +133,9 @@ def observe(game, table, seat, out):
 
 @jit
 def reveal(game, table, seat, out):
-    """Write what a seat can't see, 2 N N features: the opponent's bid and the prize of each round.
+    """Write the hidden information of a seat: two blocks [N, N] of one-hot features by round.
 
-    Both are one-hot, [N, N]; only prizes to come are written.
+    The first block has the opponent's bids. The second has only the prizes not yet turned up.
     """
     n = game.cards
     for i in range(len(out)):

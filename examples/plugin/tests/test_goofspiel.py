@@ -20,15 +20,15 @@ from poker_rl.play.session import Session
 from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.players import load_player
 
-# A deal and the opponent's bids, which a seat holds for possible: probability, prizes, bids
+# Possible world for a seat: probability, order of the prizes, and the opponent's bids so far
 World = tuple[Fraction, tuple[int, ...], tuple[int, ...]]
 
 
 def compute_best_response_to_uniform(cards: int) -> Fraction:
-    """Return what a best response wins from random bids, by a search over possible worlds."""
+    """Return the value of a best response to random bids, by a search over possible worlds."""
 
     def best(worlds: list[World], own: tuple[int, ...]) -> Fraction:
-        """Return the points still to be won after the own bids, times the worlds' probability."""
+        """Return the points still to be won after the bids `own`, times the worlds' probability."""
         turned = len(own)
         if turned == cards:
             return Fraction(0)
@@ -67,7 +67,7 @@ def test_uniform_bids_lose_what_a_walk_through_the_game_finds(cards: int) -> Non
 
 @pytest.mark.parametrize("name", ["fictitious_play", "cfr_plus"])
 def test_learners_come_to_an_equilibrium_whose_value_is_0(name: str) -> None:
-    """The game is fair, so an equilibrium is worth 0; exploitability e changes it by up to 2 e."""
+    """The game's value is 0; that of a policy with exploitability e is between -2 e and 2 e."""
     game = load_game("goofspiel")
     learner = load_algorithm(name, game)
     for _ in range(50):  # ten iterations each; the measured exploitability is 0.004 and 0.0001
@@ -157,7 +157,7 @@ def test_the_command_line(
     output = poker_rl("evaluate", f"run={folder}", "against=[matching]", "deals=100")
     assert "exploitability" in output
     poker_rl("train", f"resume={folder}", "budget=200", "figures=false")
-    # The shipped learner of another game, against the bot; and this learner on a shipped game.
+    # Train a shipped learner on Goofspiel against the bot, and this learner on a shipped game.
     ppo = ["algo=ppo", "opponents=[matching]", "budget=1000", "figures=false"]
     poker_rl("train", "game=goofspiel", *ppo)
     poker_rl("train", "game=kuhn", "algo=fictitious_play", "budget=100", "figures=false")

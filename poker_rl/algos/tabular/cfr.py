@@ -7,13 +7,14 @@ iteration t each seat in turn (alternating updates) computes at each of its info
     R_t      = R_(t-1) + r_t, then multiplied by d(alpha) if positive, by d(beta) if negative
     policy   = in proportion to the positive part of R_t (if predictive: of R_t + r_t); uniform if
                no regret is positive
-    average += t^gamma * the seat's own reach probability * policy, both from before the update
+    average += t^gamma * the seat's own reach probability * policy, both as before this update
 
 with the discount d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0. docs/algorithms.md has a table
 of the variants.
 
 In a large tree, threads process independent parts of a seat's information sets (see
-`poker_rl.games.sequence_form`); the result does not depend on the number of threads.
+`poker_rl.games.sequence_form`); the result does not depend on the number of threads. A counts
+actions, I information sets.
 
 Differences: published CFR updates all seats simultaneously. Published PDCFR+ applies the discount
 of R_t at the start of iteration t + 1, by the same factor, so the policies are the same.
@@ -52,7 +53,7 @@ class TabularSolver:
     """Base class of the solvers: regrets, policy sums, and the state in checkpoints."""
 
     def initialize_state(self, game: Game, row_count: int, dtype: type[np.floating[Any]]) -> None:
-        """Set progress, and regrets and policy sums of the infosets, [row_count, A], to 0."""
+        """Set the progress to 0, and the regrets and policy sums to zeros, [row_count, A]."""
         self.progress, self._game = Progress(), game
         self._regrets = np.zeros((row_count, game.action_count), dtype)  # chips
         self._policy_sums = np.zeros(self._regrets.shape, dtype)
@@ -89,7 +90,7 @@ class CFR(TabularSolver):
         self.initialize_state(game, self._tree.infoset_count, np.float64)
         self._policy = self._tree.build_uniform_policy()
         edge_count = self._tree.legal_mask.size + game.seats  # see `games.sequence_form`
-        self._reach = np.ones(edge_count)  # probability of each edge by its seat's own moves
+        self._reach = np.ones(edge_count)  # probability of a seat's moves up to each edge
         self._counterfactual_values = np.zeros(edge_count)  # scratch of `_update_part`
         self._recompute_reach()
 

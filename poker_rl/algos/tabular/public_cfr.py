@@ -1,10 +1,10 @@
 """Counterfactual regret minimization over the public tree, for two-player poker of medium size.
 
-The update and its variants are those of `cfr.py`, without the predictive ones. Nodes of the public
-tree are boards with betting lines (sequences of betting actions); at each of these public states
-all hands of a seat are updated at once, against the other seat's range, the reach probabilities of
-its hands (Johanson et al., "Accelerating best response calculation in large extensive games", 2011;
-used to solve limit hold'em, Bowling et al. 2015). In iteration t, for each seat in turn:
+The update and its variants are those of `cfr.py`, without the predictive ones. A node of the public
+tree is a board with a betting line (a sequence of betting actions). At each node all hands of a
+seat are updated at once, from the reach probabilities of all hands of the other seat (Johanson et
+al., "Accelerating best response calculation in large extensive games", 2011; Bowling et al. solved
+limit hold'em in this way, 2015). In iteration t, for each seat in turn:
 
     propagate the reach probability of each hand of both seats down the tree,
     propagate the counterfactual value of each of the seat's hands up the tree,
@@ -91,7 +91,7 @@ class PublicCFR(TabularSolver):
         return {"regret/first_street": mean_regret / self.progress.iterations}
 
     def _compute_mean_first_street_regret(self) -> float:
-        """Return the mean over first-street infosets of the largest regret, in chips a hand."""
+        """Return the largest positive regret (mean over first-street infosets) in chips/hand."""
         nodes, tree = self._infoset_index.nodes[0].children, self._tree
         means = [compute_mean_max_regret(self._regrets[node.rows]) for node in nodes]
         mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
@@ -135,7 +135,7 @@ class PublicCFR(TabularSolver):
         return hand_values / self._tree.boards.count_next_boards(node.street + 1)
 
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
-        """Update a board and all that follow it; arguments, result as in `_update_next_boards`."""
+        """Update a board and all later ones; arguments and result as in `_update_next_boards`."""
         street, rows = self._tree.streets[node.street], node.rows
         legal_mask = street.legal_mask
         shape = *legal_mask.shape[:1], len(node.representatives), legal_mask.shape[1]

@@ -136,7 +136,7 @@ class ResponderPlay:
     """Play of the responder with G hands on one board.
 
     `board_cards` is the complete board. `own_hands` [G] are the responder's hands, as indices in
-    `Ranges.hands`. The argument `hand_rows` of methods selects hands by their index in `own_hands`.
+    `Ranges.hands`. Methods play or value only the hands `hand_rows`, indices in `own_hands`.
     """
 
     def __init__(
@@ -190,8 +190,8 @@ class ResponderPlay:
     ) -> None:
         """Play the responder's hands `hand_rows` [n] from a public state to the end of the hand.
 
-        `winnings` [G] include their values in this state, `values` [n]. Add all later changes of
-        these values by decisions to `winnings`.
+        The `winnings` [G] of these hands already include their values in this state, `values` [n].
+        Add to `winnings` all later changes of these values by decisions.
         """
         table = state.record[0]
         if table["over"]:
@@ -212,8 +212,8 @@ class ResponderPlay:
             rows, child = hand_rows[is_taken], self.get_child_state(state, int(action))
             child_values = next_values[is_taken]
             if self._ends_sampled_values(state, child):
-                # The actions were chosen by values from a sample of boards. Those from an
-                # independent sample are correct on average.
+                # The responder chose its actions by values from a sample of boards. So these are
+                # too high on average, and values from an independent sample replace them.
                 resampled = self._compute_values(child, seat, self._resample_view(table["street"]))
                 winnings[rows] += resampled[rows] - child_values
             if child.record[0]["street"] != table["street"]:
@@ -223,9 +223,9 @@ class ResponderPlay:
             self._play_from_state(child, seat, rows, child_values, winnings)
 
     def _ends_sampled_values(self, state: PublicState, child: PublicState) -> bool:
-        """Return whether values of `state` are from a sample of boards, and those of `child` not.
+        """Return whether the step from `state` to `child` ends values from a sample of boards.
 
-        So it is where board cards are dealt or the board decides the hand.
+        This is so if `state` has such values, and board cards are dealt or a showdown follows.
         """
         street, next_table = int(state.record[0]["street"]), child.record[0]
         card_count, next_board = len(self._boards[street].cards), self._boards[next_table["street"]]
@@ -234,7 +234,7 @@ class ResponderPlay:
         return bool(is_sampled and is_new and next_table["live"] > 1)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
-        """Return the state after an action; needs `state.action_probs` if the player takes it."""
+        """Return the state after an action; the player's action requires `state.action_probs`."""
         if action in state.children:
             return state.children[action]
         probs = state.action_probs

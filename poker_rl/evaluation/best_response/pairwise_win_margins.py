@@ -24,7 +24,7 @@ SAMPLED_BOARD_COUNT = 2000  # boards to sample if more than MAX_ENUMERATED_BOARD
 
 
 def samples_boards(game: PokerGame, board_card_count: int) -> bool:
-    """Return whether too many boards can follow to enumerate them all."""
+    """Return whether so many final boards are possible that only a sample of them is used."""
     remaining_cards = game.deck_size - board_card_count
     final_boards = comb(remaining_cards, sum(game.board_cards) - board_card_count)
     return final_boards > MAX_ENUMERATED_BOARDS

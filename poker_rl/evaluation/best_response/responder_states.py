@@ -1,8 +1,8 @@
 """Public states, and their values for a responder to a player of heads-up poker.
 
 The responder knows the player's policy. The value of a state is what the responder wins on average
-if from then on the player only calls and the responder only calls or, where it faces a bet, folds
-if this is better.
+if, from then on, both only check and call. There is one exception: if the responder faces a bet in
+this state, it folds the hands with which folding is better.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ResponderView:
     win_margins: np.ndarray
 
     def sum_reach(self, reach: np.ndarray) -> np.ndarray:
-        """Sum probabilities [H] or [B, H] of the player's possible hands, [R] or [R, B].
+        """Sum `reach` [H] or [B, H] over the hands possible against each of R hands, [R] or [R, B].
 
         A sum of 0 is replaced by the smallest positive number, so that it can be divided by.
         """

@@ -99,7 +99,7 @@ class _PublicTreeWalk:
     def average_over_boards(
         self, street_index: int, previous_board: Board, reach: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """Evaluate the player from a street on, as the mean over boards that follow a previous one.
+        """Evaluate the player from a street on, as the mean over boards after `previous_board`.
 
         L betting lines lead to this street; `reach` [2, L, H] is the probability that each seat
         plays each line with each of H hands. The first result [2, L, H] is each hand's

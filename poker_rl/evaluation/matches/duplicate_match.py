@@ -1,8 +1,8 @@
 """Duplicate matches: every deal is played once in each rotation of the players over the seats.
 
-Hands of one deal depend on each other, so one sample for the intervals is a block, the mean over
-all rotations of a deal. The deals and each player have their own random generators, so the cards do
-not depend on the players.
+The hands of one deal depend on each other. So one sample for the confidence intervals is a block,
+the mean over all rotations of a deal. The deals and each player have their own random generators,
+so the cards do not depend on the players.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def play_deals(
 ) -> np.ndarray:
     """Play random deals, each in every rotation, and return each player's winnings.
 
-    In rotation r player i has seat (i + r) mod seats; a player may be listed more than once.
+    In rotation r, player i has seat (i + r) mod seats; a player may be listed more than once.
     In a game with a variable number of seats, the first n players play a deal of n seats.
 
     Args:
@@ -108,7 +108,7 @@ def play_tables(
 
 
 def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Return means of `hand_values` [B, ...] over each deal, which begins at rotation 0."""
+    """Return the mean of `hand_values` [B, ...] over each deal; a deal begins at rotation 0."""
     first_hand = np.flatnonzero(rotation == 0)
     hand_count = np.diff(first_hand, append=len(rotation))
     hand_count = hand_count.reshape(-1, *[1] * (hand_values.ndim - 1))
@@ -127,7 +127,7 @@ def play_match(
     use_aivat: bool = False,
     player_name: str = "player",
 ) -> Result:
-    """Measure the winnings of a player, per hand, against an opponent that has every other seat.
+    """Measure a player's winnings per hand against an opponent that has every other seat.
 
     The player plays each deal once in every seat. There must be at least `MIN_DEALS` deals for the
     interval. `seed` fixes the cards and the players' random numbers.

@@ -34,9 +34,9 @@ def assign_players_to_tables(
 ) -> list[tuple[int, ...]]:
     """Return the seat order of each table of a tournament: the index of the player in each seat.
 
-    With two seats, every pair of players has one table. With `one_against_rest`, every ordered pair
-    (a, b) has a table of a against b in all other seats. With `mixed`, each table has random
-    players. Within a round, every player sits at equally many tables.
+    If the game has two seats, every pair of players has one table. With `one_against_rest`, every
+    ordered pair (a, b) has a table with a in the first seat and b in all others. With `mixed`, each
+    table has random players. Within a round, every player sits at equally many tables.
     """
     players = range(player_count)
     if game.seats == 2:
@@ -88,7 +88,7 @@ class TournamentResults:
     results: list[Result]
 
     def find_result(self, player: str, measure: str) -> Result | None:
-        """Return a player's result of this measure; None if the measure was not computed for it."""
+        """Return a player's result of this measure; None if it was not computed."""
         return next((r for r in self.results if (r.player, r.measure) == (player, measure)), None)
 
     def format_cell(self, player: str, measure: str) -> str:

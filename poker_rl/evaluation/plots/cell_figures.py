@@ -39,7 +39,7 @@ ACTION_COLORS = (
     *("#C9D3DC", "#56B4E9", "#D55E00", "#009E73"),
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
-# Name of each action type; the order is that of the colors in a grid cell, from left to right.
+# Names of the action types, in the order of their colors in a grid cell from left to right.
 ACTION_TYPE_NAMES = {2: "bet or raise", 1: "check or call", 0: "fold"}
 MAX_INFOSETS = 2000  # cells for more information sets would be too small
 PIXELS_PER_CELL = 50  # pixels across the width of a cell
@@ -105,7 +105,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, player_name: str) -> Figure |
 def _draw_policy_panel(
     ax: Axes, positions: Sequence[tuple[str, str]], probs: np.ndarray, title: str
 ) -> None:
-    """Draw the policy [N, A] at N positions (known cards, actions so far); average equal ones."""
+    """Draw the policy [N, A] at N pairs (known cards, actions so far); average equal pairs."""
     rows = list(dict.fromkeys(card for card, _ in positions))
     columns = sorted({line for _, line in positions}, key=lambda line: (len(line), line))
     cells = np.full((len(rows), len(columns), probs.shape[1]), np.nan)
@@ -174,8 +174,8 @@ def _draw_cell_text(ax: Axes, x: float, y: float, text: str, is_dark: bool) -> N
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
     """Return a figure of each player's policy before the flop, by name; {} unless hold'em.
 
-    If the game has several numbers of seats, the figure is for the largest; if a player has several
-    instances, for the first.
+    If the number of seats varies, the figures are for the largest. If a player has several
+    instances, its figure is for the first one.
     """
     if not supports_hand_grid(game):
         return {}

@@ -162,7 +162,7 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
             interval = x, low[is_visible], high[is_visible]
             options: Any = {"color": color, "alpha": 0.2 * n + (0.45 if len(x) == 1 else 0.15)}
             options["label"] = name if len(lines) == 1 else ""
-            if len(x) == 1:  # thinner than bars drawn before
+            if len(x) == 1:  # each bar is thinner than those drawn before it
                 ax.vlines(*interval, linewidth=3 * (len(lines) - i + n), **options)
             else:
                 ax.fill_between(*interval, linewidth=0, **options)

@@ -2,8 +2,8 @@
 
 For each card dealt, and each action of a player whose policy is known, a term is added to the
 result: the expected value of a value function over all cards or actions that were possible, minus
-its value for the one that occurred. Given everything before it, each term has mean 0. So the result
-is unbiased for every value function that was not fitted to the hands whose results it adjusts.
+its value for the one that occurred. Given everything that happened before, each term has mean 0. So
+the result is unbiased if the value function was not fitted to the hands whose results it adjusts.
 
 A card counts as dealt when it is seen: hole cards before the first action, board cards at their
 street, and after an all-in the rest of the board at the end of the hand.
@@ -108,7 +108,7 @@ def _compute_batch_terms(
     """Return the terms of `compute_aivat_terms` for a batch of B hands with D decisions in all."""
 
     def compute_values(tables: np.ndarray, board_cards: np.ndarray, hand: np.ndarray) -> np.ndarray:
-        """Return values [n, V] at tables [n] for the measured seat of each hand index `hand`."""
+        """Return values [n, V] at `tables` [n] for the measured seats of the hands `hand` [n]."""
         values = value_function(tables, board_cards)
         return np.asarray(values[np.arange(len(hand)), measured_seat[hand]])
 
@@ -127,7 +127,7 @@ def _compute_batch_terms(
     acting_seat = before["to_act"].astype(np.int64)
     acting_player = player_by_seat[hand_of_decision, acting_seat]
     decisions = np.arange(len(hand_of_decision))
-    # Actions of players with unknown policies get probability 1, so that their terms are 0.
+    # Where a policy is unknown, the action taken gets probability 1, so that its term is 0.
     action_probs = np.zeros((len(decisions), game.action_count))
     action_probs[decisions, taken_actions] = 1
     for player_index, player in enumerate(players):
@@ -180,8 +180,8 @@ def reduce_variance(game: Game, blocks: np.ndarray, deal_terms: np.ndarray) -> n
     """Return winnings `blocks` [deals] plus a weighted sum of their AIVAT terms.
 
     `deal_terms` [deals, COLUMN_COUNT, 2] are in chips and in equity. Weights are fitted, because
-    the value function ignores bets on later streets. The fewer the deals, the closer they are to
-    the weights of original AIVAT, which are 1 for terms in chips and 0 for terms in equity.
+    the value function ignores bets on later streets. With few deals, they stay close to the
+    weights of original AIVAT, which are 1 for terms in chips and 0 for terms in equity.
     """
     prior = np.zeros(deal_terms.shape[1:])
     min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)

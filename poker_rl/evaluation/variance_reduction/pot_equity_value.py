@@ -16,7 +16,7 @@ from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE
 from poker_rl.games.poker.pots import payoffs, rank_hands
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
-HOLE_CARDS_UNKNOWN = -1  # stands for a number of known board cards before hole cards are dealt
+HOLE_CARDS_UNKNOWN = -1  # given as the number of known board cards before hole cards are dealt
 
 
 def compute_expected_chips_and_equity(
@@ -24,9 +24,9 @@ def compute_expected_chips_and_equity(
 ) -> np.ndarray:
     """Return two values of each seat at poker tables [B]: expected chips and equity, [B, seats, 2].
 
-    Expected chips are equity times pot minus the seat's stake, both as if all live seats called. In
-    finished hands they are the mean payoff, with side pots, over all boards that could have been
-    dealt. With fitted weights, the equity estimates the effect of bets on later streets.
+    Expected chips are equity times pot minus the seat's stake; pot and stake are as if all live
+    seats called. In finished hands they are the mean payoff, with side pots, over all boards that
+    could have been dealt. `aivat` fits a weight of equity that reflects bets on later streets.
 
     `board_cards_known` [B] is the number of known board cards or `HOLE_CARDS_UNKNOWN`. All boards
     that can still come are used if there are at most `MAX_BOARDS`, else a sample of `MAX_BOARDS`.
@@ -67,7 +67,7 @@ def compute_expected_chips_and_equity(
 def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, means_out):
     """Write each seat's equity into `means_out` [B, seats], which must hold zeros.
 
-    It is the mean share of the pot over the boards that can still come, or over a sample of them.
+    Equity is the mean share of the pot over the boards that can still come, or a sample of them.
     With `use_payoffs`, the mean payoffs of finished hands in chips are written instead. If hole
     cards are unknown, live seats have equal shares. Decks and random states are overwritten.
     """

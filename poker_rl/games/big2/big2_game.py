@@ -56,7 +56,7 @@ class Big2(DisplayedGame):
         raise ConfigError(f"game: {self.name} has {self.count_deals():.2g} deals, too many to list")
 
     def action_name(self, action: int) -> str:
-        """Return `2+3` if the action plays the second and third card of the hand, or `pass`."""
+        """Return the positions of the cards played, such as `2+3`, counted from 1; or `pass`."""
         return "+".join(str(1 + position) for position in ACTION_POSITIONS[action]) or "pass"
 
     def move_name(self, record: np.void, action: int) -> str:

@@ -2,14 +2,14 @@
 
 The rules are those of Charlesworth (arXiv:1808.10442), section 2. The three of diamonds is played
 automatically for its holder. The cards played last are the hand to beat: a seat plays a stronger
-combination of as many cards, or passes; a seat that has passed may play later. After three passes
+combination of the same size, or passes; a seat that has passed may play later. After three passes
 in a row the seat that played last has control: it may play any combination. When a seat has no
 cards left, each other seat pays it one point for each card still held.
 
 Where the code published with the paper differs from its text, we follow the text: a higher straight
 flush beats a lower one, a seat with four cards of a rank can play any three of them, and straights
-have their own feature in an observation, apart from full houses. As in that code, three passes are
-needed even if no cards in the game can beat those played last.
+and full houses have separate features in an observation. As in that code, a seat gets control only
+after three passes, even if no cards in the game can beat those that it played.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ TABLE_DTYPE = np.dtype(
         ("over", "i1"),
         ("variant", "u1"),  # always 0, since there is only one definition
         ("left", "i1", SEATS),  # number of cards in each hand
-        ("shown", "u1", SEATS),  # types of combinations that each seat has played
+        ("shown", "u1", SEATS),  # types of combinations that each seat has played, as bits
         ("deck", "i1", DECK_SIZE),  # thirteen cards per seat
         ("hand", "i1", (SEATS, HAND_SIZE)),  # cards left in ascending order, padded with NO_CARD
         ("turn", "u1", DECK_SIZE),  # turn in which each card was played, from 1; 0 if not yet
@@ -199,11 +199,11 @@ def observe(game, table, seat, out):
                 straight, flush, full house [8]; number of passes since it was played, 0 to 2 [3]
 
     A straight flush counts as a straight and a flush. A full house has the rank of its triple and
-    no suit. If there is no hand to beat, only the feature that says so is 1.
+    no suit. If there is no hand to beat, the other 28 features of the last block are 0.
     """
     fill_zeros(out)
     hand, held_count = table.hand[seat], table.left[seat]
-    # The number of cards of each rank and of each suit is packed into an integer, four bits each.
+    # Two integers count the cards of each rank and of each suit, with four bits for each count.
     ranks_held, cards_per_rank, cards_per_suit = 0, 0, 0
     for i in range(held_count):
         rank, suit = hand[i] >> 2, hand[i] & 3

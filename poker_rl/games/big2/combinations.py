@@ -13,8 +13,8 @@ adjacent, so they are at most three positions apart, which leaves 1,695 actions:
     1694        pass
 
 Each block is in lexicographic order. A combination's strength is 52 times its category among
-combinations of the same size, plus its deciding card: the highest card, or a card of the triple in
-a full house.
+combinations of the same size, plus its deciding card: the highest card or, in a full house, a card
+of the triple.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def evaluate_action(hand, action):
 def mark_legal_combinations(hand, held_count, required_size, strength_to_beat, mask):
     """Mark in the action mask the combinations of a hand that beat `strength_to_beat`.
 
-    If `required_size` is not 0, only combinations of so many cards are legal.
+    If `required_size` is not 0, only combinations of that many cards are legal.
     """
     if required_size <= 1:
         for i in range(held_count):

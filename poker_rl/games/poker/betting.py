@@ -1,19 +1,19 @@
 """One betting engine for every poker variant: Kuhn, Leduc, limit and no-limit hold'em, 2-9 seats.
 
-The actions are 0 fold (only when facing a bet), 1 check or call, 2 bet or raise. In no-limit action
-k >= 2 is a raise to k chips, counted over the whole hand as in the Annual Computer Poker
-Competition, or a raise by entry k - 2 of a list of bet sizes.
+The actions are 0 fold (only when facing a bet), 1 check or call, 2 bet or raise. In no-limit,
+action k >= 2 is a raise to k chips, counted over the whole hand as in the Annual Computer Poker
+Competition; in games with a list of bet sizes, it is a raise by entry k - 2 of this list.
 
-In no-limit a full bet or raise adds at least the smallest bet, and at least as much as the largest
+In no-limit, a full bet or raise adds at least the smallest bet, and at least as much as the largest
 raise on the street; only an all-in may add less. A player who has acted may raise again only when
 facing a full bet or raise. A smaller all-in does not reopen the betting, but several do once they
 add up to a full one (rules 43 and 47 of the Poker Tournament Directors Association, TDA, 2024).
-With `short_bets_reopen` the first bet of a street and the first raise over the blinds count as full
-whatever their size, as in PokerKit.
+With `short_bets_reopen`, the first bet of a street and the first raise over the blinds count as
+full whatever their size, as in PokerKit.
 
 In limit games a raise adds the street's raise size; only an all-in may add less. Such an all-in
-counts towards the cap, and the next raise adds the full size to it. A player who has
-acted may raise again only when facing half a bet or more (TDA rule 47).
+counts towards the maximum number of raises, and the next raise adds the full size to it. A player
+who has acted may raise again only when facing half a bet or more (TDA rule 47).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def start(game, table):
 
 @jit
 def mark_action_feature(game, table, action):
-    """Append the index of the observation feature that an action sets to `table.mark`."""
+    """Append to `table.mark` the index of the observation feature that an action sets."""
     action_type = RAISE - action  # 0 raise, 1 call, 2 fold
     cell = (table.to_act * game.streets + table.street) * game.raise_levels + table.raises
     table.mark[table.marks] = cell * game.type_count + action_type
@@ -206,7 +206,7 @@ def legal(game, table, mask):
 def step(game, table, action):
     """Play one action of the seat to act; an illegal one only sets `table.error`.
 
-    All values are computed and then selected, since branches would often be mispredicted.
+    Values are computed for all cases, then selected: the CPU would often mispredict branches.
     """
     folds = (action == FOLD) & can_fold(table)
     target = 0

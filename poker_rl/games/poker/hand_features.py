@@ -30,7 +30,7 @@ MIN_FLUSH_BOARD_CARDS = 3  # with fewer cards of a suit on the board, two hole c
 
 @jit
 def write_hand_features(game, table, out):
-    """Write `HAND_FEATURE_COUNT` features of the seat to act; all are 0 before the first board.
+    """Write `HAND_FEATURE_COUNT` features of the seat to act; all are 0 while the board is empty.
 
     The first `SHARE_FEATURE_COUNT` features encode the share of all other hands that this hand
     beats on the board, where ties count half: feature i grows from 0 to 1 while the share grows
@@ -68,11 +68,11 @@ def write_hand_features(game, table, out):
 def write_hand_comparisons(game, table, out):
     """Write how the hand of the seat to act compares with each other seat's hand, 0 or 1.
 
-    There are `HAND_COMPARISON_COUNT` features for each other seat, in the order of play: whether
-    the hand is ahead on the board; whether it is level; then, for each i below
-    `EQUITY_FEATURE_COUNT`, whether its equity is above i + 1/2 tenths. Equity is the share of the
-    possible next cards after which the hand is ahead, where ties count half; on the river, it is 1
-    if the hand is ahead. All features are 0 before the first board, and for folded seats.
+    There are `HAND_COMPARISON_COUNT` features for each other seat in turn order: whether the hand
+    is ahead on the board; whether it is level; then, for each i below `EQUITY_FEATURE_COUNT`,
+    whether its equity is above (i + 1/2) / 10. Equity is the share of the possible next cards after
+    which the hand is ahead, where ties count half. On the river, it is 1 if the hand is ahead, 1/2
+    if it is level, else 0. All features are 0 while the board is empty, and for folded seats.
     """
     out[:] = 0
     board_count = game.shown[table.street]

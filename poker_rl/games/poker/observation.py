@@ -24,8 +24,8 @@ def observe(game, table, seat, out):
     [seat_slots, streets, raise_levels, type_count]
                1 if there was an action of this seat (counted from the observer), on this street,
                after this number of raises, of this type (raise, call, fold). If blinds differ by
-               seat, the largest counts as a raise, smaller ones as calls. Seats that the game does
-               not have are marked by a fold before any raise, which is illegal for other seats
+               seat, the largest counts as a raise, smaller ones as calls. Slots without a seat are
+               marked by a fold before any raise, which no real seat can make
     [cards]    the observer's hole cards
     [cards]    board cards, a block for each street that deals some
 
@@ -41,7 +41,7 @@ def observe(game, table, seat, out):
     fill_zeros(out)
     betting_block_size = game.seats * game.seat_cells
     own_offset = seat * game.seat_cells
-    marks = table.marks  # a local copy, else the field is read after each write
+    marks = table.marks  # a local copy, else each write causes a new read of the field
     for i in range(marks):
         cell = table.mark[i] - own_offset
         index = np.uint64(cell if cell >= 0 else cell + betting_block_size)
@@ -84,7 +84,7 @@ def history(game, table, seat, out):
     """Write the actions so far into `out` [L, F], one per row; return their number.
 
     If blinds differ by seat, they count as actions, as in `observe`. If there are more than L
-    actions, only the first L are written. The features of an action are
+    actions, only the first L are written. The F features of an action are
 
     [seat_slots]  the seat that acted, counted from the observer
     [streets]     the street

@@ -1,8 +1,8 @@
 """Reader of hold'em hands in the PHH format, which PokerKit parses (Kim, arXiv:2312.11753).
 
 A hand is replayed by the rules of a game with the same blinds, bets and stacks in units of the big
-blind. Cards that the file does not show are replaced by any unused ones; a seat whose own cards are
-known decides without seeing them.
+blind. Cards that the file does not show are replaced by any unused ones. Only decisions of seats
+whose own cards are known are returned, and these seats do not see the replaced cards.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
             target = None
             if action == RAISE:
                 target = _parse_amount(words[2]) / unit + phh_game.compute_bet_before_street(record)
-                if isinstance(variant_game, NoLimitPoker):  # its raises are numbers of chips
+                if isinstance(variant_game, NoLimitPoker):  # the action is a chip count
                     action = _choose_raise(legal_mask, target, round_amounts)
                     rounded, target = rounded + (action != target), Fraction(action)
             if not legal_mask[action]:
@@ -187,7 +187,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 
 def _parse_amount(value: Any) -> Fraction:
-    """Return a number; raise ValueError if it is long or has an exponent, as it may fill memory."""
+    """Return a number; raise ValueError if it is long or has an exponent: it could fill memory."""
     text = str(value)
     if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():
         raise ValueError(f"no amount: {text[:MAX_AMOUNT_LENGTH]}")
@@ -195,7 +195,7 @@ def _parse_amount(value: Any) -> Fraction:
 
 
 def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
-    """Return the file's amount for one chip; raise UnsupportedHandError if the stakes differ."""
+    """Return what a chip is worth in the file; raise UnsupportedHandError if the stakes differ."""
     unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
     stakes = build_phh_stakes(game)
     del stakes["variant"]

@@ -68,7 +68,7 @@ def build_phh_stakes(game: PokerGame) -> dict[str, Any]:
     elif isinstance(game, FixedLimitPoker):
         small_bet = game.raise_sizes[0]
         fields |= {"small_bet": small_bet, "big_bet": BIG_BET_FACTOR * small_bet}
-    order = -1 if game.seats == 2 else 1  # heads-up, PHH lists the second player first
+    order = -1 if game.seats == 2 else 1  # heads-up, these lists begin with the second player
     return fields | {"antes": game.antes[::order], "blinds_or_straddles": game.blinds[::order]}
 
 

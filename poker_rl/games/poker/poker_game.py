@@ -146,7 +146,7 @@ class PokerGame(Game):
 
     @property
     def ace(self) -> int:
-        """The rank that an ace has (in this deck or not); it also counts below the lowest rank."""
+        """The rank of an ace, even if this deck has none; it also counts below the lowest rank."""
         return len(self.ranks) - 1 if self.ranking == SHORT_DECK else MAX_RANKS - 1
 
     @property
@@ -235,7 +235,7 @@ class PokerGame(Game):
             fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
         definition = np.zeros(1, DEFINITION_DTYPE)
         for name, value in fields.items():
-            definition[name].flat[: np.size(value)] = value  # may be shorter than the field
+            definition[name].flat[: np.size(value)] = value  # a list may be shorter than its field
         return definition
 
     @cached_property
@@ -286,7 +286,7 @@ class PokerGame(Game):
 
 
 def check_holdem_cards(game: Game, subject: str) -> None:
-    """Raise ConfigError unless seats of a game get two hole cards of a deck of 52.
+    """Raise ConfigError unless seats of a game get two hole cards from a deck of 52.
 
     `subject` names what needs these cards, for the message.
     """

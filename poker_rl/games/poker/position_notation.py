@@ -123,7 +123,7 @@ def copy_table_with_cards(
     hand_count, hole_card_count = hole_cards.shape
     boards = np.tile(np.array(board, np.int64), (hand_count, 1))
     known_cards = np.concatenate([hole_cards, boards], axis=1)
-    is_known = np.zeros(variant_game.cards_dealt, bool)  # positions of the deck
+    is_known = np.zeros(variant_game.cards_dealt, bool)  # for each position of the deck
     start = int(record["to_act"]) * hole_card_count
     board_start = variant_game.seats * hole_card_count
     is_known[start : start + hole_card_count] = True
@@ -138,7 +138,7 @@ def copy_table_with_cards(
 
 
 def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
-    """Play the actions in `text` at one table; raise ConfigError if illegal or if the hand ends."""
+    """Play the actions in `text`; raise ConfigError if one is illegal or if the hand ends."""
     tokens = split_action_text(text)
     action_count = slash_count = 0
     for token in tokens:

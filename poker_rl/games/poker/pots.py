@@ -13,11 +13,11 @@ from poker_rl.games.poker.record_dtypes import get_deck_card
 def payoffs(game, table, out):
     """Write the chips won by each seat, which sum to zero.
 
-    The main pot has all antes and, of the chips of each seat, those up to the least that a seat
-    which has not folded has put in. Each side pot has the chips above the pot before it, up to the
-    least of the seats that have put in more and not folded; only these seats can win it. If a pot
-    does not divide evenly, its first winners left of the button get one odd chip each. An uncalled
-    bet returns as a pot with one winner.
+    Let x be the fewest chips put in by a seat that has not folded. The main pot has all antes and
+    the chips of each seat up to x. The next pot has the chips of each seat from x to y, the fewest
+    put in by those that have not folded and put in more than x; only these seats can win it.
+    Further pots follow in the same way. If a pot does not divide evenly, its first winners left of
+    the button get one odd chip each. An uncalled bet returns as a pot with one winner.
     """
     rank_hands(game, table)
     for seat in range(len(out)):

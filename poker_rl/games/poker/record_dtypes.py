@@ -36,7 +36,7 @@ DEFINITION_DTYPE = np.dtype(
         ("price", "i4"),  # the largest `post`, which a seat has to match at first
         ("opener", "i1", MAX_STREETS),  # the seat that acts first on each street
         ("raise_size", "i4", MAX_STREETS),
-        ("max_raises", "i1", MAX_STREETS),  # most raises on each street, with the big blind
+        ("max_raises", "i1", MAX_STREETS),  # most raises on each street, including the big blind
         ("forced_raises", "i1"),  # 1 if the big blind counts as the first raise
         ("raise_levels", "i1"),  # an observation distinguishes 0 to raise_levels - 1 raises
         ("type_count", "i1"),  # action types in an observation: 2 (raise, call), or 3 with fold
@@ -73,7 +73,7 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("marks", "u2"),  # number of blinds and actions in `mark`
         ("street", "i1"),
         ("to_act", "u1"),
-        ("raises", "i1"),  # number of raises on this street, with the big blind
+        ("raises", "i1"),  # number of raises on this street, including the big blind
         ("live", "i1"),  # number of seats that have not folded
         ("pending", "i1"),  # number of seats still to act on this street
         ("over", "i1"),
@@ -89,7 +89,7 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         # Index of the observation feature that each blind and each action sets.
         ("mark", "i2", MAX_MOVES + MAX_SEATS),
         ("line", "i2" if no_limit else "u1", MAX_MOVES),  # actions so far
-        ("chips", "i2", (chips_length,)),  # chips that the seat has put in after each mark
+        ("chips", "i2", (chips_length,)),  # chips that the acting seat has put in after each mark
     ]
     return np.dtype([*fields, ("spare", "u1", -np.dtype(fields).itemsize % 8)])
 

@@ -37,9 +37,9 @@ def observe_sorted(game, table, seat, out):
 
 @jit
 def observe_log_chips(game, table, seat, logarithms, out):
-    """Write `observe_sorted` with features of k > 0 chips replaced by `logarithms[k]`.
+    """Write `observe_sorted`, but replace each feature that means k > 0 chips by `logarithms[k]`.
 
-    The game needs stacks. A flag of 1 is replaced like the most chips that a seat can put in.
+    The game needs stacks. A flag of 1 is replaced as if it meant the most chips a seat can put in.
     """
     observe_sorted(game, table, seat, out)
     most_chips = np.float32(1) / game.chip

@@ -108,7 +108,7 @@ class VariableSeatsPoker(DisplayedPoker):
 
 @dataclass(kw_only=True, frozen=True)
 class VariableSeatsLimit(VariableSeatsPoker):
-    """Fixed-limit poker with a random number of seats; the chips of every seat are equal."""
+    """Fixed-limit poker with a random number of seats and equal stacks; None means unlimited."""
 
     raise_sizes: list[PositiveChips]
     max_raises: list[NonNegativeInt]

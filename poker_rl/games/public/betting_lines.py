@@ -4,9 +4,10 @@ A betting line is a sequence of actions from the start of the hand. In poker leg
 depend on the cards, so all deals have the same betting lines.
 
 In the passes, `lines` is the result of `pack_line_arrays` for a street with N lines, and H is the
-number of hands. `probs` [D, R, A] has the probability of each action at each of the D lines after
-which a seat decides, for each of R classes of hands. `row_of_hand` [H] is the index of each
-hand's class. It is arbitrary for hands that share a card with the board, because their reach is 0.
+number of hands. `probs` [D, R, A] has the probability of each of A actions at each of the D lines
+after which a seat decides, for each of R classes of hands that are played alike. `row_of_hand` [H]
+is the index of each hand's class, arbitrary for hands that share a card with the board, because
+their reach is 0.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ NO_SEAT = -1
 class StreetLines:
     """The N betting lines of one street; each line comes after the line that it extends."""
 
-    entering_count: int  # number of entering lines: the first lines, after which the street begins
+    entering_count: int  # number of entering lines, after which the street begins; they are first
     parent_line: np.ndarray  # the line that each line extends by one action, -1 if entering, [N]
     action: np.ndarray  # the last action of each line, -1 for an entering line, [N]
     seat: np.ndarray  # the seat that acts after each line, `NO_SEAT` if none on this street, [N]
@@ -64,7 +65,7 @@ def enumerate_street_lines(
     max_lines: int = MAX_LINES,
     get_action_mask: Callable[[Tables], np.ndarray] = Tables.legal_mask,
 ) -> tuple[StreetLines, np.ndarray]:
-    """Return the betting lines of one street, and a table for each line that enters the next one.
+    """Return the lines of one street, and a table for each line that enters the next street.
 
     `entering_records` has a table for each line after which this street begins. `get_action_mask`
     returns the actions to enumerate at B tables, [B, A]. Raise ConfigError if the street has more
@@ -98,7 +99,7 @@ def enumerate_street_lines(
     is_terminal = is_over & (is_uncontested | is_last_street)
     terminal_lines = np.flatnonzero(is_terminal)
     tables.load_records(records[terminal_lines])
-    # At a showdown unmatched chips are returned, so the winner gains the smaller stake.
+    # At a showdown, unmatched chips are returned, so the winner gains the smaller stake.
     matched_stake = records["paid"][terminal_lines, :2].min(1)
     stakes = np.where(
         is_uncontested[terminal_lines, None], tables.payoffs(), matched_stake[:, None]
@@ -162,8 +163,8 @@ def fill_reach(lines, probs, row_of_hand, reach):
 def fill_terminal_values(terminal_arrays, value_seat, reach, values_out):
     """Write the values [N, H] of a seat's hands at the terminal lines of a street.
 
-    A value is the sum of the chips won against each hand that the other seat may hold, weighted by
-    its `reach` [N, 2, H]. `terminal_arrays` is the result of `pack_terminal_arrays`.
+    A value is the sum of the chips won against each hand that the other seat may hold, each times
+    that hand's `reach` [N, 2, H]. `terminal_arrays` is the result of `pack_terminal_arrays`.
     """
     terminal_lines, is_fold, stakes, hands, hand_order, strengths = terminal_arrays
     for i in range(len(terminal_lines)):
@@ -228,9 +229,9 @@ def update_regrets(
 ):
     """Update regrets and policy sums [D, R, A] at the decision lines of the seat `learner_seat`.
 
-    Row r is for the hand `stored_hands[r]`. `hand_values` [N, H] are the values of the seat's hands
-    after each line. An updated regret is multiplied by `weights[0]` if it is positive, else by
-    `weights[1]`. `weights[2]` is the weight of `policy` in the policy sums.
+    Index r of their axis R stands for the hand `stored_hands[r]`. `hand_values` [N, H] are the
+    values of the seat's hands after each line. An updated regret is multiplied by `weights[0]` if
+    it is positive, else by `weights[1]`. `weights[2]` is the weight of `policy` in the policy sums.
     """
     entering_count, parent, action, seat, decision_of_line = lines
     positive_discount, negative_discount, policy_weight = weights

@@ -1,6 +1,6 @@
 """Index of the information sets of heads-up poker, for arrays with a row for each information set.
 
-Information sets that differ only in suit names share a row: flop hold'em has 72 million rows.
+Information sets that differ only in suit names share a row. Flop hold'em has 72 million rows.
 Rows are ordered by board, then by betting line, then by hand.
 """
 
@@ -23,7 +23,7 @@ class BoardNode:
     The information set of decision line d and representative r has row `rows.start + d * R + r`.
     """
 
-    index: int  # in `InfosetIndex.nodes`
+    index: int  # index of this node in `InfosetIndex.nodes`
     street: int  # -1 for the root, which is before the first street
     board: Board
     rows: slice
@@ -105,8 +105,8 @@ class InfosetIndex:
     def _index_betting_lines(self) -> tuple[np.ndarray, np.ndarray]:
         """Return arrays `next_line` [L, A] and `decision_index` [L] of the L lines of all streets.
 
-        `next_line[line, action]` is the line after this action, or -1. `decision_index` is the
-        index of each line in `StreetLines.decision_lines`, or -1.
+        `next_line[line, action]` is the line after this action, or -1 if it is illegal.
+        `decision_index` is each line's index in `StreetLines.decision_lines`, -1 if no seat acts.
         """
         streets = self.tree.streets
         total_lines = sum(len(street.parent_line) - street.entering_count for street in streets) + 1
@@ -127,7 +127,7 @@ class InfosetIndex:
 
 @jit
 def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
-    """Write the row of the information set of the seat to act at each table, [B]."""
+    """Write into `out` [B] the row of the information set of the seat to act at each table."""
     hole_card_count, deck_size, board_card_counts = card_counts
     child_offset, child, permutation_of_edge, hand_of_key = lookup_arrays[:4]
     first_row, representative_count, representative_of_hand = lookup_arrays[4:7]

@@ -21,14 +21,14 @@ BLOCKED_STRENGTH = -1  # strength of a hand that shares a card with the board
 
 
 class Ranges:
-    """The hands of a game of poker, and the permutations of its suits.
+    """The H hands of a game of poker, and the S permutations of its suits.
 
     Attributes:
         hands: the hole cards of each hand in ascending order, [H, hole] int8
         permuted_cards: the image of each card under each permutation of the suits, [S, cards]
             int64; the first permutation is the identity
         permuted_hands: the index in `hands` of the image of each hand, [S, H] int64
-        hand_index: the index in `hands` of hole cards in ascending order, an axis for each card
+        hand_index: at [a, b], the index in `hands` of the hand of cards a < b; one axis per card
     """
 
     def __init__(self, game: PokerGame) -> None:
@@ -44,11 +44,11 @@ class Ranges:
         self.permuted_hands: np.ndarray = permuted_hands
 
     def mask_compatible_hands(self, board: np.ndarray) -> np.ndarray:
-        """Return a mask of the hands that share no card with a board of n cards [n], [H] bool."""
+        """Return a mask [H] of the hands that share no card with `board`, an array of cards."""
         return np.asarray(~np.isin(self.hands, board).any(1))
 
     def mask_disjoint_hands(self, hand_indices: np.ndarray) -> np.ndarray:
-        """Return a mask of the hands that share no card with each of R given hands, [R, H] bool."""
+        """Return for each of R given hands a mask of the hands without its cards, [R, H] bool."""
         shared = self.hands[hand_indices][:, None, :, None] == self.hands[None, :, None, :]
         return np.asarray(~shared.any((2, 3)))
 

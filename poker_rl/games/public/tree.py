@@ -31,9 +31,9 @@ class Board:
     """The board cards of one street and of all streets before it."""
 
     cards: np.ndarray  # in the order dealt, [n] int64
-    # Number of boards that this one represents, itself included; all continue one earlier board.
+    # Number of boards that this one represents, itself included; all continue one common board.
     multiplicity: int
-    # Indices in `Ranges.permuted_cards` of the suit permutations that keep each street's cards.
+    # Indices in `Ranges.permuted_cards` of permutations that leave each street's card set as it is.
     suit_permutations: np.ndarray
 
 
@@ -81,9 +81,9 @@ class Boards:
         )
 
     def _encode_new_cards(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the N sets of new cards of a street, [N, n], and their keys, [S, N].
+        """Return the N possible sets of n new cards of a street, [N, n], and their keys, [S, N].
 
-        There is a row of keys for each of the S suit permutations of the board.
+        Row s has the keys of the sets after the s-th of the board's S suit permutations.
         """
         new_card_count = self._game.board_cards[street]
         remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)
@@ -97,7 +97,7 @@ class Boards:
         return new_cards, np.stack(keys)
 
     def list_boards_by_street(self, cards: np.ndarray) -> list[Board]:
-        """Return the board on each street of a hand with the board cards [n], without merging."""
+        """Return each street's board for a hand with the board `cards` [n]; none is merged."""
         boards, board = [], self.root
         for size in self._game.board_cards:
             new_cards = cards[len(board.cards) :][:size]
@@ -132,7 +132,7 @@ class Boards:
 
 
 class PublicTree:
-    """The boards, betting lines and hands of a game of heads-up poker; see `Boards`."""
+    """The boards, betting lines and hands of heads-up poker; see `Boards` for `merge_suits`."""
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         self.game = check_heads_up(game)

@@ -69,7 +69,7 @@ class FlooredReservoir(InsertionRule):
 class ExponentialReservoir(InsertionRule):
     """Rule that stores each item with the same probability p after the buffer is full.
 
-    The age of a stored item, in items added since, is geometric with mean capacity / p.
+    The age of a stored item, in later items, has a geometric distribution with mean capacity / p.
     """
 
     insertion_prob: PositiveShare

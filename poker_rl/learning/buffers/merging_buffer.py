@@ -32,14 +32,14 @@ MERGE_MEMORY_FACTOR = 5  # memory needed while merging, as a multiple of the buf
 class TraversalDecisions(NamedTuple):
     """N decisions visited in traversals of the game tree, with targets to learn."""
 
-    observation: np.ndarray  # [N, W]
-    mask: np.ndarray  # legal actions [N, A] bool
+    observation: np.ndarray  # W features of each decision [N, W]
+    mask: np.ndarray  # which of the A actions are legal [N, A] bool
     replica: np.ndarray  # network replica that decided [N] int64
     targets: np.ndarray  # sampled regrets in chips, or probabilities of actions [N, A] float64
 
 
 class TargetBatch(NamedTuple):
-    """Batch of B observations and regression targets for each of K replicas."""
+    """Batch of B observations (W features) and targets (for A actions) for each of K replicas."""
 
     observation: Tensor  # [K, B, W] uint8 if binary, else float32
     mask: Tensor  # legal actions [K, B, A] bool
@@ -130,7 +130,7 @@ class MergingBuffer:
     def get_or_sample_batch(self, batch_size: int) -> TargetBatch:
         """Return all rows of each replica that has at most `batch_size` rows.
 
-        Of every other replica, sample `batch_size` rows with probabilities as their weights.
+        Of every other replica, sample `batch_size` rows in proportion to their weights.
         """
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch

@@ -20,7 +20,7 @@ from poker_rl.learning.buffers.insertion_rules import InsertionRule
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.nets.device_copies import copy_to_device
 
-WORD_TYPES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes
+WORD_TYPES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size in bytes
 BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
 
 
@@ -65,7 +65,7 @@ class ReplayBuffer:
         # Columns in descending order of the size of one value are aligned without gaps.
         by_size = sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize)
         stored_types = [(name, column.stored_type) for name, column in by_size]
-        self._item_dtype = np.dtype(stored_types, align=True)  # pads a row to whole words
+        self._item_dtype = np.dtype(stored_types, align=True)  # pads rows to whole words
         self._fields: Any = self._item_dtype.fields  # type and offset of each column
         self._bits_of_byte = torch.from_numpy(BITS_OF_BYTE).to(device, torch.bool)
         item_bytes = self._item_dtype.itemsize
@@ -191,7 +191,7 @@ class ReplayBuffer:
         self._sizes.copy_(copy_to_device(sizes[:, None], self._device))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the items on the CPU, the numbers ever added, and the generators' states."""
+        """Return the items on the CPU, how many were ever added, and the generators' states."""
         parts = self._list_used_rows()
         return {
             "items_added": self.items_added.tolist(),
@@ -204,7 +204,7 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; the sampling generator only if it is for this type of device."""
+        """Restore a `state_dict`; the sampling generator only if it is from this type of device."""
         self._load_items(state)
         self._insertion_generator.bit_generator.state = state["insertion_generator"]
         if state["sample_generator"].shape == self.sample_generator.get_state().shape:

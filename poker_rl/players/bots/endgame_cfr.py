@@ -22,8 +22,8 @@ from poker_rl.games.public.betting_lines import (
 )
 
 NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
-# Weight in the average policy of decisions that the seat's own play never reaches; at others, this
-# much is added to the probability of reaching them.
+# The average policy weighs a decision by the probability that its seat's own play reaches it. This
+# small weight is added to it, so that decisions never reached have an average policy too.
 UNREACHED_WEIGHT = 1e-4
 
 

@@ -1,7 +1,7 @@
 """Betting lines of one street for a search during play, with a short list of raises.
 
-Where any amount may be bet, a street has far too many betting lines. So only raises of a few listed
-sizes are enumerated, and in addition the raises of other sizes that were played on this street.
+A betting line is a sequence of actions. If any amount may be bet, a street has far too many lines.
+So the only raises enumerated are those of a few listed sizes, and those played on this street.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAX_SIZED_RAISES = 2  # after so many raises on the street, only the largest rai
 class EndgameLines:
     """The betting lines of a street, with choices in place of actions.
 
-    Choice k at a decision is its k-th enumerated action. `street.action` and the columns of
-    `street.legal_mask` are choices. K is the largest number of choices at one of the D decisions.
+    Choice k at a decision is the k-th of the actions enumerated there. `street.action` and the
+    columns of `street.legal_mask` are choices. K is the most choices at any of the D decisions.
     """
 
     street: StreetLines
@@ -32,9 +32,10 @@ class EndgameLines:
     line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
 
     def map_to_choices(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:
-        """Convert policies over A actions at n of the decisions to choices, [n, R, A] -> [n, R, K].
+        """Convert policies at n of the decisions from actions to choices, [n, R, A] -> [n, R, K].
 
-        The probability of a raise that is not enumerated is added to that of the nearest raise.
+        R is the number of hands. The probability of a raise that is not enumerated is added to that
+        of the nearest raise.
         """
         choice_probs = np.zeros((*probs.shape[:2], self.actions.shape[1]))
         played = np.flatnonzero(probs.any((0, 1)))
@@ -52,7 +53,7 @@ def enumerate_endgame_lines(
 
     Args:
         sized_game: the same game with the listed sizes of raises; None: enumerate all raises.
-        played_actions: actions of this street that are enumerated after each other in any case.
+        played_actions: first actions of this street, whose line is enumerated in any case.
     """
     start, street_index = int(record["moves"][0]), int(record["street"][0])
 
@@ -64,7 +65,7 @@ def enumerate_endgame_lines(
         depth = int(records["moves"].max(initial=start)) - start  # equal at all tables
         line = records["line"][:, start : start + depth]
         targets = compute_raise_targets(sized_game, records)
-        # After some raises, only the largest is possible.
+        # After `MAX_SIZED_RAISES` raises, only the largest raise is enumerated.
         is_capped = (line >= RAISE).sum(1) >= MAX_SIZED_RAISES
         targets[is_capped] *= targets[is_capped] == targets[is_capped].max(1, keepdims=True)
         mask[:, RAISE:] = False

@@ -42,18 +42,18 @@ from poker_rl.players.player import compute_checked_probs
 from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.range_policy import RangePolicyQuery
 
-MAX_CACHED_BYTES = 2**28  # size of the solutions that are cached for later decisions
+MAX_CACHED_BYTES = 2**28  # if the cached solutions take more, all of them are dropped
 EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no range is empty
 
 
 @dataclass(frozen=True)
 class EndgameSolution:
-    """Solution of the last street for one seat, which decides after D of the lines."""
+    """Solution of the last street for one seat, which has D decisions there."""
 
     lines: EndgameLines
     decisions: np.ndarray  # the seat's decisions, as indices in `lines.street.decision_lines`, [D]
     policy: np.ndarray  # probabilities of K choices with each of R possible hands, [D, R, K]
-    row_of_hand: np.ndarray  # index of each hand among the possible hands, else 0, [H]
+    row_of_hand: np.ndarray  # index of each hand among the possible hands, 0 for others, [H]
 
 
 @dataclass(kw_only=True)
@@ -62,7 +62,7 @@ class EndgameSolverBot(Bot):
 
     policy: str  # spec of the player of the earlier streets, which determines both seats' ranges
     iterations: PositiveInt  # number of iterations of discounted CFR
-    range_share: Probability  # probability that the other seat has a hand of its range, else any
+    range_share: Probability  # probability that the other seat gets a hand of its range, not any
     # Sizes of raises, as in `NoLimitPoker`, if the game allows any amount; else null.
     bet_sizes: list[PositiveFloat | Literal["all_in"]] | None
 
@@ -124,9 +124,9 @@ class EndgameSolverBot(Bot):
         return probs
 
     def _find_decision(self, record: np.ndarray) -> tuple[EndgameSolution, int]:
-        """Return a solution that has the decision at the table `record` [1], and its index in it.
+        """Return a solution with the decision at the table `record` [1], and the decision's index.
 
-        The solution is for the seat to act. If it is not in the cache, it is computed.
+        The solution is for the seat to act; the index is in `solution.lines.street.decision_lines`.
         """
         moves = int(record["moves"][0])
         tables = Tables(self._game, moves + 1, 0)
@@ -156,7 +156,7 @@ class EndgameSolverBot(Bot):
     def _get_solution(
         self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> EndgameSolution:
-        """Return the result of `_solve_last_street`, from the cache or new."""
+        """Return the result of `_solve_last_street`, which is cached for later decisions."""
         key = bytes([own_seat]) + actions.tobytes() + board_cards.tobytes()
         if key not in self._solutions:
             cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
@@ -217,7 +217,7 @@ class EndgameSolverBot(Bot):
                 for move, probs in zip(moves, policy.probs, strict=True):
                     action, played = int(actions[move]), np.flatnonzero(probs.any(0))
                     if action >= RAISE and played[-1] >= RAISE:
-                        # The player may never make just this raise; take the nearest that it makes.
+                        # If the player never makes this raise, take the nearest that it makes.
                         action = played[find_nearest(played, action)]
                     prob_of_hand = probs[policy.row_of_hand, action]
                     prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)

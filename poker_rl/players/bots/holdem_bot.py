@@ -28,7 +28,7 @@ from poker_rl.players.bots.basic_bots import Bot
 
 BET = RAISE
 CHOICE_COUNT = 3  # fold, call, bet
-STRONG_HAND_MIN_BET_PROB = 0.5  # `reference_bot` bets strong hands at least so often
+STRONG_HAND_MIN_BET_PROB = 0.5  # `reference_bot` bets a strong hand with at least this probability
 
 
 @dataclass(kw_only=True)
@@ -61,7 +61,7 @@ class HoldemBot(Bot):
         return cards, board_count
 
     def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the action [B] that is the bot's bet; without effect where no raise is legal."""
+        """Return the action [B] that a bet of the bot is; arbitrary where no raise is legal."""
         return find_smallest_raises(legal_mask)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -117,7 +117,7 @@ def to_one_hot_choices(choice: np.ndarray) -> np.ndarray:
 
 
 def find_smallest_raises(legal_mask: np.ndarray) -> np.ndarray:
-    """Return the smallest legal raise [B] of each row of `legal_mask` [B, A]; `BET` if none is."""
+    """Return the smallest raise in each row of `legal_mask` [B, A], [B]; `BET` if none is legal."""
     return np.asarray(BET + legal_mask[:, BET:].argmax(1))
 
 

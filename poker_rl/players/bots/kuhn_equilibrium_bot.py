@@ -18,7 +18,7 @@ FIRST_MOVE, AFTER_CHECK, AFTER_CHECK_BET, AFTER_BET = range(4)
 
 @dataclass(kw_only=True)
 class KuhnEquilibriumBot(Bot):
-    """Bot for the equilibrium in which the first player bets a jack with probability `alpha`."""
+    """Bot that plays the equilibrium whose first player bets a jack with probability `alpha`."""
 
     alpha: Annotated[float, Range(0, 1 / 3)]
 
@@ -45,7 +45,7 @@ def find_situations_and_cards(records: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:
-    """Return the probabilities [..., situations, cards] to bet (or call a bet) for each alpha."""
+    """Return the probabilities to bet (or call a bet) for each alpha, [..., situations, cards]."""
     a = np.asarray(alpha, float)[..., None, None]
     start = np.array([[0, 0, 0], [1 / 3, 0, 1], [0, 1 / 3, 1], [0, 1 / 3, 1]])
     slope = np.array([[1, 0, 3], [0, 0, 0], [0, 1, 0], [0, 0, 0]])

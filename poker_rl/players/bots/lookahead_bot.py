@@ -117,6 +117,6 @@ def seed_random_states(keys, seed, worlds, tables):  # type: ignore[no-untyped-d
 
 @jit
 def sample_uniform(tables, rows, out):  # type: ignore[no-untyped-def]
-    """Write a number in [0, 1), sampled by the random state of each table in `rows`, into `out`."""
+    """Write into `out` a random number in [0, 1) from the random state of each table in `rows`."""
     for i in range(len(rows)):
         out[i] = random_uniform(tables[rows[i]])

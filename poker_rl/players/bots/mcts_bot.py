@@ -80,7 +80,7 @@ class MCTSBot(PokerBot):
 
 @jit
 def run_searches(definitions, tables, scratch, settings, out):
-    """Search at each of B tables; write the visits of fold, call and bet into `out` [B, 3].
+    """Search at each of B tables; count the visits of fold, call and bet in `out` [B, 3].
 
     `definitions` [B] are the parameters of the game at each table, `settings` the fields of
     `MCTSBot`. The search overwrites `scratch`: a table, an action mask and an information-set key.
@@ -143,7 +143,7 @@ def run_searches(definitions, tables, scratch, settings, out):
 
 @jit
 def find_smallest_raise(game, table, legal_mask):
-    """Write the legal actions into `legal_mask`; return the smallest legal raise, 0 if none is."""
+    """Fill `legal_mask` [A] and return the smallest legal raise, or 0 if no raise is legal."""
     legal(game, table, legal_mask)
     for action in range(BET, len(legal_mask)):
         if legal_mask[action]:
@@ -153,7 +153,7 @@ def find_smallest_raise(game, table, legal_mask):
 
 @jit
 def sample_rollout_choice(table, is_legal, fold_prob):
-    """Sample a fold with `fold_prob`, else a call or a bet; an illegal choice becomes a call."""
+    """Fold with probability `fold_prob`, else call or bet; an illegal choice becomes a call."""
     bits = random_bits(table)
     if (bits >> np.uint64(11)) * UNIFORM_SCALE < fold_prob:
         return FOLD if is_legal[FOLD] else CALL

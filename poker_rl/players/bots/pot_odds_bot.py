@@ -56,7 +56,8 @@ from poker_rl.players.bots.holdem_bot import (
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 HOLE_CARD_PAIR_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of pairs of hole cards
-MAX_TRIES = 50  # most samples from a range to find a hand without dealt cards; then any is dealt
+# Most samples from a range to find a hand without dealt cards; after them, any hand is dealt.
+MAX_TRIES = 50
 SampleCount = Annotated[int, Range(1, 1e6)]
 Margin = Annotated[float, Range(-1, 1)]
 
@@ -73,8 +74,8 @@ class PotOddsBot(HoldemBot):
     if its equity is at least the pot odds plus `call_margin`.
 
     In no-limit games the bot raises by `bet_pot_share` times the pot after calling, or by the
-    nearest legal amount. Instead of betting at least the share `all_in_share` of its chips, it goes
-    all-in.
+    nearest legal amount. If this takes at least the share `all_in_share` of its remaining chips, it
+    goes all-in instead.
     """
 
     share_after_raises: list[PositiveShare]
@@ -227,9 +228,9 @@ def count_raises(game, table, out):
 
 @jit
 def fill_range(shares, percentiles, known_bits, scratch_and_board, board_count, range_out):
-    """Write the pairs of hole cards in a range into `range_out`, cards a and b as 52 a + b.
+    """Write the hands in a range into `range_out`, hole cards a and b as 52 a + b.
 
-    Return the number of pairs; 0 stands for any hand. The range is made in two steps: select the
+    Return the number of hands; 0 stands for any hand. The range is made in two steps: select the
     share `shares[0]` of all hands that is best before the flop; of these, keep the share
     `shares[1]` that is strongest on the current board. Bit c of `known_bits` is 1 for a known card
     c, which no hand of the range contains. The first two cells of `scratch_and_board` are

@@ -22,8 +22,8 @@ CHECKSUM_FILE = "SHA256SUMS"  # in PRETRAINED_FOLDER, as written by `sha256sum`
 class PretrainedBot(Bot):
     """Bot that plays as the only player of a snapshot in `poker_rl/released`, on the CPU.
 
-    The setting `file` is the name of the snapshot. It stores weights in 16 bits, which halves its
-    size; computations use 32 bits. `scripts/release_player.py` makes such files.
+    The setting `file` is the name of the snapshot. The snapshot stores weights in 16 bits, which
+    halves its size; computations use 32 bits. `scripts/release_player.py` makes such files.
     """
 
     file: str

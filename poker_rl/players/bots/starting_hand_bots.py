@@ -9,7 +9,7 @@ Hold'em Poker (1976), has five nested ranges of starting hands:
     loose       AA-22, AK-A5, any two of ten or higher, K9s-T9s               25.19 %
     very loose  AA-22, AK-A2, any two of seven or higher, K6-K4, K3s-K2s      49.92 %
 
-What the bots do with which points and ranges is our choice.
+How the bots act on these points and ranges is our choice.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, JACK, QUEEN, KING, ACE = range(2, 13)
 class ChenBot(HoldemBot):
     """Bot that plays every street by the points of its hole cards, with random deviations.
 
-    It bets with at least `bet_threshold` of Chen's points, and calls with at least the value of
+    It bets with at least `bet_threshold` Chen points, and calls with at least the value of
     `call_thresholds` for its position: early, middle or late. The positions are thirds of the
     seats, from the left of the button (early) to the button (late). With probability
     `deviation_prob` the bot takes a uniformly random legal choice instead.
@@ -118,7 +118,7 @@ class SklanskyBot(HoldemBot):
         bet, average = [0.0, 0.0, 1.0], [0.0, 1 - bet_prob, bet_prob]
         usual_plan = [bet, bet, average, call, call, fold]
         facing_more = [bet, bet, average, call, fold, fold]
-        # Indices: whether the street has more than one bet (0 or 1), the range, the choice.
+        # Its axes are: whether the street has more than one bet (0 or 1), the range, the choice.
         self._choice_probs = np.array([usual_plan, facing_more])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:

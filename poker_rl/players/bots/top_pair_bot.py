@@ -8,8 +8,8 @@ still to come, with a draw. Else it checks or folds. The terms mean:
                alone has a lower category; on the river also a straight or better that is stronger
                than the board alone
     any pair   a hole card pairs the board or the other hole card
-    draw       four cards of a suit, or cards of four of five consecutive ranks (the ace high or
-               low); the board alone has fewer
+    draw       four cards of a suit, or cards of four ranks out of five consecutive ones (the ace is
+               high or low), while the board alone has fewer of them
 
 Before the flop it bets a pair and calls with an ace or a king. All of these rules are our choice.
 """
@@ -75,8 +75,8 @@ def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.nd
 
 
 def has_draw(cards: np.ndarray) -> np.ndarray:
-    """Return whether each hand of hole cards and board [B, 7] has a draw, [B]; -1 is no card."""
-    # At index 0 the cards of the board are marked, at index 1 also the hole cards.
+    """Return whether the hand and board in each row [B, 7] have a draw, [B]; -1 is no card."""
+    # Index 0 marks the cards of the board; index 1 marks these and the hole cards.
     is_held = np.zeros((2, len(cards), MAX_RANKS, MAX_SUITS), bool)
     row, position = np.nonzero(cards >= 0)
     card = cards[row, position]

@@ -21,8 +21,8 @@ class Row:
     Attributes:
         counters: hands, decisions, updates and iterations so far.
         values: metrics by tag, such as "loss/policy" or "eval/current/exploitability".
-        measurements: evaluation results with unit, interval and kind; the result of the metric
-            "eval/current/exploitability" has the key "current/exploitability".
+        measurements: evaluation results with unit, interval and kind, by tag without "eval/", such
+            as "current/exploitability".
         headlines: results of the headline player with keys such as "exploitability", without its
             name, so that charts can compare runs whose headline players have different names.
     """

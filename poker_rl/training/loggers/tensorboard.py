@@ -62,17 +62,17 @@ class TensorBoard(Logger):
                 writer.close()
 
     def _open(self, folder: Path, results: Iterable[Result] = ()) -> SummaryWriter:
-        """Return a folder's writer; in a new run folder, it first writes settings and layout."""
+        """Return a folder's writer; for a new run's folder, first write settings and layout."""
         if folder in self._writers:
             return self._writers[folder]
         from torch.utils.tensorboard import SummaryWriter, summary  # its import is slow
 
-        # TensorBoard drops values of older files from `purge_step` on, as a resumed run writes them
-        # again. It ignores the first `purge_step` of a folder, so a new run has to write one too.
+        # A resumed run writes values again: TensorBoard drops the old ones from `purge_step` on. It
+        # ignores the first `purge_step` in a folder, so a new run writes one too, which is 0.
         purge_step = 0 if self._resumed_at is None else self._resumed_at + 1
         writer = self._writers[folder] = SummaryWriter(folder, purge_step=purge_step)
         if self._resumed_at is None and folder == self._folder:
-            # Of torch's three summaries, write only the second, which has the settings of this run.
+            # torch builds three summaries; write only the second, with the settings of this run.
             # The first would hide settings that are missing in the first run TensorBoard reads, and
             # `add_hparams` would write all three as a separate run.
             hparams = summary.hparams(flatten_hparams(self._config), {})[1]  # type: ignore[no-untyped-call]
@@ -89,8 +89,8 @@ def to_tensorboard_tag(game: str, result: Result) -> str:
 def build_layout(game: str, results: Iterable[Result]) -> dict[str, dict[str, list[Any]]]:
     """Return TensorBoard's layout: a chart for each measure, with a line for each player.
 
-    It is {section: {chart: ["Multiline", [regex for the chart's tags]]}}. The first result of each
-    player is its main measure; the other measures have a section of their own.
+    The layout is {section: {chart: ["Multiline", [regex for the chart's tags]]}}. The first result
+    of each player is its main measure; all other measures are in a second section.
     """
     results = [result for result in results if not result.is_percentile]
     first = {result.measure for result in select_first_result_by_player(results)}

@@ -37,12 +37,12 @@ class Tracker(Logger, ABC):
     `open_run`, `track` and `close_run` are called in one thread, and may raise any exception.
 
     Attributes:
-        names: name of the selected option by group, such as {"game": "kuhn"}.
-        files: folder for the tracker's files, the same for all runs in `outputs`.
+        names: the selected option of each group, such as {"game": "kuhn"}.
+        files: folder for the tracker's files, shared by all runs in `outputs`.
     """
 
     package: ClassVar[str]  # name of the library and of the extra that installs it
-    last_step = -1  # step of the last row that the tracker has already; `open_run` may set it
+    last_step = -1  # step of the tracker's last row; for a resumed run, `open_run` may set it
     _run: Any
     _thread: Thread | None = None
     _is_dropped = False
@@ -53,7 +53,7 @@ class Tracker(Logger, ABC):
 
     @abstractmethod
     def open_run(self, config: Mapping[str, Any]) -> None:
-        """Start the tracker's run as `self._run`, or continue the one with the id `run_id`."""
+        """Open a new run in the tracker, or the existing run whose id is `self.run_id`."""
 
     def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
         """Write values or figures after `step` decisions; figures are PNG files."""
@@ -189,8 +189,8 @@ class MLflow(Tracker):
 
         metrics, timestamp = [], int(time.time() * 1000)
         for tag, value in values.items():
-            # MLflow uses tags as file paths, and `value` can't be a file and a folder. So if there
-            # is a tag `value`, `value/seat_0` becomes `value_seat_0`.
+            # MLflow uses tags as file paths, and a path can't be both a file and a folder. So if
+            # there is a tag `value`, the tag `value/seat_0` becomes `value_seat_0`.
             parent, _, last = tag.rpartition("/")
             key = re.sub(r"[^\w./ -]", "_", f"{parent}_{last}" if parent in values else tag)
             metrics.append(Metric(key, value, timestamp, step))
@@ -204,7 +204,7 @@ class MLflow(Tracker):
 
 @dataclass
 class Trackio(Tracker):
-    """Logger for Trackio, which stores runs in the Space `space_id` or in `outputs/trackio`."""
+    """Logger for Trackio: runs are in the Hugging Face Space `space_id` or in `outputs/trackio`."""
 
     package = "trackio"
     project: str
@@ -212,7 +212,7 @@ class Trackio(Tracker):
 
     def open_run(self, config: Mapping[str, Any]) -> None:
         os.environ.setdefault("TRACKIO_DIR", str(self.files))
-        # Trackio loses values while another thread imports matplotlib, so it is imported first.
+        # Trackio loses values while another thread imports matplotlib, so import matplotlib first.
         import matplotlib.figure  # noqa: F401
         import trackio
 

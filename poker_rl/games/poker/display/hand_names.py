@@ -35,7 +35,7 @@ def describe_made_hand(
     """Return the name of the best hand that two to seven cards make.
 
     `full_hand_size` is the number of hole and board cards at showdown: if it is three, straights
-    and flushes need three cards, else five. The ace also counts below the lowest rank.
+    and flushes need three cards, else five. The rank `ace` also counts below the lowest rank.
     """
     suit_count, rank_counts = len(suits), Counter(card // len(suits) for card in cards)
     length = THREE_CARD_HAND if full_hand_size == THREE_CARD_HAND else STRAIGHT_LENGTH

@@ -18,7 +18,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FULL_POT, RAISE
 from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import tables_from_records
 
-BLIND_NAMES = ("small blind", "big blind")  # by size; larger blinds are straddles
+BLIND_NAMES = ("small blind", "big blind")  # from the smallest; larger blinds are straddles
 STREET_NAMES = ("preflop", "flop", "turn", "river")
 # Names of bet sizes in hundredths of the pot. Where any bet is legal, these sizes are offered.
 BET_SIZE_NAMES = {50: "half pot", 67: "two thirds of the pot", 100: "pot"}
@@ -40,7 +40,7 @@ class DisplayedPoker(DisplayedGame):
         return self.variant_games[int(record["variant"])]
 
     def infoset_name(self, record: np.void) -> str:
-        """Return the seat to act, its cards, the visible board and the actions as `1 Ks|Qh rc`."""
+        """Return a text like `1 Ks|Qh rc`: seat to act, its cards, visible board and actions."""
         variant_game, seat = self.get_variant_game(record), int(record["to_act"])
         cards = get_hole_cards(variant_game, record, seat), get_visible_board(variant_game, record)
         cards_text = "|".join("".join(name_cards(variant_game, some)) for some in cards if some)
@@ -172,7 +172,7 @@ class DisplayedPoker(DisplayedGame):
         cells = record["mark"][:mark_count].astype(np.int64)
         street_of_mark = cells // int(definition["type_count"]) // int(definition["raise_levels"])
         is_earlier_street = street_of_mark % int(definition["streets"]) < street
-        chips = record["chips"][:mark_count][is_earlier_street]  # total of each action's seat
+        chips = record["chips"][:mark_count][is_earlier_street]  # total of each acting seat
         return max(int(definition["price"]), int(chips.max(initial=0)))
 
 
@@ -259,9 +259,9 @@ def is_whole_stack(game: PokerGame, record: np.void, chips_in: int) -> bool:
 def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> dict[int, str]:
     """Return the names of the usual raises, keyed by the chips that they raise to.
 
-    Usual are the smallest legal raise, to `low` chips, the largest, to `high` chips, and the sizes
-    in `BET_SIZE_NAMES` between them. If two sizes raise to the same chips, the larger one gives the
-    name.
+    These raises are the smallest legal one (to `low` chips), the largest (to `high` chips) and,
+    between them, the sizes in `BET_SIZE_NAMES`. If two sizes raise to the same chips, the larger
+    one gives the name.
     """
     size_names = {low: "minimum"}
     for size, name in BET_SIZE_NAMES.items():
@@ -272,7 +272,7 @@ def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> 
 
 
 def compute_pot_raise_to(game: PokerGame, record: np.void, hundredths: int) -> int:
-    """Return the chips that a raise by a share of the pot raises to, even if it is illegal."""
+    """Return the chips that a raise by `hundredths` of the pot raises to, even if it is illegal."""
     price, paid = int(record["price"]), record["paid"][: game.seats]
     pot_after_call = price - int(paid[record["to_act"]]) + int(paid.sum())
     pot_after_call += sum(game.dead_antes)
