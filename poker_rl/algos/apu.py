@@ -57,7 +57,7 @@ from poker_rl.config.input_checks import (
     PositiveShare,
     Probability,
 )
-from poker_rl.config.schedules import Schedule, ScheduleOverOwnSteps, StepUnit
+from poker_rl.config.schedules import Schedule, ScheduleOverGradientSteps, StepUnit
 from poker_rl.games.hand_history import TablePacker
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
@@ -83,9 +83,9 @@ class APU(NetworkLearner):
     replay_capacity: PositiveInt
     gamma: Probability
     epsilon: Annotated[Schedule, StepUnit("episodes")]
-    actor_lr: ScheduleOverOwnSteps
-    critic_lr: ScheduleOverOwnSteps
-    entropy_coef: ScheduleOverOwnSteps
+    actor_lr: ScheduleOverGradientSteps
+    critic_lr: ScheduleOverGradientSteps
+    entropy_coef: ScheduleOverGradientSteps
     tau: PositiveShare
     output_init_scale: NonNegativeFloat
     store_decisions_of: Literal["all", "learner"]

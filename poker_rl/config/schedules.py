@@ -54,7 +54,7 @@ class StepUnit(NamedTuple):
 ScheduleOverDecisions = Annotated[Schedule, StepUnit("decisions")]
 ScheduleOverInstanceDecisions = Annotated[Schedule, StepUnit("decisions", "instances")]
 ScheduleOverUpdates = Annotated[Schedule, StepUnit("updates")]
-ScheduleOverOwnSteps = Annotated[Schedule, StepUnit("gradient steps of its own")]
+ScheduleOverGradientSteps = Annotated[Schedule, StepUnit("gradient steps of its own")]
 
 
 @dataclass(kw_only=True, frozen=True)

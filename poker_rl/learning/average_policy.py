@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.input_checks import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
-from poker_rl.config.schedules import ScheduleOverOwnSteps
+from poker_rl.config.schedules import ScheduleOverGradientSteps
 from poker_rl.learning import collectives
 from poker_rl.learning.buffers.insertion_rules import InsertionRule
 from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
@@ -38,7 +38,7 @@ class AveragePolicySettings:
     gradient_steps: PassCount  # taken whenever the learner trains its other networks
     batch_size: PositiveInt  # decisions of each replica in a gradient step
     optimizer: OptimizerName
-    lr: ScheduleOverOwnSteps
+    lr: ScheduleOverGradientSteps
     max_grad_norm: PositiveFloat | None  # largest gradient norm of each replica; None: no limit
     iteration_weight_power: NonNegativeFloat  # decisions of iteration t have weight t^power
 

@@ -47,7 +47,7 @@ class RunLog:
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
         self.last_counters = asdict(Progress())
         self.results: Sequence[Result] = ()
-        self.resumed_at: int | None = None  # decisions at the last row that a resumed run keeps
+        self.resumed_decisions: int | None = None  # at the last row that a resumed run keeps
         # Sum of each metric since the last row, and the number of values in it.
         self.sums: dict[str, tuple[float, int]] = {}
         self.learning_s = 0.0  # seconds spent in `learn` since the last row
@@ -83,10 +83,10 @@ class RunLog:
     def start(self, step: int) -> None:
         """Start the loggers, and a progress bar that begins at `step`, in the budget's unit."""
         print_line(f"run folder: {self.folder}")
-        if self.resumed_at is None:
+        if self.resumed_decisions is None:
             print_line("measuring the players before training")
         for logger in self.loggers:
-            logger.start(self.config, self.folder, self.resumed_at)
+            logger.start(self.config, self.folder, self.resumed_decisions)
         self.bar = create_progress_bar(
             self.budget, self.unit, initial=min(step, self.budget), unit_scale=True
         )
@@ -102,13 +102,13 @@ class RunLog:
         run_files.read_metrics_rows(self.path, state["offset"])  # raises if rows are missing
         self.file.seek(state["offset"])
         self.last_counters = dict(state["last"])
-        self.resumed_at = self.last_counters["decisions"]
+        self.resumed_decisions = self.last_counters["decisions"]
         self.sums, self.learning_s = dict(state["sums"]), state["learning_s"]
         self.start_time = perf_counter() - state["elapsed_s"]
 
     def truncate(self) -> None:
         """Remove the rows after the checkpoint from metrics.jsonl, or all rows of a new run."""
-        if self.resumed_at is None:
+        if self.resumed_decisions is None:
             self.file.seek(0)
         self.file.truncate()
 

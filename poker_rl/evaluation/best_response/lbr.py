@@ -211,7 +211,7 @@ class ResponderPlay:
             is_taken = actions == action
             rows, child = hand_rows[is_taken], self.get_child_state(state, int(action))
             child_values = next_values[is_taken]
-            if self._ends_sampled_values(state, child):
+            if self._needs_independent_sample(state, child):
                 # The responder chose its actions by values from a sample of boards. So these are
                 # too high on average, and values from an independent sample replace them.
                 resampled = self._compute_values(child, seat, self._resample_view(table["street"]))
@@ -222,7 +222,7 @@ class ResponderPlay:
                 child_values = self._compute_values(child, seat, view)[child_rows]
             self._play_from_state(child, seat, rows, child_values, winnings)
 
-    def _ends_sampled_values(self, state: PublicState, child: PublicState) -> bool:
+    def _needs_independent_sample(self, state: PublicState, child: PublicState) -> bool:
         """Return whether the step from `state` to `child` ends values from a sample of boards.
 
         This is so if `state` has such values, and board cards are dealt or a showdown follows.

@@ -39,14 +39,14 @@ class Logger(Protocol):
     A method that a subclass leaves out does nothing.
     """
 
-    def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
+    def start(self, config: Mapping[str, Any], folder: Path, resumed_decisions: int | None) -> None:
         """Start the log of a run.
 
         Args:
             config: the resolved settings of the run.
             folder: the run folder.
-            resumed_at: number of decisions at the last row that a resumed run keeps; later rows
-                are logged again. None for a new run.
+            resumed_decisions: decisions at the last row that a resumed run keeps; later rows are
+                logged again. None for a new run.
         """
         return
 

@@ -29,9 +29,9 @@ class TensorBoard(Logger):
 
     _writers: dict[Path, SummaryWriter] = field(default_factory=dict, init=False, repr=False)
 
-    def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
+    def start(self, config: Mapping[str, Any], folder: Path, resumed_decisions: int | None) -> None:
         """Store the arguments; files are opened at the first row."""
-        self._config, self._folder, self._resumed_at = config, folder, resumed_at
+        self._config, self._folder, self._resumed_decisions = config, folder, resumed_decisions
         self._game = str(config["names"]["game"])
 
     def log(self, row: Row, step: int) -> None:
@@ -69,9 +69,9 @@ class TensorBoard(Logger):
 
         # A resumed run writes values again: TensorBoard drops the old ones from `purge_step` on. It
         # ignores the first `purge_step` in a folder, so a new run writes one too, which is 0.
-        purge_step = 0 if self._resumed_at is None else self._resumed_at + 1
+        purge_step = 0 if self._resumed_decisions is None else self._resumed_decisions + 1
         writer = self._writers[folder] = SummaryWriter(folder, purge_step=purge_step)
-        if self._resumed_at is None and folder == self._folder:
+        if self._resumed_decisions is None and folder == self._folder:
             # torch builds three summaries; write only the second, with the settings of this run.
             # The first would hide settings that are missing in the first run TensorBoard reads, and
             # `add_hparams` would write all three as a separate run.

@@ -65,7 +65,7 @@ class Tracker(Logger, ABC):
         """End the tracker's run; `status` is finished, interrupted or failed."""
         self._run.finish()
 
-    def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
+    def start(self, config: Mapping[str, Any], folder: Path, resumed_decisions: int | None) -> None:
         """Start the thread and open the run in it."""
         manifest, folder = read_manifest(folder), folder.resolve()
         self.run_id, self.is_resumed = str(manifest["tracker_id"]), bool(manifest["resumed"])
