@@ -118,7 +118,7 @@ class NetworkLearner(ABC):
 
     @abstractmethod
     def players(self) -> dict[str, Player]:
-        """Return the players by name, see `Algorithm`, built with `services.build_players`."""
+        """Return the players by name, built with `services.build_players`; see `Algorithm`."""
 
     @abstractmethod
     def stateful_parts(self) -> dict[str, Stateful | None]:

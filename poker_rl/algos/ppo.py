@@ -76,7 +76,7 @@ MINIBATCH_MARGIN = 1.03  # on a GPU, where sizes are fixed, minibatches have 3 %
 
 @dataclass(kw_only=True)
 class PPO(NetworkLearner, NetworkAssignment):
-    """PPO learner; its schedules advance with the decisions of one instance."""
+    """PPO learner; its schedules count the decisions of one of its `instances`, not of all."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt

@@ -156,7 +156,7 @@ class Vine(NetworkLearner):
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy `warm_start_parts` and the EMA of the critic's weights.
 
-        A PPO run has no such EMA. Then it starts as a copy of the critic.
+        A PPO run has no such EMA; after a warm start from it, the EMA is a copy of the critic.
         """
         super().warm_start(state)
         self._critic_ema.load_state_dict(state.get("value_average") or self._critic.state_dict())

@@ -166,7 +166,7 @@ def exit_if_worker_was_killed(has_ended: threading.Event, child: Future[RunOutco
 
 
 def _prepare_worker(shm_all_reduce: ShmAllReduce) -> None:
-    """Store the shared memory in this process, and ignore Ctrl-C, which only rank 0 handles."""
+    """Keep the `ShmAllReduce` for this process, and ignore Ctrl-C, which only rank 0 handles."""
     global _shm_all_reduce
     _shm_all_reduce = shm_all_reduce
     _prepare_pool_process(signal.SIG_IGN)

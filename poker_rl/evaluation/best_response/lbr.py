@@ -136,7 +136,8 @@ class ResponderPlay:
     """Play of the responder with G hands on one board.
 
     `board_cards` is the complete board. `own_hands` [G] are the responder's hands, as indices in
-    `Ranges.hands`. Methods play or value only the hands `hand_rows`, indices in `own_hands`.
+    `Ranges.hands`. The argument `hand_rows` of methods selects some of them, by
+    indices in `own_hands`.
     """
 
     def __init__(
